@@ -12,6 +12,9 @@ from tco.foundation.errors import UsageError
 from tco.studies import comparison as study
 from tco.studies.evaluation import HEADLINE, evaluate_all
 
+OF_MANY = ("frontier", "cost", "fabric")  # figures of several scenarios
+OF_ONE = ("tornado", "range", "roofline", "operators", "bom", "money")
+
 
 class Figure(str):
     """An SVG document, which a notebook draws."""
@@ -27,9 +30,13 @@ class Comparison(study.Comparison):
     asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
 
     def plot(self, kind: str = "frontier", width: int = 760) -> Figure:
-        """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, or `cost`, what a chip-hour costs by what is paid for."""
-        if kind not in ("frontier", "cost"):
-            raise UsageError(f"plot({kind!r}): expected 'frontier' or 'cost'; `tco plot --help` lists figures of one scenario")
+        """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, `cost`, what a chip-hour costs by what is paid for, or `fabric`.
+
+        Of a single scenario it may be `tornado`, `range`, `roofline`, `operators`, `bom` or `money`, too.
+        """
+        known = (*OF_MANY, *(OF_ONE if len(self.results) == 1 else ()))
+        if kind not in known:
+            raise UsageError(f"plot({kind!r}): expected {', '.join(map(repr, known))}; a comparison of one scenario has those of one, too")
         with TemporaryDirectory() as folder:
             path = Path(folder, "figure.svg")
             self.write("plot", kind, "--width", str(width), "-o", str(path))

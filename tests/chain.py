@@ -10,6 +10,7 @@ from tco import Result, evaluate
 from tco.chain.connections import links_of_system
 from tco.chain.inputs import Inputs, load_scenario, plain_inputs, system_inputs
 from tco.chain.scenario import SystemBill, bill_of_system
+from tco.fabric.algorithms import Tokens, cheapest
 from tco.fabric.library import library_of
 from tco.fabric.links import Links
 from tco.fabric.scopes import Scope, fabric_scopes
@@ -84,3 +85,8 @@ def links_of(name: str, library: str | None = None, variant: Mapping[str, str] |
 def fabric_of(inputs: Inputs) -> list[Scope]:
     """Return the scopes of a system's fabric."""
     return fabric_scopes(inputs.system, inputs.values())
+
+
+def dispatched(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:
+    """Return the time of an expert dispatch of consecutive ranks."""
+    return cheapest(links, "dispatch", ranks, Tokens(tokens, token, active))

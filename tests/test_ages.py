@@ -101,6 +101,16 @@ def test_price_and_compare_say_it():
     assert document("compare", "gb200-nvl72", "--no-range")["rows"][0]["bill_dates"] == shown["bill_dates"]
 
 
+def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_the_full_one():
+    asked = ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range")
+    first, full = tco(*asked).stderr, tco(*asked, "--full").stderr
+    shares = [f"{row['scenario']}: {row['bill_dates']['later'] * 100:.1f} %" for row in document(*asked)["rows"]]
+    assert f"note: {', '.join(shares)} of the bill is priced by rows later than 2025-12; --full names them\n" in first
+    assert "the cheapest at 2025-12" in full
+    assert "the cheapest at 2025-12" not in first
+    assert len(first.splitlines()) < len(full.splitlines())
+
+
 # ---------------------------------------------------------------- the same inputs at another date
 def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
     scenario = load_scenario(catalogue, "trn3-nl72x2")

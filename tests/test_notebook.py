@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
+from pathlib import Path
+
 import pytest
 
 import tco
 from tests.cli import tco as command
+
+SITE = Path(__file__).parents[1] / "reports/site"
 
 PAIR = ["gb200-nvl72", "trn3-nl72x2"]
 MAKE = {
@@ -51,3 +57,28 @@ def test_what_is_wrong_is_raised(tmp_path):
     for wrong in (lambda: found.plot("pie"), lambda: found.export(tmp_path / "a.doc"), lambda: tco.compare(found.results).export(tmp_path / "a.csv")):
         with pytest.raises(tco.UsageError):
             wrong()
+
+
+# ---------------------------------------------------------------- the notebooks of the docs
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", sorted((SITE / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_from_its_first_cell_to_its_last(path):
+    """As the site of docs runs it: a cell that raises stops it."""
+    found = importlib.util.spec_from_file_location("literate", SITE / "literate.py")
+    literate = importlib.util.module_from_spec(found)
+    found.loader.exec_module(literate)
+    page = literate.noted(path)
+    assert page.startswith("# ")
+    assert page.count("<svg") >= 1
+    assert page.count("<table") >= 2
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert all(f"```python\n{''.join(one['source'])}\n```" in page for one in cells if one["cell_type"] == "code")
+    assert not any(one.get("outputs") for one in cells)  # what is kept is what was typed
+
+
+def test_figures_of_one_scenario_are_drawn_of_one(tmp_path):
+    found = tco.compare(PAIR[:1]).plot("bom")
+    assert command("plot", "bom", PAIR[0], "-o", tmp_path / "bom.svg").exit_code == 0
+    assert found == (tmp_path / "bom.svg").read_text()
+    with pytest.raises(tco.UsageError, match="frontier"):
+        tco.compare(PAIR).plot("bom")

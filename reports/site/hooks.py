@@ -24,13 +24,14 @@ from mkdocs.structure.pages import Page
 import tco
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
 from tco.cli import app
-from tco.cli.examples import examples
+from tco.cli.help import examples
 from tco.foundation.formula import REGISTRY, Formula
 from tco.outputs.mathematics import mathml
 from tco.studies.claims import check_claims
+from tco.studies.evaluation import HEADLINE
 
 sys.path.insert(0, str(Path(__file__).parent))
-from literate import filled, ran  # the site loads this file alone
+from literate import drawn, filled, inside, noted, ran  # the site loads this file alone
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("guide", "tutorials")  # folders of pages written by hand
@@ -46,18 +47,22 @@ CONFIGURATION = {  # of a model, as the hub holds it
     "vocab_size": 32000,
 }
 PICTURE = ROOT / "reports/frontier.svg"
-ROOMS = {
-    "hardware": "From parts to bills, watts, wires and networks.",
-    "fabric": "From lanes to hops, bandwidths, collectives.",
-    "performance": "From operators to times: chip, serving, training.",
-    "economics": "From flows of money to a chip-hour.",
-    "chain": "What joins cost and performance.",
+NOTEBOOKS = sorted((ROOT / "reports/site/notebooks").glob("*.ipynb"))
+FOUR = " ".join(HEADLINE)
+ROOMS = {  # what each is about, and the figure that shows it
+    "hardware": ("From parts to bills, watts, wires and networks.", "tco plot bom trn3-nl72x2"),
+    "fabric": ("From lanes to hops, bandwidths, collectives.", f"tco plot fabric {FOUR}"),
+    "performance": ("From operators to times: chip, serving, training.", "tco plot roofline gb200-nvl72"),
+    "economics": ("From flows of money to a chip-hour.", "tco plot money gb200-nvl72"),
+    "chain": ("What joins cost and performance.", f"tco plot frontier {FOUR}"),
 }
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, and the picture of the first."""
+    """Add the generated pages, the picture of the first, and the notebooks as files."""
     files.append(File.generated(config, PICTURE.name, abs_src_path=str(PICTURE)))
+    for notebook in NOTEBOOKS:
+        files.append(File.generated(config, f"notebooks/{notebook.name}", abs_src_path=str(notebook)))
     for path, text in pages():
         files.append(File.generated(config, path, content=text))
     return files
@@ -79,6 +84,8 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/metrics.md", metrics()
     yield "reference/sources.md", sources()
     yield "conclusions.md", conclusions()
+    for notebook in NOTEBOOKS:
+        yield f"notebooks/{notebook.stem}.md", f"{noted(notebook)}\n[This page as a notebook]({notebook.name})\n"
     for found in pkgutil.walk_packages(tco.__path__, "tco."):
         if found.name != "tco.__main__":
             importlib.import_module(found.name)
@@ -107,7 +114,8 @@ def method(room: str) -> str:
     for formula in REGISTRY.values():
         if (module := formula.function.__module__).split(".")[1] == room:
             by_module[module].append(formula)
-    parts = [f"# {room.capitalize()}", f"{ROOMS[room]} Every equation is the code's own, read from it."]
+    about, figure = ROOMS[room]
+    parts = [f"# {room.capitalize()}", f"{about} Every equation is the code's own, read from it.", drawn(figure)]
     for module, formulas in sorted(by_module.items()):
         opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n")[0]
         parts += [f"## {module.removeprefix('tco.')}", opening]
@@ -147,7 +155,7 @@ def commands() -> str:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         reader_files()
         for name, text in helps(root, typer.Context(root, info_name="tco")):
-            parts += [f"## {name}", f"```text\n{text}\n```", *shown(examples(name.removeprefix("tco").strip()))]
+            parts += [f"## {name}", f"```text\n{text}\n```", *shown(examples(name))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -166,15 +174,10 @@ def shown(typed: Sequence[str]) -> Iterator[str]:
         return
     printed = ran(typed[0])
     if typed[0].startswith("tco plot"):
-        yield f"`{typed[0]}`\n\n{inline(Path(typed[0].split(' -o ')[1]))}"
+        yield f"`{typed[0]}`\n\n{inside(Path(typed[0].split(' -o ')[1]).read_text(encoding='utf-8'))}"
         return
     lines = printed.splitlines()
     yield "```console\n" + "\n".join(lines[:LINES] + (["..."] if len(lines) > LINES else [])) + "\n```"
-
-
-def inline(figure: Path) -> str:
-    """Return a figure as part of a page."""
-    return f'<div markdown="0">{figure.read_text(encoding="utf-8")}</div>'
 
 
 def helps(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
@@ -209,7 +212,12 @@ def conclusions() -> str:
         "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`): from and to are the figure as far "
         "as the model may be off in it, and a bound that lies between them is `not-shown`.",
     ]
-    return "\n\n".join([*above, table(("conclusion", "unit", "claimed", "figure", "from", "to", "verdict", "command"), rows)]) + "\n"
+    return (
+        "\n\n".join(
+            [*above, drawn(f"tco plot frontier {FOUR}"), table(("conclusion", "unit", "claimed", "figure", "from", "to", "verdict", "command"), rows)]
+        )
+        + "\n"
+    )
 
 
 def metrics() -> str:

@@ -109,6 +109,8 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         period(row.as_of, f"{where}: {path}: as_of")
     if kind in GUESSED and None in ends:
         raise DataError(f"{where}: {path}: an {kind} value needs low and high")
+    if (use := cells.get("use") or "") not in ("", ALTERNATIVE):
+        raise DataError(f"{where}: {path}: use {use!r}, expected {ALTERNATIVE!r} or nothing")
     note = str(cells.get("note", ""))
     given = Input(
         path,

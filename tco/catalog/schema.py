@@ -6,59 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tco.foundation.errors import DataError
-from tco.foundation.provenance import KINDS, period
 
 
-class RowSchema(BaseModel):
-    """One row of a CSV table, or one value table of a TOML document."""
+class Strict(BaseModel):
+    """A table that has no other keys."""
 
     model_config = ConfigDict(extra="forbid")
 
-    value: float
-    unit: str
-    low: float | None = None
-    high: float | None = None
-    as_of: str = ""
-    kind: Literal["measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed"]
-    source: str = Field(min_length=1)
-    note: str = ""
-    use: Literal["", "alternative"] = ""
-    directness: Literal["", "first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate"] = ""
 
-    @field_validator("low", "high", mode="before")
-    @classmethod
-    def blank_is_none(cls, cell: Any) -> Any:
-        """An empty cell states nothing."""
-        return None if cell == "" else cell
-
-    @field_validator("as_of")
-    @classmethod
-    def is_date(cls, cell: str) -> str:
-        """A date is one of the calendar."""
-        try:
-            if cell:
-                period(cell)
-        except DataError as error:
-            raise ValueError(str(error)) from None
-        return cell
-
-    @model_validator(mode="after")
-    def ordered(self) -> RowSchema:
-        """An estimate has a range, and every range holds its value."""
-        if self.kind in ("estimate", "assumed") and (self.low is None or self.high is None):
-            raise ValueError(f"an {self.kind} value needs low and high")
-        if (self.low is not None and self.low > self.value) or (self.high is not None and self.high < self.value):
-            raise ValueError(f"low {self.low} <= value {self.value} <= high {self.high} does not hold")
-        return self
-
-
-class BranchSchema(BaseModel):
+class BranchSchema(Strict):
     """What an option of a variant changes."""
-
-    model_config = ConfigDict(extra="forbid")
 
     assemblies: dict[str, dict[str, float]] = {}
     alternatives: dict[str, dict[str, float]] = {}
@@ -77,10 +37,8 @@ class VariantSchema(BaseModel):
     default: str
 
 
-class SystemSchema(BaseModel):
+class SystemSchema(Strict):
     """A system's file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     chip: str
@@ -100,20 +58,16 @@ class SystemSchema(BaseModel):
     network: dict[str, Any] = {}
 
 
-class TokenFormatSchema(BaseModel):
+class TokenFormatSchema(Strict):
     """A format of tokens on the wire: bytes of an element and of a scale, and elements of a block."""
-
-    model_config = ConfigDict(extra="forbid")
 
     element: float = Field(gt=0)
     scale: float = Field(ge=0)
     block: float = Field(gt=0)
 
 
-class LibrarySchema(BaseModel):
+class LibrarySchema(Strict):
     """A library of collectives: what it offers, to all groups or inside a domain alone."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = ""
     source: str = ""
@@ -128,10 +82,8 @@ class LibrarySchema(BaseModel):
     formats: dict[str, TokenFormatSchema] = {}
 
 
-class FigureSchema(BaseModel):
+class FigureSchema(Strict):
     """A figure of a publication in a scenario's file; one that must come out states a value, within a tenth at most."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["arithmetic", "own-source", "independent", "power", "ratio"]
     metric: str
@@ -158,10 +110,8 @@ class FigureSchema(BaseModel):
         return self
 
 
-class ScenarioSchema(BaseModel):
+class ScenarioSchema(Strict):
     """A scenario's file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: str = ""
     note: str = ""
@@ -188,17 +138,9 @@ def expect_system(path: Path, document: dict[str, Any]) -> None:
     expect(SystemSchema, path, {key: value for key, value in document.items() if key not in ("alternatives", "spares")})
 
 
-def expect_library(path: Path, document: dict[str, Any]) -> None:
-    """Raise `DataError` with the first thing wrong with a library's file by itself."""
-    expect(LibrarySchema, path, document)
-
-
 def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> None:
     """Raise `DataError` with the first thing wrong with a file by its schema."""
     try:
         schema.model_validate(document)
     except ValidationError as error:
         raise DataError(next(problems(str(path), error))) from None
-
-
-assert set(KINDS) == set(RowSchema.model_fields["kind"].annotation.__args__)  # type: ignore[union-attr] # one list of kinds

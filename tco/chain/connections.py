@@ -236,16 +236,12 @@ def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
 
 
 def port_rate(text: str, key: str) -> float:
-    """Return a port rate in byte/s; what is none raises `DataError` with its key."""
+    """Return a port rate in byte/s, such as 100G or 50 GB/s; what is none raises `DataError` with its key."""
     try:
-        rate = parse_quantity(port_text(text), "byte/s")
+        number = text[:-1] if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else ""
+        rate = parse_quantity(f"{number} Gb/s" if number else text, "byte/s")
     except DataError as error:
         raise DataError(f"{key}={text}: {error}") from None
     if not rate > 0:
         raise DataError(f"{key}={text}: expected a rate above zero")
     return rate
-
-
-def port_text(text: str) -> str:
-    """Return a port rate as a quantity: '100G' is '100 Gb/s'."""
-    return f"{text[:-1]} Gb/s" if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else text

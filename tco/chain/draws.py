@@ -122,7 +122,7 @@ class Case:
     def refuse(self, inputs: Inputs, values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
         for path in self.drawn:
-            values.override(path, inputs.unit_of(path), values.given[path])
+            values.input(path)
         inputs.workload.judge(inputs, values)
 
 
@@ -189,9 +189,11 @@ def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
     """Return the places of draws for which the same was decided."""
     if not decided:
         return [np.arange(count)]
-    table = np.stack([np.broadcast_to(column, count) for column in decided.values()])
-    _, group = np.unique(table, axis=1, return_inverse=True)
-    return [np.flatnonzero(group.ravel() == place) for place in range(group.max() + 1)]
+    group = np.zeros(count, dtype=int)
+    for column in decided.values():
+        kinds, kind = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * len(kinds) + kind, return_inverse=True)
+    return [np.flatnonzero(group == place) for place in range(group.max() + 1)]
 
 
 def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
@@ -313,9 +315,11 @@ def looked_at(case: Case, groups: list[Group], found: list[Made], centre: Result
         lot, names = case.programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
         lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
     for lot, parts in lots.values():
-        places = np.sort(np.concatenate([part.draws for part in parts]))
+        which = np.zeros(case.count, dtype=bool)
+        which[np.concatenate([part.draws for part in parts])] = True
+        places, place = np.flatnonzero(which), np.cumsum(which) - 1
         many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
-        own = [part._replace(draws=np.searchsorted(places, part.draws)) for part in parts]
+        own = [part._replace(draws=place[part.draws]) for part in parts]
         pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
         for whole, part in zip(found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True):
             whole.meets[places], whole.batch[places] = part.meets, part.batch

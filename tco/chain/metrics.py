@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog.systems import System
 from tco.economics.cost import Cost, power_per_chip
 from tco.economics.site import facility_power
-from tco.foundation.formula import formula, somewhere
+from tco.foundation.formula import formula, somewhere, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import (
     BytePerSecond,
@@ -164,12 +164,6 @@ def usd_per_trillion(
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
 
 
-@formula(unit="token/s/chip", source="tco-contract")
-def all_tokens(output: TokenPerSecondPerChip, input_tokens: TokenPerSecondPerChip) -> Any:
-    """Tokens in and out per second and chip: output + input."""
-    return output + input_tokens
-
-
 @formula(unit="token/s/MW", source="tco-contract")
 def tokens_per_megawatt(rate: TokenPerSecondPerChip, facility: WattPerChip, watt_per_megawatt: WattPerMegawatt = 1e6) -> Any:
     """Output tokens per second and megawatt of site power: R / P_facility."""
@@ -282,7 +276,7 @@ def joined_metrics(values: Values, peak_fp8: str, workload: ServingResult | Trai
         name("usd_per_million_output_tokens", lambda: usd_per_million(used, out, 1.0))
         if into is not None:  # a rate that is stated is one of output tokens
             name("usd_per_million_input_tokens", lambda: usd_per_million(used, into, workload.prefill_share))
-            name("usd_per_million_tokens", lambda: usd_per_million(used, all_tokens(out, into), 1.0))
+            name("usd_per_million_tokens", lambda: usd_per_million(used, total("all_tokens", [out, into]), 1.0))
         name("tokens_per_s_per_facility_mw", lambda: tokens_per_megawatt(out, found["facility_power_w_per_chip"]))
 
 

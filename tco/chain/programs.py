@@ -6,7 +6,7 @@ Structures that draws of one scenario get share a program: what they have in com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
-from tco.graph.run import apart, evaluated, taken
+from tco.graph.run import apart, evaluated, keep_memory, shares, side_by_side, taken
 from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
@@ -106,7 +106,7 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, Kernel] = {}
-        self.rows: dict[Any, dict[int, Array]] = {}  # of the plans that are chosen among, by what is drawn
+        self.rows: dict[Any, tuple[dict[int, Array], Any]] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
@@ -131,6 +131,7 @@ class Lot:
         self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool, speeds: Sequence[float]
     ) -> list[Made]:
         """Return what all draws come to, and after it what they come to at other speeds."""
+        keep_memory()
         paths, first = frozenset(drawn), parts[0].names[0]
         if self.plans is not None:
             return self.serve(paths, drawn, parts, count, pilots, solve, speeds)
@@ -165,13 +166,13 @@ class Lot:
         from tco.performance.serving import draws
 
         plans: ServingPlan = self.plans  # type: ignore[assignment]
-        rows: dict[int, Array] = {}
+        rows, known = dict[int, Array](), None
         if pilots is not None:
             key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
                 every = self.kernel(paths, {})
                 self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, speeds)
-            rows = self.rows[key]
+            rows, known = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
@@ -180,21 +181,28 @@ class Lot:
             own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
             alike.setdefault(own, []).append(part)
         every_speed = (*draws.OWN, *speeds)
-        size = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
+        most = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
+
+        def answered(some: list[Part], names: dict[str, int], begin: Any, held: float, which: Array) -> list[Made]:
+            """Return what some draws come to at every speed."""
+            many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
+            block = draws.Block(kernel, names, many, len(which))
+            asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
+            found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
+            metrics = [self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else "") for at, chosen in enumerate(found)]
+            solved = begin is not None or pilots is not None
+            return [Made(one, chosen.meets, chosen.batch if solved else held) for one, chosen in zip(metrics, found, strict=True)]
+
         for some in alike.values():
             together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
             names = placed(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
-            for start in range(0, len(together), size):
-                which = together[start : start + size]
-                many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
-                block = draws.Block(kernel, names, many, len(which))
-                asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
-                begin = self.hints(kernel, names, plans, every_speed)
-                found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
-                for at, (one, chosen) in enumerate(zip(made, found, strict=True)):
-                    one.meets[which], one.batch[which] = chosen.meets, chosen.batch if begin is not None or pilots is not None else held
-                    spread(one.metrics, self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else ""), which, count)
+            parts_of = np.array_split(together, shares(len(together), most))
+            make = partial(answered, some, names, known or self.hints(kernel, names, plans, every_speed), held)
+            for which, found in zip(parts_of, side_by_side(make, parts_of, len(together)), strict=True):
+                for one, part in zip(made, found, strict=True):
+                    one.meets[which], one.batch[which] = part.meets, part.batch
+                    spread(one.metrics, part.metrics, which, count)
         return made
 
     def metrics(
@@ -214,15 +222,14 @@ class Lot:
         wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
-            given = frozenset([*values, *batch])
-            rests = {*kernel.schedule(sorted({place for own in wanted for place in own.values()}), given).leaves} - batch.keys()
+            rests = kernel.needed({place for own in wanted for place in own.values()}, values.keys() | batch) & values.keys() - batch.keys()
             values = taken(kernel, values, rests, chosen.rows) | batch
         with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
             made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            spread(found, {name: np.where(np.isinf(one), np.nan, one) for name, one in zip(own, many, strict=True)}, draws, count)
-        return found
+            spread(found, dict(zip(own, many, strict=True)), draws, count)
+        return {name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many for name, many in found.items()}
 
 
 def within(which: Array, draws: Array) -> Array:
@@ -238,7 +245,9 @@ def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count
         if len(draws) == count:
             whole[name] = one if np.shape(one) == (count,) else np.full(count, one)
         else:
-            whole.setdefault(name, np.full(count, np.nan))[draws] = one
+            if name not in whole:
+                whole[name] = np.full(count, np.nan)
+            whole[name][draws] = one
 
 
 def structure_in(answer: Result) -> Structure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,7 @@ from tco.foundation.provenance import Input, period
 from tco.foundation.shown import html_of
 from tco.foundation.trace import Node
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill, BillLine, device_capacity, domain_bandwidth, domain_capacity, domain_peak
+from tco.hardware.bill import Bill, device_capacity, domain_bandwidth, domain_peak, joint_capacity
 from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.answer import ServingResult
@@ -89,6 +89,7 @@ class Result:
     ages: Ages  # of the prices of the bill
     plan: Any = None
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
+    chosen: list[str] = field(default_factory=list)  # of the notes those of what was chosen or left out, which a short answer goes without
     nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
@@ -174,7 +175,7 @@ def saved_document(result: Result) -> dict[str, Any]:
         "metrics": {name: result.metrics.get(name) for name in METRICS},
         **{name: getattr(result, name) for name in KEPT},
         "lines": [{**line.flow._asdict(), "usd_per_chip_hour": line.usd_per_chip_hour} for line in result.lines],
-        "bill": None if result.bill is None else {**result.bill._asdict(), "lines": [bill_row(line) for line in result.bill.lines]},
+        "bill": None if result.bill is None else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
         "rebates": [rebate._asdict() for rebate in result.rebates],
         "inputs": {path: given._asdict() | {"where": short(given.where)} for path, given in sorted(result.inputs.items())},
         "standing": result.standing._asdict(),
@@ -193,11 +194,6 @@ def saved_document(result: Result) -> dict[str, Any]:
 def short(where: str) -> str:
     """Return the place of a value, that of a shipped one the same on every machine."""
     return where.removeprefix(f"{data_directory().parent}/")
-
-
-def bill_row(line: BillLine) -> dict[str, Any]:
-    """Return a line of the bill by field."""
-    return {name: getattr(line, name) for name in BillLine.__slots__}
 
 
 def in_json(value: Any) -> Any:
@@ -289,7 +285,7 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
     if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
         part = f"parts.{system.chip}"
         found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
-    found.domain["hbm_bytes"] = None if capacity is None else domain_capacity(system.chips, capacity)
+    found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
     found.domain["hbm_byte_per_s"] = None if bandwidth is None else domain_bandwidth(system.chips, bandwidth)
     return found
 

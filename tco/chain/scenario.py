@@ -46,7 +46,7 @@ from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
-from tco.foundation.trace import Node, Trace, recording, scope, walk
+from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, bill_of_materials
 from tco.hardware.network import Network
@@ -124,9 +124,9 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     keep_for_studies(inputs, values)
     walked = chain
     standing_notes, chain, ages = placed(inputs, values, walked, refuse)
+    chosen = [*inputs.notes, *notes_of(inputs)]
     notes = [
-        *inputs.notes,
-        *notes_of(inputs),
+        *chosen,
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
@@ -157,6 +157,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         perspective=perspective,
         metrics={name: plain_metric(chain.metrics.get(name)) for name in METRICS},
         notes=[*notes, *chain.serving.notes],
+        chosen=chosen,
         lines=chain.cost.lines if chain.cost else [],
         bill=chain.bill,
         rebates=chain.rebates,
@@ -236,13 +237,8 @@ def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
     searched = chain.serving.plan is not None or not inputs.workload.axis  # else there is nothing to trace: a trace never searches
     with recording() as recorder:
-        traced = traced_metrics(inputs, recorder, chain.serving.plan, None if searched else chain.serving)
-    return {name: value.node for name, value in traced.items() if hasattr(value, "node")}
-
-
-def traced_metrics(inputs: Inputs, recorder: Trace, plan: Any, found: ServingResult | TrainingResult | None = None) -> dict[str, Any]:
-    """Return every metric as a traced value, with the plan fixed."""
-    return run(inputs, inputs.values(as_traced(recorder)), plan, found).metrics
+        traced = run(inputs, inputs.values(as_traced(recorder)), chain.serving.plan, None if searched else chain.serving)
+    return {name: value.node for name, value in traced.metrics.items() if hasattr(value, "node")}
 
 
 def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult | TrainingResult | None = None) -> Chain:

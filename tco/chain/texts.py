@@ -51,7 +51,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "cluster.network": "network",
 }
 CHOICES = {  # texts that are one of a few: what each is called, and those it may be
-    "workload.kind": ("kind of workload", tuple(KINDS)),
+    "workload.kind": ("kind of workload", KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
     "site.cooling": ("cooling", ("air", "liquid")),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer
@@ -143,16 +143,14 @@ def native(values: Readable, chip: str) -> dict[str, str]:
         except DataError:  # the chip has none of its peaks
             return False
 
+    def takes(name: str) -> bool:  # the blocks of a format as they are
+        return values.structure(f"{part}.{FORMATS[name].takes or 'takes_mx'}") > 0
+
     wide = next(name for name in ("fp8", "bf16") if name == "bf16" or own(name))
     quicker = values.structure(f"{part}.peak_fp4") > values.structure(f"{part}.peak_fp8")
     four = ("nvfp4", "mxfp4") if quicker else ()
-    narrow = next((name for name in (*four, "w4a8", "mxfp8") if own(name) and takes_blocks(values, part, name)), wide)
+    narrow = next((name for name in (*four, "w4a8", "mxfp8") if own(name) and takes(name)), wide)
     return {DENSE: narrow, EXPERTS: narrow, ATTENTION: wide, "workload.cache_format": wide}
-
-
-def takes_blocks(values: Readable, part: str, name: str) -> bool:
-    """Say whether the matrix units of a chip take the blocks of a format as they are."""
-    return values.structure(f"{part}.{FORMATS[name].takes or 'takes_mx'}") > 0
 
 
 def formats_named(text: str) -> bool:

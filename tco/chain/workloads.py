@@ -50,10 +50,16 @@ def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
 
 def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
     """Return what serves the scenario's workload: a chip on its links, and the model."""
+    model = served_model(inputs, values)
+    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values)), model
+
+
+def served_model(inputs: Inputs, values: Values) -> Architecture:
+    """Return the scenario's model, asked for no more than it can be."""
     model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
-    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values)), model
+    return model
 
 
 def software_of_scenario(inputs: Inputs, values: Values) -> Reach:
@@ -193,7 +199,7 @@ class Kind(NamedTuple):
 KINDS = {
     "serving": Kind(
         walk=serving_of,
-        judge=server_of,
+        judge=served_model,
         without_plan=not_served,
         does="serves",
         metrics=SERVED,

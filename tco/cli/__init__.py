@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from collections.abc import Iterable
@@ -12,24 +13,26 @@ import typer
 from typer.main import get_group
 
 from tco import __version__
-from tco.cli.help import Listing, place
+from tco.cli.help import Listing, Taught, place
+from tco.foundation.errors import DataError, TcoError, UsageError, nearest
+from tco.foundation.streams import full, put, tell
 
-SHELVES = ("parts", "systems", "models", "scenarios", "sources", "rebates")
 TOGETHER = {  # the module that registers some commands on `app`, where it has not the name of one
     "hardware": ("bom", "fabric", "network", "collective", "kernel"),
     "compare": ("compare", "frontier", "fleet"),
-    "explain": ("explain", "perf", "inputs", "metrics"),
+    "explain": ("explain", "perf", "inputs"),
     "baseline": ("baseline", "diff"),
     "analyse": ("uncertainty", "sensitivity", "solve", "sweep"),
     "evidence": ("claims", "validate", "calibrate", "measure"),
-    "drafts": ("init", *SHELVES),
-    "documents": ("sites", "terms", "workloads", "clusters", "perspectives"),
-    "manual": ("help",),
-    **{name: (name,) for name in ("price", "report", "plot", "export")},
+    "drafts": ("init", "parts", "systems", "models", "scenarios"),
+    "shelves": ("sources", "rebates", "sites", "terms", "workloads", "clusters", "perspectives", "metrics"),
+    "export": ("export", "report"),
+    **{name: (name,) for name in ("price", "plot")},
 }
 MODULES = {name: module for module, names in TOGETHER.items() for name in names}
 
 FAULT = 70  # the exit code of a defect of the program
+GARBAGE = 100_000  # objects between two searches for cycles, of which an answer makes few: to search more often takes a twentieth of its time
 
 
 class Commands(Listing):
@@ -56,8 +59,6 @@ class Commands(Listing):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error the user can mend is printed, not raised."""
-        from tco.foundation.errors import DataError, TcoError
-
         self.debug = ctx.params["debug"]
         try:
             with warnings.catch_warnings():
@@ -65,8 +66,6 @@ class Commands(Listing):
                 return super().invoke(ctx)
         except (TcoError, RuntimeWarning) as found:
             error = found if isinstance(found, TcoError) else DataError(f"no finite number comes out of these inputs: {found}")
-            from tco.foundation.streams import tell
-
             tell(f"error: {error}")
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
@@ -75,11 +74,10 @@ class Commands(Listing):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the program; a fault of its own ends in one line and an exit code that no check uses, or with `--debug` in its trace."""
+        gc.set_threshold(GARBAGE)
         try:
             return super().main(*args, **options)
         except Exception as error:
-            from tco.foundation.streams import full, tell
-
             if isinstance(error, OSError) and error.filename is None:  # whatever opens a file names it: this is help that stdout does not take
                 unprinted = full(error)
                 tell(f"error: {unprinted}")
@@ -114,3 +112,20 @@ def main(
     debug: Annotated[bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")] = False,
 ) -> None:
     """What a unit of AI work costs on a rack, and why."""
+
+
+Words = Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="The words of a command, such as: baseline check.")]
+
+
+@app.command(name="help", cls=Taught)
+def show_help(ctx: typer.Context, words: Words = None) -> None:
+    """Show the help of a command, as `tco COMMAND --help` does."""
+    page: Any = ctx.find_root()
+    for word in words or []:
+        listing = page.command
+        found = listing.get_command(page, word) if hasattr(listing, "list_commands") else None
+        if found is None:
+            known = listing.list_commands(page) if hasattr(listing, "list_commands") else []
+            raise UsageError(f"{page.command_path} has no command {word!r}{nearest(word, known)}")
+        page = type(page)(found, info_name=word, parent=page)
+    put(f"{page.get_help()}\n")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Request, command
+from tco.cli.options import Metrics, Request, Scenarios, called, command
+from tco.foundation.errors import UsageError
 
 group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
 app.add_typer(group, name="baseline")
@@ -16,30 +17,37 @@ Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in repor
 
 
 @command(group, "set")
-def save(
-    given: Request,
-    name: Name,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Left out: the four headline racks.")] = None,
-) -> None:
+def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
-    from tco.cli.load import HEADLINE, evaluate_all
     from tco.economics.dates import newest_price
     from tco.foundation.files import is_there
     from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load
     from tco.studies.baseline import save as keep
     from tco.studies.difference import state_of
+    from tco.studies.evaluation import HEADLINE
 
     names, path = list(scenarios or HEADLINE), baseline_path(name)
     if is_there(path):
         load(path)  # a file that is no baseline is found before anything is evaluated
-    catalogue, results = evaluate_all(names, given.data, given.settings)
+    catalogue, results = given.evaluated(names)
     states = {one: state_of(result) for one, result in zip(names, results, strict=True)}
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
-    stayed = keep(path, given.states(states))
+    stayed = keep(path, without_own_values(given, states))
     given.emit(saved_answer(catalogue, name, str(path), names, stayed))
+
+
+def without_own_values(given: Request, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
+    if not given.redact:
+        return states
+    from tco.cli.keeping import alike_states, shown
+
+    given.redact = False  # what is left to say are names
+    kept: dict[str, dict[str, Any]] = shown({name: state | {"withheld": []} for name, state in states.items()}, alike_states)
+    return kept
 
 
 @command(group, "set", forms=("github", "junit"))
@@ -50,18 +58,16 @@ def check(
     max_increase: Annotated[
         str | None, typer.Option(metavar="LIMIT", help="How much worse a metric may get: costs up, rates down. What gets better never fails then.")
     ] = None,
-    metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Look at this metric only. Repeatable.")] = None,
+    metrics: Metrics = None,
 ) -> None:
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric moved."""
-    from tco.cli.load import catalogue_for, evaluate_all
     from tco.outputs.drift import drift_answer
     from tco.studies.baseline import baseline_path, drifts, load, rule_of, side_by_side
 
     rule = rule_of(threshold, max_increase, metrics)
     kept = load(baseline_path(name))
-    catalogue, results = evaluate_all(list(kept), given.data, given.settings)
-    found = drifts(kept, dict(zip(kept, results, strict=True)), lambda one: catalogue_for(one, given.data), rule)
-
+    catalogue, results = given.evaluated(list(kept))
+    found = drifts(kept, dict(zip(kept, results, strict=True)), given.catalogue_of, rule)
     checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
     given.emit(drift_answer(catalogue, name, checked, found))
     if found:
@@ -71,36 +77,29 @@ def check(
 @command(group, name="list")
 def list_baselines(given: Request) -> None:
     """List the baselines of the current folder, and what each keeps."""
-    from tco.cli.load import catalogue_for
     from tco.outputs.drift import list_answer
     from tco.studies.baseline import baseline_path, listed
 
-    found = {name: (str(baseline_path(name)), kept) for name, kept in listed().items()}
-    given.emit(list_answer(catalogue_for(None, given.data), found))
+    given.emit(list_answer(given.catalogue, {name: (str(baseline_path(name)), kept) for name, kept in listed().items()}))
 
 
 @command(group, name="show")
-def show_baseline(
-    given: Request,
-    name: Name,
-    metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show this metric only. Repeatable.")] = None,
-) -> None:
+def show_baseline(given: Request, name: Name, metrics: Metrics = None) -> None:
     """Show the metrics a baseline keeps, and by which program, on which data they were made."""
-    from tco.cli.load import catalogue_for
     from tco.outputs.drift import kept_answer
     from tco.studies.baseline import baseline_path, known_metrics, load, side_by_side
 
     kept = side_by_side(load(baseline_path(name)))
-    given.emit(kept_answer(catalogue_for(None, given.data), name, kept, known_metrics(metrics)))
+    given.emit(kept_answer(given.catalogue, name, kept, known_metrics(metrics)))
 
 
 @command(app, "set")
 def diff(
     given: Request,
-    a: Annotated[str, typer.Argument(metavar="A", help="A scenario, a saved result, or the JSON of `tco price`.")],
+    a: Annotated[str, called("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A")],
     b: Annotated[str | None, typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False)] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
-    metrics: Annotated[list[str] | None, typer.Option("--metric", metavar="METRIC", help="Show the steps of this metric. Repeatable.")] = None,
+    metrics: Metrics = None,
     full: Annotated[bool, typer.Option("--full", help="Of two systems list all metrics and inputs that differ, too.")] = False,
 ) -> None:
     """Show what changed between two scenarios or results, and why, step by step. --set applies to B only.
@@ -108,8 +107,6 @@ def diff(
     Of two systems it says what each group of things adds to the cost as it becomes the other's: chip, network, site, energy, memory, software.
     """
     from tco.chain.metrics import METRICS
-    from tco.cli.load import catalogue_for
-    from tco.foundation.errors import UsageError
     from tco.outputs.drift import diff_answer
     from tco.studies.baseline import known_metrics
     from tco.studies.evaluation import HEADLINE
@@ -122,6 +119,6 @@ def diff(
         raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")
     wanted = known_metrics(metrics) if metrics else ()
     found = differing(a, b, given.settings, given.data, next(iter(wanted), None))
-    given.emit(diff_answer(catalogue_for(None, given.data), a, b, found, wanted, full))
+    given.emit(diff_answer(given.catalogue_of(a), a, b, found, wanted, full))
     if exit_code and (found.moves or found.causes):
         raise typer.Exit(1)

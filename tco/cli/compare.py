@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, command, pairs
+from tco.cli.options import Baseline, Named, Request, Scenarios, command, pairs
+from tco.foundation.errors import UsageError
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
     from tco.studies.comparison import Confidence, Notice
-    from tco.studies.evaluation import Evaluation
-
-
-def halls_of(results: Sequence[Result]) -> list[dict[str, float | None] | None]:
-    """Return what each system makes of the site's power; nothing where nobody states it."""
-    from tco.chain.ownership import SITE_POWER
-
-    if not any(SITE_POWER in result.inputs for result in results):
-        return []
-    from tco.studies.fleet import hall_of  # only a site that is filled asks for it
-
-    return [hall_of(result) for result in results]
 
 
 MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that are said again
@@ -33,8 +22,6 @@ MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that
 
 def speeds_in(text: str | None) -> list[float]:
     """Return the speeds that `--speeds` names; what is no list of speeds raises `UsageError`."""
-    from tco.foundation.errors import UsageError
-
     if text is None:
         return []
     words = text.split(",")
@@ -50,27 +37,11 @@ def speeds_in(text: str | None) -> list[float]:
     return found
 
 
-def ranked(given: Request, vendor: str | None, date: str | None, air: bool) -> None:
-    """Print every system in the order of what the work costs."""
-    from tco.outputs.ranking import ranking_answer
-    from tco.studies.comparison import ranking
-
-    given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
-
-
-def refuse_beside_all(every: bool) -> None:
-    """Raise `UsageError`: some options go with `--all` alone, and `--all` with none of the others."""
-    from tco.foundation.errors import UsageError
-
-    beside = "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone"
-    raise UsageError(beside if every else "--vendor, --date and --air go with --all")
-
-
 @command(app, "set", "anchor", "hold")
 def compare(
     given: Request,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
+    scenarios: Scenarios = None,
+    baseline: Baseline = None,
     speeds: Annotated[
         str | None, typer.Option(metavar="N,...", help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's own.")
     ] = None,
@@ -94,20 +65,23 @@ def compare(
 ) -> None:
     """Price and rate scenarios side by side, at every speed a user may be promised."""
     if every or vendor or date or air:
-        if not every or scenarios or hall or practice or what_if or baseline or speeds or full or why or evidence or curve:
-            refuse_beside_all(every)
-        ranked(given, vendor, date, air)
+        if not every:
+            raise UsageError("--vendor, --date and --air go with --all")
+        if scenarios or hall or practice or what_if or baseline or speeds or full or why or evidence or curve:
+            raise UsageError("--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone")
+        from tco.outputs.ranking import ranking_answer
+        from tco.studies.comparison import ranking
+
+        given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
         return
     from tco.chain.ownership import SITE_POWER
-    from tco.foundation.errors import UsageError
     from tco.outputs.comparison import Asked, comparison_answer
     from tco.studies.comparison import compared, speed_of
     from tco.studies.confidence import confidence_of
     from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
-    wanted = (
-        given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall") | ({} if practice is None else {"workload.software": practice})
-    )
+    wanted = given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall")
+    wanted |= {} if practice is None else {"workload.software": practice}
     held, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
     asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
     base, results = compared([one.result for one in asked], baseline)
@@ -116,26 +90,33 @@ def compare(
         raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
     if (why or evidence) and not ranges:
         raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
-    found = confidence_of(asked, base, chosen, given.texts["hold"] or bool(held), ranges, why or evidence)
+    found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence)
     catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
-    rows = noticed(catalogue, asked, found) if evidence else None
-    given.emit(comparison_answer(catalogue, results, base, halls_of(results), found, Asked(names, held, full, why, rows, curve)))
+    rows = noticed(catalogue, results, found) if evidence else None
+    halls = []
+    if any(SITE_POWER in result.inputs for result in results):
+        from tco.studies.fleet import hall_of  # only a site that is filled asks for it
+
+        halls = [hall_of(result) for result in results]
+    given.emit(comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve)))
 
 
-def noticed(catalogue: Catalogue, asked: Sequence[Evaluation], found: Confidence) -> list[Notice]:
-    """Return how what moves an answer shows in measured rows."""
-    from tco.outputs.reasons import drivers_in, notices
+def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
+    """Return how what moves an answer shows in measured rows, the inputs among them that show in none."""
+    from tco.studies.comparison import Notice
     from tco.studies.evidence import evidence_of
 
-    inputs = {path: given for one in asked for path, given in one.result.inputs.items()}
-    paths = drivers_in(found)
-    return notices(paths, evidence_of(catalogue, {path: inputs[path] for path in paths}))
+    inputs = {path: given for result in results for path, given in result.inputs.items()}
+    every = [one.drivers for one in found.regimes] + [one.drivers for one in found.sure]
+    paths = dict.fromkeys(driver.path for drivers in every for driver in drivers)
+    seen = evidence_of(catalogue, {path: inputs[path] for path in paths})
+    return [one for path in paths for one in ([one for one in seen if one.path == path] or [Notice(path, None, 0, (None, None, None))])]
 
 
 @command(app, "set", "hold")
 def frontier(
     given: Request,
-    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Names or files of scenarios, or systems on the headline's terms.")],
+    scenarios: Named,
     prefill: Annotated[
         list[str] | None,
         typer.Option("--prefill", metavar="SCENARIO", help="Read prompts on a pool of another system; find the best pair. Repeatable."),
@@ -147,13 +128,12 @@ def frontier(
     ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
 ) -> None:
     """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
-    from tco.cli.load import catalogue_for
     from tco.outputs.frontiers import frontier_answer
     from tco.studies import frontier as study
     from tco.studies.designs import designs_of
 
-    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.texts["hold"])
-    given.emit(frontier_answer(catalogue_for(scenarios[-1], given.data), found, designs_of(found) if pareto else None))
+    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.hold)
+    given.emit(frontier_answer(given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None))
 
 
 @command(app, "set")

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from tco.catalog import load_catalogue
+from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.rows import attributes
 
 
-def scenarios() -> Iterable[str]:
-    """Return whatever may stand where a scenario is named."""
-    catalogue = load_catalogue()
-    return dict.fromkeys([*catalogue.scenarios, *systems()])
-
-
-def systems() -> Iterable[str]:
-    """Return the systems, and the chips that may be asked for alone."""
+def names(kind: str) -> Iterable[str]:
+    """Return what there is of a kind: scenarios, systems (and the chips that may be asked for alone), chips, studies, metrics or settings."""
     from tco.catalog.systems import known_systems
-
-    return known_systems(load_catalogue())
-
-
-def chips() -> Iterable[str]:
-    """Return the chips."""
-    catalogue = load_catalogue()
-    return [part for part in catalogue.parts if catalogue.has_part_value(part, "hbm_bandwidth")]
-
-
-def studies() -> Iterable[str]:
-    """Return the studies that come with the program."""
+    from tco.chain.metrics import METRICS
     from tco.studies.sweep.study import shipped_studies
 
-    return shipped_studies()
-
-
-def metrics() -> Iterable[str]:
-    """Return the names of the metrics."""
-    from tco.chain.metrics import METRICS
-
-    return METRICS
-
-
-def settings() -> Iterable[str]:
-    """Return the inputs `--set` replaces, each with the sign its value follows."""
     catalogue = load_catalogue()
+    found: dict[str, Callable[[], Iterable[str]]] = {
+        "scenarios": lambda: dict.fromkeys([*catalogue.scenarios, *known_systems(catalogue)]),
+        "systems": lambda: known_systems(catalogue),
+        "chips": lambda: [part for part in catalogue.parts if catalogue.has_part_value(part, "hbm_bandwidth")],
+        "studies": shipped_studies,
+        "metrics": lambda: METRICS,
+        "settings": lambda: settings(catalogue),
+    }
+    return found[kind]()
+
+
+def settings(catalogue: Catalogue) -> list[str]:
+    """Return the inputs `--set` replaces, each with the sign its value follows."""
     plain = [f"{group}.{name}=" for group, name in attributes() if group in ("site", "terms", "workload", "cluster")]
     rows = {"parts": catalogue.part_rows, "performance": catalogue.calibration_rows, "shares": catalogue.share_rows}
     return [*plain, *(f"{group}.{owner}.{name}=" for group, table in rows.items() for owner, name in table)]

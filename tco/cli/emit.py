@@ -1,4 +1,4 @@
-"""Printing a command's answer: the data to stdout or a file, everything else to stderr.
+"""Printing a command's answer to stdout or a file.
 
 A form that answers are printed in is a row of `FORMS`, and nothing else: `--format`, endings of files and help follow from it.
 """
@@ -65,24 +65,17 @@ def choices(*own: str) -> Any:
     return made("Form", [*FORMS, *own])
 
 
-def emit(answer: Answer, form: str, output: Path | None, quiet: bool, redact: bool = False) -> None:
-    """Print or write an answer in one of the forms of all, or in one of its own; with `redact` without what tells of own values."""
+def emit(answer: Answer, form: str, output: Path | None) -> None:
+    """Print or write an answer in one of the forms of all, or in one of its own."""
     from tco.foundation.files import write_atomically
-    from tco.foundation.streams import put, tell
+    from tco.foundation.streams import put
 
-    if redact:
-        from tco.cli.keeping import without_own_values
-
-        answer = without_own_values(answer, form)
     own, width = answer.texts.get(form), terminal_width() if output is None else None
     text = own() if own else FORMS[form].text(answer, width)
     if output is None:
         put(text)
     else:
         write_atomically(output, text)
-    if not quiet:
-        for note in answer.notes:
-            tell(f"note: {note}")
 
 
 def terminal_width() -> int | None:

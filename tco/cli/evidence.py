@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Request, command
+from tco.foundation.errors import UsageError
+from tco.foundation.streams import tell
 
-if TYPE_CHECKING:
-    from tco.catalog import Catalogue
-    from tco.foundation.values import Values
-
-
-class ClaimVerdict(StrEnum):
-    """What a claim comes to."""
-
-    holds = "holds"
-    arithmetic = "arithmetic"
-    not_shown = "not-shown"
-    off = "off"
-    contradicts = "contradicts"
-    not_derivable = "not-derivable"
+Verdict = Literal["holds", "arithmetic", "not-shown", "off", "contradicts", "not-derivable"]
 
 
 @command(app, "set")
 def claims(
     given: Request,
-    verdict: Annotated[ClaimVerdict | None, typer.Option(help="Only claims of this verdict.")] = None,
+    verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
     conclusions: Annotated[bool, typer.Option("--conclusions", help="Only what they conclude, each with the command that shows it.")] = False,
 ) -> None:
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
-    from tco.cli.load import catalogue_for
     from tco.outputs.claims import claims_answer
     from tco.studies.claims import check_claims
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     found, notes = check_claims(catalogue, given.settings, conclusions)
     given.emit(claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes))
     if not all(one.as_expected for one in found):
@@ -68,64 +56,37 @@ def validate(
 ) -> None:
     """Compare predictions with measurements, each row predicted from its own stated configuration."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.load import catalogue_for
-    from tco.foundation.errors import UsageError
     from tco.foundation.values import as_number
-    from tco.outputs.validations import validation_answer, write_report
+    from tco.outputs import validations
     from tco.studies.validation.run import validate as score
 
     if max_error is not None and not max_error >= 0:
         raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values(as_number)
     if back_test:
-        held_against_ranges(file, catalogue, given)
+        given.emit(validations.back_test_answer(catalogue, file, given.settings))
         return
     if ratios:
-        held_against_ratios(file, catalogue, given)
+        given.emit(validations.ratios_answer(catalogue, file, given.settings))
         return
     if envelopes:
-        held_against_runs(file, catalogue, values, given)
+        given.emit(validations.envelopes_answer(catalogue, file, values))
         return
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
     if report is not None:
-        write_report(found, file.name, report)
-    given.emit(validation_answer(catalogue, file, found, rows))
+        validations.write_report(found, file.name, report)
+    given.emit(validations.validation_answer(catalogue, file, found, rows))
     error = found.card["median_ape"]
     if max_error is not None and (error is None or error > max_error):
         raise typer.Exit(1)
 
 
-def held_against_runs(file: Path, catalogue: Catalogue, values: Values, given: Request) -> None:
-    """Print how the best plans stand against the published runs of a file."""
-    from tco.foundation.errors import UsageError
-    from tco.outputs.validations import envelopes_answer
-    from tco.studies.validation.envelopes import against_runs
-    from tco.studies.validation.measured import read_measured
-
-    kind, table = read_measured(file)
-    if kind != "inference":
-        raise UsageError(f"--envelopes: {file} holds {kind}, expected serving runs")
-    found, whole = against_runs(table, catalogue, values)
-    given.emit(envelopes_answer(catalogue, file, found, whole))
-
-
-def held_against_ranges(file: Path, catalogue: Catalogue, given: Request) -> None:
-    """Print what share of a file's rows lies inside the ranges that other chips would have given them."""
-    from tco.outputs.validations import back_test_answer
-    from tco.studies.validation.back_test import DRAWS, back_test
-
-    given.emit(back_test_answer(catalogue, file, back_test(file, catalogue, given.settings), DRAWS))
-
-
-def held_against_ratios(file: Path, catalogue: Catalogue, given: Request) -> None:
-    """Print how the predicted ratios of two chips, and their ranges, lie to the measured ones."""
-    from tco.outputs.validations import ratios_answer
-    from tco.studies.validation.back_test import PAIR_DRAWS, compared
-
-    given.emit(ratios_answer(catalogue, file, compared(file, catalogue, given.settings), PAIR_DRAWS))
+def sayer(given: Request) -> Callable[[str], None]:
+    """Return what says how far a long task is."""
+    return lambda text: None if given.quiet else tell(text)
 
 
 @command(app, usual=("data", "quiet"))
@@ -143,43 +104,27 @@ def calibrate(
 ) -> None:
     """Fit the shared parameters of practice to measurements, and judge them by leave-one-out."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.load import catalogue_for
     from tco.foundation.files import write_atomically
-    from tco.foundation.streams import tell
     from tco.foundation.values import as_number
-    from tco.outputs.accuracy import write_accuracy
     from tco.outputs.table import to_csv
+    from tco.outputs.validations import write_accuracy
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.measured import read_measured
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     values = plain_inputs(catalogue, {}).values(as_number)
     tables = sorted((read_measured(path) for path in files), key=lambda found: KINDS.index(found[0]))
+    say = sayer(given)
     found = {}
     for kind, table in tables:
-        made = fit(kind, table, catalogue, values, date, lambda text: None if given.quiet else tell(text), fit_name or "")
+        made = fit(kind, table, catalogue, values, date, say, fit_name or "")
         found[made.kind] = made
         for what, scores in made.accuracy.items():
-            if not given.quiet:
-                tell(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}")
+            say(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}")
     write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for made in found.values() for row in made.rows]))
     if accuracy is not None:
         write_accuracy(accuracy, found, date)
-
-
-class MeasuredKind(StrEnum):
-    """What is measured."""
-
-    kernels = "kernels"
-    collectives = "collectives"
-
-
-class Device(StrEnum):
-    """What it is measured on."""
-
-    cpu = "cpu"
-    cuda = "cuda"
 
 
 @command(app, usual=("data", "quiet"))
@@ -187,33 +132,28 @@ def measure(
     given: Request,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")],
     kind: Annotated[
-        MeasuredKind, typer.Option(help="Products, attention and memory of one device, or collectives among several.")
-    ] = MeasuredKind.kernels,
-    device: Annotated[Device | None, typer.Option(help="cpu or cuda; left out: the GPU if there is one.")] = None,
+        Literal["kernels", "collectives"], typer.Option(help="Products, attention and memory of one device, or collectives among several.")
+    ] = "kernels",
+    device: Annotated[Literal["cpu", "cuda"] | None, typer.Option(help="cpu or cuda; left out: the GPU if there is one.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few small shapes, in seconds: shows that it works, not what the machine can do.")] = False,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Accelerator the rows name; left out: what its driver calls it.")] = None,
 ) -> None:
     """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and `tco calibrate`."""
     from datetime import datetime
 
-    from tco.cli.load import catalogue_for
     from tco.foundation.files import write_atomically
-    from tco.foundation.streams import tell
     from tco.outputs.table import to_csv
     from tco.studies.measure.pytorch import choose_device, device_name, load_torch
     from tco.studies.measure.session import Session, collective_session, kernel_session
     from tco.studies.validation.naming import accelerators
 
-    def say(text: str) -> None:
-        if not given.quiet:
-            tell(text)
-
-    known = accelerators(catalogue_for(None, given.data))
+    say = sayer(given)
+    known = accelerators(given.catalogue)
     torch = load_torch()
     target = choose_device(torch, device)
     accelerator = name or device_name(torch, target)
     asked = Session(torch, target, quick, accelerator, datetime.now().astimezone().date().isoformat(), not given.quiet, say)
-    columns, rows = (kernel_session if kind is MeasuredKind.kernels else collective_session)(asked)
+    columns, rows = (kernel_session if kind == "kernels" else collective_session)(asked)
     if not rows:
         return
     write_atomically(output, to_csv(columns, rows))

@@ -1,4 +1,4 @@
-"""`tco perf | explain | inputs | metrics`: the plan and its time, any number opened, what may be set and asked for."""
+"""`tco perf | explain | inputs`: the plan and its time, any number opened, what may be set."""
 
 from __future__ import annotations
 
@@ -7,31 +7,25 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.help import Listing
-from tco.cli.options import Request, command
+from tco.cli.options import Request, Scenario, called, command
+from tco.foundation.errors import DataError, UsageError, unknown
 
 
 @command(app, "plan", "set", "anchor", "variant")
-def perf(
-    given: Request,
-    scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or the id of a system or a chip.")],
-) -> None:
+def perf(given: Request, scenario: Scenario) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
-    from tco.cli.load import performing
     from tco.outputs.performance import performance_answer
 
-    given.emit(performance_answer(*performing(scenario, given)))
+    given.emit(performance_answer(*given.performed(scenario)))
 
 
 @command(app, "plan", "set", "variant")
 def explain(
     given: Request,
-    scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
+    scenario: Scenario,
     metric: Annotated[
         str | None,
-        typer.Argument(
-            help="A metric that `tco metrics list` shows, or the name of a cell that an explanation shows, or of an input.", show_default=False
-        ),
+        called("metrics", "A metric that `tco metrics list` shows, or the name of a cell that an explanation shows, or of an input."),
     ] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="How many levels of the tree to open; the table form opens three.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
@@ -39,8 +33,6 @@ def explain(
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
     from tco.chain.metrics import METRICS
     from tco.chain.result import why_absent
-    from tco.cli.load import evaluate_all
-    from tco.foundation.errors import DataError, UsageError, unknown
     from tco.outputs.explanation import SHALLOW, View, cells_of, explanation_answer
 
     if metric is None:
@@ -49,13 +41,13 @@ def explain(
         raise UsageError(f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}")
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, given.plan, priced=False, trace=True)
+    catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
         raise DataError(f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}")
-    root = result.nodes.get(metric) or cells_of(result.nodes.values()).get(metric)
+    cells = cells_of(result.nodes.values())
+    root = result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
-        wrong = unknown("metric or cell", metric, [*METRICS, *cells_of(result.nodes.values())])
-        raise DataError(f"{wrong}; `tco metrics list` shows the metrics")
+        raise DataError(f"{unknown('metric or cell', metric, [*METRICS, *cells])}; `tco metrics list` shows the metrics")
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
@@ -66,38 +58,20 @@ def explain(
     given.emit(explanation_answer(result, metric, root, view, short))
 
 
-metrics = typer.Typer(cls=Listing, no_args_is_help=True, help="The figures a result carries, which `explain`, `diff` and others name.")
-app.add_typer(metrics, name="metrics")
-
-
 @command(app, "set", "variant")
 def inputs(
     given: Request,
-    scenario: Annotated[str, typer.Argument(help="A scenario's name or file, or a system's id.")],
+    scenario: Scenario,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[WORD]...", help="Those alone that these words tell of: chip price, interest.")
     ] = None,
 ) -> None:
     """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
     from tco.catalog.systems import load_system
-    from tco.cli.load import evaluate_all
-    from tco.foundation.errors import DataError
-    from tco.outputs.shelves import inputs_answer, listed, named
+    from tco.outputs.inputs import inputs_answer, listed, named
 
-    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, priced=False)
+    catalogue, (result,) = given.evaluated([scenario], priced=False)
     rows = named(listed(catalogue, result), words or (), load_system(catalogue, result.system).chip)
     if not rows:
         raise DataError(f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all")
     given.emit(inputs_answer(catalogue, result, rows))
-
-
-@command(metrics, name="list")
-def list_metrics(given: Request) -> None:
-    """List all metrics: unit, which way is better, and what each is."""
-    from tco.chain.metrics import METRICS, is_worse
-    from tco.cli.load import catalogue_for
-    from tco.outputs.shelves import list_answer
-
-    better = {None: "", True: "less", False: "more"}
-    items = [{"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label} for name, one in METRICS.items()]
-    given.emit(list_answer("metrics", catalogue_for(None, given.data), items))

@@ -1,15 +1,17 @@
-"""`tco export`."""
+"""`tco export | report`: scenarios side by side as files, a workbook, tables or a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, command
+from tco.cli.options import Baseline, Request, Scenarios, command
+from tco.foundation.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -17,14 +19,12 @@ if TYPE_CHECKING:
     from tco.outputs.export import ExportTable
 
 WORKBOOK = ".xlsx"
-FOLDER = "/"
+FOLDER = "/"  # the end of a folder's name
 ENDINGS = (WORKBOOK, ".csv", ".json", ".parquet", FOLDER)
 
 
 def ending_of(output: str) -> str:
     """Return which of the forms an output's name asks for; a name that asks for none raises `UsageError`."""
-    from tco.foundation.errors import UsageError
-
     found = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
     if found not in ENDINGS:
         hint = " (a folder's name ends in /)" if Path(output).is_dir() else ""
@@ -39,34 +39,27 @@ def export(
         str,
         typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package."),
     ],
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="The scenario the others are compared with.")] = None,
+    scenarios: Scenarios = None,
+    baseline: Baseline = None,
 ) -> None:
     """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other programs."""
-    from tco.cli.load import HEADLINE, evaluate_all
-    from tco.foundation.streams import tell
     from tco.outputs.redaction import NOTE
     from tco.studies.comparison import compared
+    from tco.studies.evaluation import HEADLINE
 
     ending = ending_of(output)
     names = list(dict.fromkeys(scenarios or HEADLINE))
     trace = ending == WORKBOOK
-    catalogue, results = evaluate_all(names, given.data, given.settings, given.variant, priced=False, refuse=False, trace=trace)
+    catalogue, results = given.evaluated(names, priced=False, refuse=False, trace=trace)
     refuse_namesakes(results)
     base, results = compared(results, baseline)
     write_workbook(given, output, catalogue, results, base, names) if trace else write_tables(given, output, ending, catalogue, results, base)
-    if not given.quiet:
-        notes = [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
-        if given.texts["redact"]:  # a note may tell of own values
-            notes = [NOTE]
-        for note in dict.fromkeys(notes):
-            tell(f"note: {note}")
+    notes = [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
+    given.tell([NOTE] if given.redact else notes)  # a note may tell of own values
 
 
 def refuse_namesakes(results: Sequence[Result]) -> None:
     """Raise `UsageError` where two scenarios have one name, by which their rows could not be told apart."""
-    from tco.foundation.errors import UsageError
-
     found = [result.scenario for result in results]
     twice = next((name for name in found if found.count(name) > 1), None)
     if twice is not None:
@@ -75,43 +68,33 @@ def refuse_namesakes(results: Sequence[Result]) -> None:
 
 def write_workbook(given: Request, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:
     """Write the workbook; one that is to keep own values back cannot, since it recalculates from them."""
-    from tco.foundation.errors import DataError, UsageError
     from tco.foundation.files import write_atomically
     from tco.outputs.workbook.book import workbook_of
 
     for name, result in zip(names, results, strict=True):
         if not result.nodes:
             raise DataError(f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables of it can be exported")
-    if given.texts["redact"]:
+    if given.redact:
         if any(one.overlay for result in results for one in result.inputs.values()):
             raise UsageError("--redact: a workbook recalculates from its inputs and cannot withhold your own; export tables, or without own values")
         from tco.cli.keeping import shown
 
         shown({})
-    write_atomically(Path(output), workbook_of(results, catalogue, baseline, command_line(given, names, baseline)))
-
-
-def command_line(given: Request, names: Sequence[str], baseline: str) -> str:
-    """Return the command that makes the workbook again."""
-    from shlex import join
-
-    settings = [word for path, value in given.settings.items() for word in ("--set", f"{path}={value}")]
-    variants = [word for key, value in given.variant.items() for word in ("--variant", f"{key}={value}")]
-    data = ["--data", str(given.data)] if given.data else []
-    return join(["tco", "export", *names, *settings, *variants, "--baseline", baseline, *data, "--output", "model.xlsx"])
+    made_by = join(["tco", "export", *given.words(names, baseline), "--output", "model.xlsx"])
+    write_atomically(Path(output), workbook_of(results, catalogue, baseline, made_by))
 
 
 def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
     from tco.outputs.export import DESCRIPTION, export_document, package_files, parquet_of, tables_of
-    from tco.outputs.premises import inputs_of
+    from tco.outputs.premises import shared
     from tco.outputs.record import document, to_json
     from tco.outputs.table import to_csv
 
     tables = tables_of(results, catalogue)
-    asked = document("export", catalogue, {"inputs": inputs_of(results), "set": given.settings, "variant": given.variant})
-    if given.texts["redact"]:
+    asked = document("export", catalogue, {"inputs": shared(results), "set": given.settings, "variant": given.variant})
+    if given.redact:
         tables, asked = redacted(tables, asked | {"set": dict.fromkeys(given.settings)})
     if ending == FOLDER:
         write_folder(Path(output), package_files(tables, asked["data_hash"]), DESCRIPTION)
@@ -127,13 +110,10 @@ def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue,
 def redacted(tables: dict[str, ExportTable], asked: dict[str, Any]) -> tuple[dict[str, ExportTable], dict[str, Any]]:
     """Return tables, and what was asked for, without what tells of own values."""
     from tco.cli.keeping import shown
-    from tco.outputs.redaction import alike, alike_rows
+    from tco.outputs.table import Table
 
-    def alike_export(one: Any, other: Any) -> Any:
-        return {name: alike_rows(rows, other[0].get(name, [])) for name, rows in one[0].items()}, alike(one[1], other[1])
-
-    rows, asked = shown(({name: list(table.rows) for name, table in tables.items()}, asked), alike_export)
-    return {name: table._replace(rows=rows[name]) for name, table in tables.items()}, asked
+    kept = shown({"asked": asked, "tables": {name: Table((), list(table.rows)) for name, table in tables.items()}})
+    return {name: table._replace(rows=kept["tables"][name].rows) for name, table in tables.items()}, kept["asked"]
 
 
 def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
@@ -143,7 +123,6 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
     """
     import shutil
 
-    from tco.foundation.errors import UsageError
     from tco.foundation.files import write_atomically
 
     new = not folder.exists()
@@ -159,3 +138,50 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
         if isinstance(error, OSError):
             raise UsageError(f"{folder}/: cannot be written ({error.strerror or error})") from None
         raise
+
+
+# ---------------------------------------------------------------- a page, or a folder of pages
+PAGES = (".html", ".htm")
+MARK = "tco-report.json"  # the file by which a folder of pages is known
+
+
+@command(app, "set", usual=("data", "quiet", "redact"))
+def report(
+    given: Request,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.html, or FOLDER/ for pages that a site may publish.")],
+    scenarios: Scenarios = None,
+    baseline: Baseline = None,
+) -> None:
+    """Write one page that stands alone: the verdict, figures, sources, and a what-if that recalculates as inputs move."""
+    from tco.foundation.files import write_atomically
+    from tco.outputs.page.report import page_of
+    from tco.outputs.page.write import written
+    from tco.outputs.record import to_json
+    from tco.studies.evaluation import HEADLINE
+    from tco.studies.reporting import material_of
+
+    folder = output.endswith(FOLDER)
+    if not folder and Path(output).suffix.lower() not in PAGES:
+        raise UsageError(f"--output {output}: unknown ending {Path(output).suffix!r}, expected {', '.join(PAGES)} or a folder/")
+    names = list(dict.fromkeys(scenarios or HEADLINE))
+    material = material_of(names, baseline, given.data, given.settings)
+    refuse_namesakes([one.result for one in material.asked])
+    made_by = ["tco", "report", *given.words(names, baseline), "--output", Path(output).name + FOLDER * folder]
+    page = page_of(material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"])
+    pages = {output: page}
+    if folder:
+        from tco.outputs.page.gallery import gallery_of
+        from tco.studies.comparison import ranking
+
+        pages = gallery_of(page, material, ranking(given.settings, given.data))
+    if given.redact:
+        from tco.cli.keeping import pages_without_own_values
+
+        pages = pages_without_own_values(pages)
+        page = next(iter(pages.values()))
+    if folder:
+        made = {name: written(one) for name, one in pages.items()}
+        write_folder(Path(output), made | {MARK: to_json(dict(page.made) | {"pages": sorted(made)})}, MARK)
+    else:
+        write_atomically(Path(output), written(page))
+    given.tell(page.notes)

@@ -7,20 +7,19 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, command
+from tco.cli.options import Request, System, called, command
+from tco.foundation.errors import DataError, UsageError
 
 LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
-System = Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")]
 
 
 @command(app, "set", "variant")
 def bom(given: Request, system: System) -> None:
     """Show the bill of materials of one scale-up domain."""
     from tco.chain.scenario import bill_of_system
-    from tco.cli.load import catalogue_for
     from tco.outputs.hardware import bill_answer
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     given.emit(bill_answer(catalogue, bill_of_system(catalogue, system, given.settings, given.variant)))
 
 
@@ -28,11 +27,10 @@ def bom(given: Request, system: System) -> None:
 def fabric(given: Request, system: System) -> None:
     """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
     from tco.chain.inputs import system_inputs
-    from tco.cli.load import catalogue_for
     from tco.fabric.scopes import fabric_scopes
     from tco.outputs.hardware import fabric_answer
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values()
     scopes = fabric_scopes(inputs.system, values)
@@ -55,12 +53,11 @@ def network(
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
     from tco.chain.connections import port_rate
     from tco.chain.inputs import plain_inputs
-    from tco.cli.load import catalogue_for
     from tco.foundation.units import parse_quantity
     from tco.hardware.network import clos_of, network_planes, scale_out_network, switch_part
     from tco.outputs.hardware import network_answer
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings})
     values = inputs.values()
     part = switch_part(switch, list(catalogue.parts))
@@ -74,22 +71,14 @@ def network(
         f"{sized.plan.tiers} tiers in {planes:g} parallel planes",
         f"largest cluster of these tiers: {sized.reach:,} endpoints",
     ]
-    design_of = {
-        "switch": part,
-        "port_gb_per_s": port_speed / 1e9,
-        "radix": radix,
-        "planes": planes,
-        "design": design,
-        "chips": joined,
-        "max_endpoints": sized.reach,
-    }
-    given.emit(network_answer(catalogue, made, design_of, facts))
+    asked = {"switch": part, "port_gb_per_s": port_speed / 1e9, "radix": radix, "planes": planes, "design": design}
+    given.emit(network_answer(catalogue, made, asked | {"chips": joined, "max_endpoints": sized.reach}, facts))
 
 
 @command(app, "set", "variant")
 def collective(
     given: Request,
-    system: Annotated[str, typer.Argument(help="A system's or a chip's id; `tco systems list` shows them.")],
+    system: System,
     operation: Annotated[
         str, typer.Option("--op", help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, dispatch or combine.")
     ] = "all-reduce",
@@ -116,11 +105,9 @@ def collective(
     """
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
-    from tco.cli.load import catalogue_for
     from tco.fabric.algorithms import OPERATIONS, Tokens, half_rate
     from tco.fabric.library import EXCHANGES, library_of, offering, token_size
     from tco.fabric.links import group_of, placed
-    from tco.foundation.errors import DataError, UsageError
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
     from tco.performance.chip.formats import family_of
@@ -128,7 +115,7 @@ def collective(
 
     if system in OPERATIONS:
         raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values()
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
@@ -167,23 +154,14 @@ def collective(
     facts.append(
         f"inside an engine's step {significant(stepping)} us: {significant(stepping - rows[0].time_us)} more until the last of {count} ranks has come"
     )
-    asked = {
-        "system": system,
-        "op": operation,
-        "in_step_us": stepping,
-        "size_bytes": rows[0].size,
-        "ranks": count,
-        "library": links.library.id,
-        "algorithm_library": by.id,
-    }
-    found = asked | {"half_rate_bytes": half, "candidates": rows, "sizes": sweep}
+    found = {"system": system, "op": operation, "size_bytes": rows[0].size, "ranks": count, "in_step_us": stepping, "half_rate_bytes": half}
+    found |= {"library": links.library.id, "algorithm_library": by.id, "candidates": rows, "sizes": sweep}
     notes = [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)]
     given.emit(collective_answer(inputs, found, inputs.system.name, facts, notes))
 
 
 def buffer_of(text: str, option: str) -> float:
     """Return the bytes of a buffer; one that is negative, or counted in bits, raises `UsageError`."""
-    from tco.foundation.errors import UsageError
     from tco.foundation.units import parse_quantity
 
     if text.strip().endswith("b"):
@@ -196,14 +174,14 @@ def buffer_of(text: str, option: str) -> float:
 
 def side(text: str, name: str = "") -> typer.models.OptionInfo:
     """Return the option of a side of a kernel."""
-    found: typer.models.OptionInfo = typer.Option(name, min=LEAST, help=text) if name else typer.Option(min=LEAST, help=text)
+    found: typer.models.OptionInfo = typer.Option(*filter(None, [name]), min=LEAST, help=text)
     return found
 
 
 @command(app, "set")
 def kernel(
     given: Request,
-    chip: Annotated[str, typer.Argument(help="A chip's id, such as h100-sxm.")],
+    chip: Annotated[str, called("chips", "A chip's id, such as h100-sxm.")],
     operation: Annotated[str, typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.")] = "gemm",
     precision: Annotated[str, typer.Option(help="Format of weights, of prompts' attention, or of the cache: bf16, fp8, nvfp4.")] = "bf16",
     rows: Annotated[float | None, side("Rows of the result: tokens, of each group if grouped.", "--m")] = None,
@@ -236,11 +214,10 @@ def kernel(
 ) -> None:
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
-    from tco.cli.load import catalogue_for
     from tco.outputs.hardware import kernel_answer
     from tco.studies.operations import asked, operation_of
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)
     values = inputs.values()
     sides = {"m": rows, "n": columns, "k": inner, "groups": groups, "width": width, "passes": passes, "by_row": not flat}

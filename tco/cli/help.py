@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -17,73 +19,60 @@ OTHERS = "More"
 UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
 
 
-class Taught(TyperCommand):
-    """A command whose help has its options under headings, and examples at its end."""
+class Page:
+    """A page of help: options under their headings, and examples at its end, each on a line of its own."""
+
+    epilog: str | None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; what is drawn in frames takes the examples from the epilogue."""
-        self.epilog = "\n\n".join(["Examples:", *examples_of(ctx)])
-        super().format_help(ctx, formatter)
+        self.epilog = "\n\n".join(["Examples:", *examples(ctx.command_path)])
+        super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options."""
-        write_options(self, ctx, formatter)
+        """Write arguments and options, each under its own heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):  # type: ignore[attr-defined]
+            if (record := one.get_help_record(ctx)) is not None:
+                usual = "Arguments" if one.param_type_name == "argument" else "Options"
+                sections.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+        write_sections(sections, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, each on a line."""
-        write_examples(ctx, formatter)
+        """Write the examples."""
+        if found := examples(ctx.command_path):
+            with formatter.section("Examples"):
+                for line in found:
+                    formatter.write(f"  {line}\n")
 
 
-class Listing(TyperGroup):
+class Taught(Page, TyperCommand):
+    """A command with such a page."""
+
+
+class Listing(Page, TyperGroup):
     """A group whose help says all of what each command does, not the beginning of it that fits the line."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; what is drawn in frames takes headings and examples from the commands themselves."""
-        self.epilog = "\n\n".join(["Examples:", *examples_of(ctx)])
+        """Write the help; what is drawn in frames takes headings from the commands themselves."""
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
             command.rich_help_panel = UNDER.get(name, OTHERS) if ctx.parent is None else None
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, then the commands."""
-        write_options(self, ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a paragraph for each command, under the headings of the program or under one."""
+        """Write the options, then a paragraph for each command, under the headings of the program or under one."""
+        super().format_options(ctx, formatter)
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
-            heading = UNDER.get(name, OTHERS) if ctx.parent is None else "Commands"
-            command: Any = self.get_command(ctx, name)
-            sections.setdefault(heading, []).append((name, (command.help or "").partition("\n\n")[0]))
+            heading, command = UNDER.get(name, OTHERS) if ctx.parent is None else "Commands", self.get_command(ctx, name)
+            sections.setdefault(heading, []).append((name, ((command and command.help) or "").partition("\n\n")[0]))
         write_sections(sections, formatter)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, each on a line."""
-        write_examples(ctx, formatter)
 
 
 def place(name: str) -> int:
     """Return where a command stands in the help of the program: unplaced ones come last."""
     return [*UNDER].index(name) if name in UNDER else len(UNDER)
-
-
-def examples_of(ctx: Any) -> tuple[str, ...]:
-    """Return the examples of a page."""
-    from tco.cli.examples import examples  # only a page of help needs them
-
-    return examples(ctx.command_path.partition(" ")[2])
-
-
-def write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    """Write arguments and options, each under its own heading."""
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for one in command.get_params(ctx):
-        if (record := one.get_help_record(ctx)) is not None:
-            usual = "Arguments" if one.param_type_name == "argument" else "Options"
-            sections.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
-    write_sections(sections, formatter)
 
 
 def write_sections(sections: dict[str, list[tuple[str, str]]], formatter: Any) -> None:
@@ -93,9 +82,17 @@ def write_sections(sections: dict[str, list[tuple[str, str]]], formatter: Any) -
             formatter.write_dl(entries)
 
 
-def write_examples(ctx: Any, formatter: Any) -> None:
-    """Write the examples of a page, each on a line of its own."""
-    if found := examples_of(ctx):
-        with formatter.section("Examples"):
-            for line in found:
-                formatter.write(f"  {line}\n")
+@cache
+def kept_examples() -> dict[str, tuple[str, ...]]:
+    """Return the examples that are written down, by the words of their command."""
+    text = (Path(__file__).parent / "examples.txt").read_text(encoding="utf-8")
+    blocks = [block.split("\n    ") for block in text.rstrip().split("\n\n")]
+    return {words: tuple(lines) for words, *lines in blocks}
+
+
+def examples(words: str) -> tuple[str, ...]:
+    """Return the examples on the page of a command, each a command line that runs; those of a shelf follow from what it shows."""
+    group, _, what = words.rpartition(" ") if words.endswith((" list", " check")) else (words, "", "")
+    shown = kept_examples().get(f"{group} show", ())
+    usual = {"": (f"{group} list", *shown[:1]), "list": (words, f"{words} --format csv"), "check": (words, f"{words} --data data")}
+    return kept_examples().get(words) or (usual[what] if shown else ())

@@ -1,7 +1,7 @@
 """Keeping own values back: a command makes its answer with others in their place, and shows what stands alike in all makings.
 
 What is shown is made without a person's own values, so it tells nothing of them, whoever knows how. The command also runs with the values as they
-are: only whether it ends in an error, and with which exit code, is taken from there.
+are: only whether it ends in an error, and with which exit code, is taken from there. An answer that meets none of them is made once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import typer
 from tco.foundation.errors import TcoError, UsageError
 from tco.foundation.provenance import making
 from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
-from tco.outputs.redaction import NOTE, SENTENCE, alike, alike_rows, alike_table, alike_text, lines_alike
+from tco.outputs.record import Answer
+from tco.outputs.redaction import NOTE, alike, alike_text
+from tco.outputs.table import Table
 
 if TYPE_CHECKING:
-    from tco.outputs.page.page import Page, Section
-    from tco.outputs.record import Answer
+    from tco.outputs.page.page import Page
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
 SPANS = (1000.0, 30.0, 4.0, 1.5)  # how far stand-ins lie from what is shipped: as far as there are answers
@@ -47,18 +48,17 @@ class Others:
         self.errors: list[str] = [*before.errors] if before else []
         self.met: set[str] = {*before.met} if before else set()  # the own values that had a stand-in
 
-    @property
-    def are_enough(self) -> bool:
-        """Say whether what they have in common rests on no own value."""
-        return len(self.answers) > 1 or (bool(self.answers) and not self.met)
-
 
 _others: ContextVar[Others] = ContextVar("others")
 
 
 def keeping_back(run: Callable[[], None]) -> None:
     """Run a command such that its answer, or the error it ends in, tells nothing of a person's own values."""
-    others = others_of(run)
+    near = Others()
+    make(run, first := Making(0, near.met), near)
+    if first.shown:
+        return
+    others = others_of(run, near) if near.met else near
     token = _others.set(others)
     try:
         with warnings.catch_warnings():  # whether there is one tells of the values
@@ -74,12 +74,8 @@ def keeping_back(run: Callable[[], None]) -> None:
         _others.reset(token)
 
 
-def others_of(run: Callable[[], None]) -> Others:
-    """Return the makings of an answer, with stand-ins as far away as all of them come to one."""
-    near = Others()
-    make(run, Making(0, near.met), near)
-    if not near.met:
-        return near  # nothing in it is a person's own
+def others_of(run: Callable[[], None], near: Others) -> Others:
+    """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as all of them come to one."""
     for span in SPANS[-1:] if near.errors else SPANS:  # where what is near ends in an error, so does every other lot
         found = Others(near)
         for number in range(1, len(WAYS)):
@@ -99,10 +95,10 @@ def make(run: Callable[[], None], one: Making, found: Others) -> None:
             run()
     except Made as made:
         found.answers.append(made.answer)
-    except TcoError as error:
-        found.errors.append(str(error))
-    except Exception:  # far-away values may end in any fault
-        found.errors.append(UNSAID)
+    except Exception as error:  # far-away values may end in any fault
+        if one.shown:
+            raise
+        found.errors.append(str(error) if isinstance(error, TcoError) else UNSAID)
 
 
 def told(error: str, errors: list[str]) -> str:
@@ -115,19 +111,23 @@ def told(error: str, errors: list[str]) -> str:
 
 
 def shown(made: Any, combine: Callable[[Any, Any], Any] = alike) -> Any:
-    """Return what may be shown of what a command has made; in a making, end the run with it."""
-    if making.get():
+    """Return what may be shown of what a command has made; in a making, end the run with it, unless it has met nothing of a person's own."""
+    one: Making | None = making.get()
+    if one is not None and one.met:
         raise Made(made)
+    if one is not None:
+        one.shown = True
+        return made
     others = _others.get()
-    if not others.are_enough:
-        one = others.errors[0] if len(set(others.errors)) == 1 else "there is no answer"
-        raise KeptBackError(f"--redact: with other values in the place of yours: {one}")
+    if len(others.answers) < 2:
+        why = others.errors[0] if len(set(others.errors)) == 1 else "there is no answer"
+        raise KeptBackError(f"--redact: with other values in the place of yours: {why}")
     return reduce(combine, others.answers)
 
 
 def withheld(kept: Any) -> bool:
     """Say whether anything of an answer is withheld."""
-    return bool(kept != _others.get().answers[0])
+    return making.get() is None and bool(kept != _others.get().answers[0])
 
 
 def without_own_values(answer: Answer, form: str) -> Answer:
@@ -136,28 +136,14 @@ def without_own_values(answer: Answer, form: str) -> Answer:
     made = {
         "document": answer.json() if form == "json" else {},
         "tables": list(answer.tables()) if form in ("table", "md") and not own_form else [],
-        "header": list(answer.header),
-        "rows": [list(row) for row in answer.rows],
+        "rows": Table(list(answer.header), [list(row) for row in answer.rows]),
         "notes": list(answer.notes),
         "lines": own_form().split("\n") if own_form else [],
     }
-    kept = shown(made, alike_answer)
+    kept = shown(made)
     notes = [note for note in kept["notes"] if note != WITHHELD] + ([NOTE] if withheld(kept) else [])
     texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
-    return answer._replace(
-        json=lambda: kept["document"], tables=lambda: kept["tables"], header=kept["header"], rows=kept["rows"], notes=notes, texts=texts
-    )
-
-
-def alike_answer(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without what differs from its other making."""
-    whole = {name: alike(one[name], other[name]) for name in ("document", "header", "notes", "lines")}
-    return whole | {"rows": alike_rows(one["rows"], other["rows"]), "tables": alike_tables(one["tables"], other["tables"])}
-
-
-def alike_tables(one: Any, other: Any) -> list[Any]:
-    """Return tables without what differs from their other making."""
-    return [alike_table(*pair) for pair in zip(one, other, strict=False)]
+    return Answer(lambda: kept["document"], lambda: kept["tables"], kept["rows"].columns, kept["rows"].rows, notes, texts)
 
 
 def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[str]]:
@@ -184,30 +170,5 @@ def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]
 
 def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
     """Return pages without what tells of own values: words and tables as all others, figures and the what-if whole or not at all."""
-    kept: dict[str, Page] = shown(pages, lambda one, other: {name: alike_page(page, other[name]) for name, page in one.items() if name in other})
-    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items()} if withheld(kept) else kept
-
-
-def alike_page(one: Page, other: Page) -> Page:
-    """Return a page without what differs from its other making."""
-    return one._replace(
-        title=alike(one.title, other.title),
-        verdict=lines_alike(one.verdict, other.verdict),
-        premises=lines_alike(one.premises, other.premises),
-        sections=[alike_section(section, next((its for its in other.sections if its.id == section.id), None)) for section in one.sections],
-        what_if=one.what_if if one.what_if == other.what_if else None,
-        notes=[note for note in alike(list(one.notes), list(other.notes)) if note != WITHHELD],
-    )
-
-
-def alike_section(one: Section, other: Section | None) -> Section:
-    """Return a section without what differs from its other making."""
-    if other is None:
-        return one._replace(words=[SENTENCE], figures=[], tables=[], folded=[], below=[])
-    return one._replace(
-        words=lines_alike(one.words, other.words),
-        figures=[figure for figure, its in zip(one.figures, other.figures, strict=False) if figure == its],
-        tables=alike_tables(one.tables, other.tables),
-        folded=alike_tables(one.folded, other.folded),
-        below=lines_alike(one.below, other.below),
-    )
+    kept: dict[str, Page] = shown(pages)
+    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page} if withheld(kept) else kept

@@ -1,22 +1,27 @@
-"""The options commands share: each is declared here, once, and a command names those it takes.
+"""The arguments and options that commands share: each is declared here, once.
 
-A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; it gets what the user asked for as one `Request`.
+A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; what the user asked for with those and the others of `SHARED`
+it gets as one `Request`. Types such as `Scenario` declare parameters that it gets as they are.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli.emit import FORMS, choices
+from tco.cli.emit import FORMS, choices, emit
 from tco.cli.help import Taught
+from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import anchoring, making
+from tco.foundation.streams import tell
 
 if TYPE_CHECKING:
+    from tco.catalog import Catalogue
+    from tco.chain.result import Result
     from tco.outputs.record import Answer
 
 
@@ -24,102 +29,95 @@ def completed(kind: str) -> Callable[[str], list[str]]:
     """Return what completes a word: the names of some kind that begin as it does."""
 
     def complete(incomplete: str) -> list[str]:
-        from tco.cli import completion
+        from tco.cli.completion import names
 
-        return [name for name in getattr(completion, kind)() if name.startswith(incomplete)]
+        return [name for name in names(kind) if name.startswith(incomplete)]
 
     return complete
 
 
-WHAT_IF, HOW = "What if", "How the answer is given"  # headings of the shared options
-COMPLETED = {  # name of a command's own argument -> what completes it
-    **dict.fromkeys(("scenario", "scenarios", "a", "b"), "scenarios"),
-    **{"system": "systems", "systems": "systems", "chip": "chips", "metric": "metrics", "study": "studies"},
-}
+def called(kind: str, text: str, shown: str | None = None) -> Any:
+    """Return the argument that names something of a kind, which the shell completes."""
+    return typer.Argument(metavar=shown, help=text, autocompletion=completed(kind), show_default=False)
+
+
+Scenario = Annotated[str, called("scenarios", "A scenario's name or file, or the id of a system.")]
+Scenarios = Annotated[list[str] | None, called("scenarios", "Names or files; left out: the four headline racks.", "[SCENARIO]...")]
+Named = Annotated[list[str], called("scenarios", "Names or files of scenarios, or systems on the headline's terms.", "SCENARIO...")]
+System = Annotated[str, called("systems", "A system's id; `tco systems list` shows them.")]
+Baseline = Annotated[str | None, typer.Option(metavar="NAME", help="The scenario to compare with.")]
+RatioTo = Annotated[str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to, gb200-nvl72 unless named.")]
+Metric = Annotated[str, typer.Option("--metric", metavar="METRIC", help="The metric that is asked for.", autocompletion=completed("metrics"))]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="METRIC", help="This metric only. Repeatable.", autocompletion=completed("metrics")),
+]
+Samples = Annotated[int, typer.Option(metavar="N", help="How many draws.")]
+Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Other seeds give other draws, the same seed the same.")]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="Worker processes on this machine, each with blocks of cases or draws; none: this process alone.")
+]
+Cluster = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.")]
+Starts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from",
+        metavar="X",
+        help="Where to begin to look, such as '96 GB', for each --vary; unless given a thirtieth of today's value, "
+        "of two inputs a third, of a date its own.",
+    ),
+]
+Ends = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to", metavar="Y", help="Where to end, for each; unless given thirty times today's, of two inputs three times, of a date two years on."
+    ),
+]
+
+
+def shared(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any, Any]:
+    """Return the type of a shared option with its declaration, and its default."""
+    return Annotated[kind, typer.Option(*names, **how)], default
+
+
+WHAT_IF = {"rich_help_panel": "What if"}
+HOW = {"rich_help_panel": "How the answer is given"}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
 SHARED: dict[str, tuple[Any, Any]] = {
-    "plan": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--plan",
-                metavar="AXIS=N,...",
-                help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a saved result's plan.",
-                rich_help_panel=WHAT_IF,
-            ),
-        ],
-        None,
+    "plan": shared(
+        *(str | None, "--plan"),
+        metavar="AXIS=N,...",
+        help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a saved result's plan.",
+        **WHAT_IF,
     ),
-    "set": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--set",
-                metavar="PATH=VALUE",
-                help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
-                autocompletion=completed("settings"),
-                rich_help_panel=WHAT_IF,
-            ),
-        ],
-        None,
+    "set": shared(
+        *(list[str] | None, "--set"),
+        metavar="PATH=VALUE",
+        help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
+        autocompletion=completed("settings"),
+        **WHAT_IF,
     ),
-    "anchor": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                "--anchor",
-                metavar="FILE.csv",
-                help="Measured serving runs of your own, in columns as `tco validate` reads them: they move the answer and its range.",
-                rich_help_panel=WHAT_IF,
-            ),
-        ],
-        None,
+    "anchor": shared(
+        *(Path | None, "--anchor"),
+        metavar="FILE.csv",
+        help="Measured serving runs of your own, in columns as `tco validate` reads them: they move the answer and its range.",
+        **WHAT_IF,
     ),
-    "hold": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--hold/--replan",
-                help="Hold plan and structure as they are at the point; left out: each draw, or value of an input, chooses its own.",
-                rich_help_panel=WHAT_IF,
-            ),
-        ],
-        False,
+    "hold": shared(
+        *(bool, "--hold/--replan"),
+        default=False,
+        help="Hold plan and structure as they are at the point; left out: each draw, or value of an input, chooses its own.",
+        **WHAT_IF,
     ),
-    "variant": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--variant", metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.", rich_help_panel=WHAT_IF
-            ),
-        ],
-        None,
+    "variant": shared(
+        *(list[str] | None, "--variant"), metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.", **WHAT_IF
     ),
-    "data": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                "--data", metavar="DIR", help="Your own data folder, laid over the shipped one; ./data is taken anyway.", rich_help_panel=HOW
-            ),
-        ],
-        None,
-    ),
-    "form": (Annotated[choices(), typer.Option("--format", help="How the answer is printed.", rich_help_panel=HOW)], "table"),
-    "output": (
-        Annotated[
-            Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.", rich_help_panel=HOW)
-        ],
-        None,
-    ),
-    "quiet": (Annotated[bool, typer.Option("--quiet", help="No notes on stderr.", rich_help_panel=HOW)], False),
-    "redact": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--redact", envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.", rich_help_panel=HOW
-            ),
-        ],
-        False,
+    "data": shared(*(Path | None, "--data"), metavar="DIR", help="Your own data folder, laid over the shipped one; ./data is taken anyway.", **HOW),
+    "form": shared(choices(), "--format", default="table", help="How the answer is printed.", **HOW),
+    "output": shared(Path | None, "--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.", **HOW),
+    "quiet": shared(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
+    "redact": shared(
+        *(bool, "--redact"), default=False, envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.", **HOW
     ),
 }
 USUAL = ("data", "form", "output", "quiet", "redact")
@@ -131,24 +129,11 @@ class Request:
     def __init__(self, texts: Mapping[str, Any]) -> None:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
         self.data: Path | None = self.texts["data"]
-        self.form: str = self.form_of(str(self.texts["form"]), self.texts["output"])
+        self.form: str = form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
+        self.hold: bool = self.texts["hold"]
+        self.redact: bool = self.texts["redact"]
         anchoring.set(self.texts["anchor"])
-
-    @staticmethod
-    def form_of(form: str, output: Path | None) -> str:
-        """Return the form that an output's ending names; one that says nothing, or that no form has, raises `UsageError`."""
-        from tco.foundation.errors import UsageError
-
-        if output is None or not output.suffix or form not in FORMS:
-            return form
-        endings = {one.ending: name for name, one in FORMS.items()}
-        named = endings.get(output.suffix.lower())
-        if named is None:
-            raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(sorted(endings))}")
-        if form not in (named, "table"):
-            raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")
-        return named
 
     @property
     def settings(self) -> dict[str, str]:
@@ -161,25 +146,66 @@ class Request:
         return pairs(self.texts["variant"], "--variant")
 
     @property
-    def plan(self) -> Any:
-        """The axes or the plan that `--plan` fixes, if any."""
-        return axes(self.texts["plan"])
+    def catalogue(self) -> Catalogue:
+        """What is shipped, with the user's folders over it."""
+        return self.catalogue_of(None)
 
-    def states(self, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
-        if not self.texts["redact"]:
-            return states
-        from tco.cli.keeping import alike_states, shown
+    def catalogue_of(self, scenario: str | None, checked: bool = True) -> Catalogue:
+        """Return the catalogue that a scenario sees."""
+        from tco.studies.evaluation import catalogue_for
 
-        self.texts["redact"] = False  # what is left to say are names
-        kept: dict[str, dict[str, Any]] = shown({name: state | {"withheld": []} for name, state in states.items()}, alike_states)
-        return kept
+        return catalogue_for(scenario, self.data, checked)
+
+    def evaluated(self, names: Sequence[str] | None, **how: Any) -> tuple[Catalogue, list[Result]]:
+        """Return scenarios evaluated as the options say, those of the headline where none is named, and their catalogue."""
+        from tco.studies.evaluation import HEADLINE, evaluate_all
+
+        return evaluate_all(names or HEADLINE, self.data, self.settings, self.variant, axes(self.texts["plan"]), **how)
+
+    def performed(self, scenario: str) -> tuple[Catalogue, Result]:
+        """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""
+        catalogue, (result,) = self.evaluated([scenario], priced=False)
+        if result.texts["workload.kind"] == "stated":
+            raise DataError(f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show")
+        if result.serving is not None and result.serving.reason:
+            raise DataError(f"{scenario}: {result.serving.reason}")
+        if not result.report.phases:
+            raise DataError(f"{scenario}: a saved answer, which keeps its plan but no operators; expected a scenario such as {result.scenario}")
+        return catalogue, result
+
+    def words(self, names: Sequence[str], baseline: str | None) -> list[str]:
+        """Return what was asked for as words of a command line; with `--redact` a setting, which is a person's own value, is not told."""
+        found = [*names]
+        for option, some in (("--set", self.settings), ("--variant", self.variant)):
+            found += [word for key, value in some.items() for word in (option, f"{key}={'...' if self.redact else value}")]
+        return [*found, *(["--baseline", baseline] if baseline else []), *(["--data", str(self.data)] if self.data else [])]
 
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
-        from tco.cli.emit import emit
+        if self.redact:
+            from tco.cli.keeping import without_own_values
 
-        emit(answer, self.form, self.texts["output"], self.quiet, self.texts["redact"])
+            answer = without_own_values(answer, self.form)
+        emit(answer, self.form, self.texts["output"])
+        self.tell(answer.notes)
+
+    def tell(self, notes: Iterable[str]) -> None:
+        """Print notes to stderr, each once."""
+        for note in () if self.quiet else dict.fromkeys(notes):
+            tell(f"note: {note}")
+
+
+def form_of(form: str, output: Path | None) -> str:
+    """Return the form that an output's ending names; one that says nothing, or that no form has, raises `UsageError`."""
+    if output is None or not output.suffix or form not in FORMS:
+        return form
+    endings = {one.ending: name for name, one in FORMS.items()}
+    named = endings.get(output.suffix.lower())
+    if named is None:
+        raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(sorted(endings))}")
+    if form not in (named, "table"):
+        raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")
+    return named
 
 
 def command(
@@ -192,14 +218,10 @@ def command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
-        for one in own:
-            if one.name in COMPLETED:
-                one.annotation.__metadata__[0].autocompletion = completed(COMPLETED[one.name])
-        shared = [option(one) for one in SHARED if one in takes or one in usual]
+        options = {one: SHARED[one] for one in SHARED if one in takes or one in usual}
         if forms:
-            shared = [
-                one.replace(annotation=Annotated[choices(*forms), *one.annotation.__metadata__]) if one.name == "form" else one for one in shared
-            ]
+            options["form"] = Annotated[choices(*forms), *options["form"][0].__metadata__], options["form"][1]
+        more = [inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for one, (kind, default) in options.items()]
 
         def run(**texts: Any) -> None:
             mine = {one.name: texts.pop(one.name) for one in own}
@@ -211,24 +233,16 @@ def command(
             keeping_back(lambda: function(Request(texts), **mine))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
-        run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+        run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
         group.command(name, cls=Taught)(run)
         return function
 
     return register
 
 
-def option(name: str) -> inspect.Parameter:
-    """Return a shared option as a parameter."""
-    annotation, default = SHARED[name]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
 def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     """Return KEY=VALUE texts as a mapping; a malformed one raises `UsageError`."""
-    from tco.foundation.errors import UsageError
-
     found = {}
     for text in texts or []:
         key, sign, value = text.partition("=")
@@ -242,8 +256,6 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
 
 def axes(text: str | None) -> Any:
     """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed text raises `UsageError`."""
-    from tco.foundation.errors import UsageError
-
     if text is None:
         return None
     if text.endswith(".json"):

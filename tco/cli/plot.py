@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Request, command
+from tco.cli.options import Metric, Named, RatioTo, Request, Samples, Scenario, Scenarios, Seed, System, called, command
+from tco.foundation.errors import UsageError
 
 SVG, PNG = ".svg", ".png"
-USUAL = ("data", "quiet", "redact")
 METRIC = "usd_per_million_output_tokens"
 WIDE = 760  # pixels, as figures are drawn for a screen: help reads none of them
 
 plot = typer.Typer(cls=Listing, no_args_is_help=True, help="Draw a figure into an SVG or PNG file: for print, a page, a phone.")
 app.add_typer(plot, name="plot")
+kind = partial(command, plot, usual=("data", "quiet", "redact"))  # a figure has no form but that of its file
 
 
 def known_ending(output: Path) -> Path:
     """Return the name of a figure's file; one that is of neither form raises `UsageError`, before anything is computed."""
-    from tco.foundation.errors import UsageError
-
     if output.suffix.lower() not in (SVG, PNG):
         raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {SVG}, {PNG}")
     return output
@@ -33,46 +32,27 @@ def known_ending(output: Path) -> Path:
 
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", callback=known_ending, help="Where to: FILE.svg or FILE.png.")]
 Width = Annotated[int, typer.Option(metavar="PIXELS", min=320, max=2000, help="How wide it is laid out: 360 for a phone or a column of print.")]
-Scenario = Annotated[str, typer.Argument(help="A scenario's name or file.")]
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to.")]
-
-
-class Against(StrEnum):
-    """What stands against interactivity."""
-
-    cost = "cost"
-    chip = "chip"
-    power = "power"
 
 
 def write(given: Request, output: Path, figure: str, notes: Sequence[str] = ()) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
     from tco.foundation.files import write_atomically
-    from tco.foundation.streams import tell
 
-    if given.texts["redact"]:
+    if given.redact:
         from tco.cli.keeping import figure_without_own_values
 
         figure, notes = figure_without_own_values(figure, list(notes))
+    made: str | bytes = figure
     if output.suffix.lower() == PNG:
         from tco.outputs.figures.svg import png_of
 
-        write_atomically(output, png_of(figure))
-    else:
-        write_atomically(output, figure)
-    for note in () if given.quiet else dict.fromkeys(notes):
-        tell(f"note: {note}")
-
-
-def kind(*takes: str, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a figure: it has no form but that of its file."""
-    return command(plot, *takes, name=name, usual=USUAL)
+        made = png_of(figure)
+    write_atomically(output, made)
+    given.tell(notes)
 
 
 def of_two(texts: list[str] | None, option: str) -> list[str | None]:
     """Return what was given for the first and for the second of two inputs."""
-    from tco.foundation.errors import UsageError
-
     given = texts or []
     if len(given) > 2:
         raise UsageError(f"{option}: given {len(given)} times, expected one for each of two inputs")
@@ -83,34 +63,31 @@ def of_two(texts: list[str] | None, option: str) -> list[str | None]:
 def cost(
     given: Request,
     output: Output,
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
+    scenarios: Scenarios = None,
     width: Width = WIDE,
 ) -> None:
     """Draw what a chip-hour costs, system beside system, by what is paid for."""
-    from tco.cli.load import HEADLINE, evaluate_all
     from tco.outputs.figures.cost import cost_figure
 
-    _, results = evaluate_all(scenarios or HEADLINE, given.data, given.settings, given.variant, workload=False)
+    _, results = given.evaluated(scenarios, workload=False)
     write(given, output, cost_figure(results, width), [f"{result.scenario}: {note}" for result in results for note in result.notes])
 
 
 @kind("plan", "set", "variant")
 def roofline(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw the operators of a plan under the roofs of the chip."""
-    from tco.cli.load import performing
     from tco.outputs.figures.performance import roofline_figure
 
-    _, result = performing(scenario, given)
+    _, result = given.performed(scenario)
     write(given, output, roofline_figure(result, width), result.notes)
 
 
 @kind("plan", "set", "variant")
 def operators(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw where the time of a plan goes, by operator and by what binds it."""
-    from tco.cli.load import performing
     from tco.outputs.figures.performance import operators_figure
 
-    _, result = performing(scenario, given)
+    _, result = given.performed(scenario)
     write(given, output, operators_figure(result, width), result.notes)
 
 
@@ -118,9 +95,9 @@ def operators(given: Request, output: Output, scenario: Scenario, width: Width =
 def frontier(
     given: Request,
     output: Output,
-    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Names or files of scenarios, or systems on the headline's terms.")],
+    scenarios: Named,
     prefill: Annotated[list[str] | None, typer.Option(metavar="SCENARIO", help="Read prompts on a pool of another system. Repeatable.")] = None,
-    against: Annotated[Against, typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt.")] = Against.cost,
+    against: Annotated[Literal["cost", "chip", "power"], typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt.")] = "cost",
     width: Width = WIDE,
 ) -> None:
     """Draw what interactivity costs on each system."""
@@ -130,7 +107,7 @@ def frontier(
     from tco.studies.evaluation import evaluate_each
 
     found = study.frontier(scenarios, prefill or (), given.settings, given.data)
-    metric = dict(zip(Against, AGAINST, strict=True))[against]
+    metric = dict(zip(("cost", "chip", "power"), AGAINST, strict=True))[against]
     ranges = []
     if not prefill:  # what is drawn are scenarios, and no pairs of them
         asked = evaluate_each(scenarios, given.data, given.settings, refuse=False)
@@ -144,15 +121,15 @@ def tornado(
     given: Request,
     output: Output,
     scenario: Scenario,
-    metric: Annotated[str, typer.Option(metavar="METRIC", help="The metric whose drivers are drawn.")] = METRIC,
-    baseline: Baseline = None,
+    metric: Metric = METRIC,
+    baseline: RatioTo = None,
     width: Width = WIDE,
 ) -> None:
     """Draw what drives a metric: every input at its P5 and P95."""
     from tco.outputs.figures.tornado import tornado_figure
     from tco.studies.sensitivity import sensitivity
 
-    found = sensitivity(scenario, metric, given.data, given.settings, given.variant, baseline=baseline, hold=given.texts["hold"])
+    found = sensitivity(scenario, metric, given.data, given.settings, given.variant, baseline=baseline, hold=given.hold)
     write(given, output, tornado_figure(found, width), found.sides[0].result.notes)
 
 
@@ -161,9 +138,9 @@ def drawn_range(
     given: Request,
     output: Output,
     scenario: Scenario,
-    baseline: Baseline = None,
-    samples: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(metavar="S", help="Other seeds give other draws, the same seed the same.")] = 0,
+    baseline: RatioTo = None,
+    samples: Samples = 10_000,
+    seed: Seed = 0,
     width: Width = WIDE,
 ) -> None:
     """Draw how sure the answer is: the draws of the ratio to a baseline, or of the cost."""
@@ -171,7 +148,7 @@ def drawn_range(
     from tco.outputs.uncertainties import notes
     from tco.studies.uncertainty import uncertainty
 
-    found = uncertainty(scenario, baseline, samples, seed, given.texts["hold"], given.settings, given.data)
+    found = uncertainty(scenario, baseline, samples, seed, given.hold, given.settings, given.data)
     write(given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes])
 
 
@@ -180,28 +157,20 @@ def drawn_map(
     given: Request,
     output: Output,
     vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="An input to move; named twice, for the two axes.")],
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Names or files; left out: the four headline racks.")] = None,
-    metric: Annotated[str, typer.Option(metavar="METRIC", help="The metric by which one wins.")] = METRIC,
+    scenarios: Scenarios = None,
+    metric: Metric = METRIC,
     start: Annotated[list[str] | None, typer.Option("--from", metavar="X", help="Where an input begins, in the order of --vary.")] = None,
     end: Annotated[list[str] | None, typer.Option("--to", metavar="Y", help="Where it ends; three times today's unless given.")] = None,
     steps: Annotated[int, typer.Option(metavar="N", min=2, max=65, help="How many values each input has.")] = 13,
     width: Width = WIDE,
 ) -> None:
     """Draw who wins where: two inputs moved together, the plan re-optimised in every cell."""
-    from tco.cli.load import HEADLINE
     from tco.outputs.figures.maps import map_figure
+    from tco.studies.evaluation import HEADLINE
     from tco.studies.maps import field_of
 
-    found = field_of(
-        scenarios or HEADLINE,
-        vary,
-        metric,
-        list(zip(of_two(start, "--from"), of_two(end, "--to"), strict=True)),
-        given.data,
-        given.settings,
-        given.variant,
-        steps,
-    )
+    ranges = list(zip(of_two(start, "--from"), of_two(end, "--to"), strict=True))
+    found = field_of(scenarios or HEADLINE, vary, metric, ranges, given.data, given.settings, given.variant, steps)
     write(given, output, map_figure(found, width))
 
 
@@ -209,17 +178,16 @@ def drawn_map(
 def fabric(
     given: Request,
     output: Output,
-    systems: Annotated[list[str], typer.Argument(metavar="SYSTEM...", help="Ids of systems; `tco systems list` shows them.")],
+    systems: Annotated[list[str], called("systems", "Ids of systems; `tco systems list` shows them.", "SYSTEM...")],
     width: Width = WIDE,
 ) -> None:
     """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope."""
     from tco.chain.inputs import system_inputs
-    from tco.cli.load import catalogue_for
     from tco.fabric.scopes import fabric_scopes
     from tco.foundation.values import as_number
     from tco.outputs.figures.fabric import fabric_figure
 
-    catalogue = catalogue_for(None, given.data)
+    catalogue = given.catalogue
     found, unused = [], []
     for name in systems:
         inputs = system_inputs(catalogue, name, given.settings, given.variant)
@@ -230,26 +198,22 @@ def fabric(
 
 
 @kind("set", "variant")
-def bom(
-    given: Request, output: Output, system: Annotated[str, typer.Argument(help="A system's id; `tco systems list` shows them.")], width: Width = WIDE
-) -> None:
+def bom(given: Request, output: Output, system: System, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
     from tco.chain.scenario import bill_of_system
-    from tco.cli.load import catalogue_for
     from tco.outputs.figures.bom import bom_figure
 
-    made = bill_of_system(catalogue_for(None, given.data), system, given.settings, given.variant)
+    made = bill_of_system(given.catalogue, system, given.settings, given.variant)
     write(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
 
 
 @kind("set", "variant")
 def money(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
-    from tco.cli.load import evaluate_all
     from tco.outputs.figures.money import money_figure
     from tco.studies.money import money_of
 
-    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant)
+    catalogue, (result,) = given.evaluated([scenario])
     found = money_of(result, catalogue)
     write(given, output, money_figure(result, found, width), [*result.notes, *found.notes])
 
@@ -258,7 +222,6 @@ def money(given: Request, output: Output, scenario: Scenario, width: Width = WID
 def errors(given: Request, output: Output, width: Width = WIDE) -> None:
     """Draw how far predictions lie from published measurements, by kind and chip."""
     from tco.catalog.accuracy import table
-    from tco.cli.load import catalogue_for
     from tco.outputs.figures.errors import errors_figure
 
-    write(given, output, errors_figure(table(catalogue_for(None, given.data), "chips"), width))
+    write(given, output, errors_figure(table(given.catalogue, "chips"), width))

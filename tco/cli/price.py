@@ -7,25 +7,25 @@ from typing import Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, command
+from tco.cli.options import Request, Scenario, command
+from tco.foundation.errors import UsageError
 
 
 @command(app, "set", "anchor", "variant")
 def price(
     given: Request,
-    scenario: Annotated[str, typer.Argument(help="A scenario's name or file.")],
+    scenario: Scenario,
     cash_flow: Annotated[bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")] = False,
     swap: Annotated[
         str | None, typer.Option(metavar="KEY=VALUE@MONTH", help="With --cash-flow: another variant from a month on, such as switch=gen2@24.")
     ] = None,
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
-    from tco.cli.load import evaluate_all
-    from tco.foundation.errors import UsageError
     from tco.outputs.costs import price_answer
+    from tco.studies.evaluation import evaluate_all
     from tco.studies.money import money_of, swap_of
 
-    catalogue, (result,) = evaluate_all([scenario], given.data, given.settings, given.variant, workload=cash_flow or given.form == "json")
+    catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
     if swap is not None and not cash_flow:
         raise UsageError("--swap is of the money by month: add --cash-flow")
     money = None

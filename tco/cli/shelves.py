@@ -1,8 +1,9 @@
-"""`tco parts | systems | models | scenarios | sources | rebates`: list, show, check."""
+"""What the catalogue holds: list, show and check parts, systems, models, scenarios, sources, agreements, and what scenarios are put together from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,220 +11,85 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import Request, command
+from tco.foundation.errors import TcoError, UsageError, unknown
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
 Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
-Lister = Callable[["Catalogue"], list[dict[str, Any]]]
-Checker = Callable[["Catalogue"], tuple[Any, ...]]  # findings, the figures of publications, and tables below the findings
+Checked = tuple[list[str], list[Any]]  # findings, and figures of publications
+ONE = {  # shelf -> what one of it is called
+    **{"parts": "part", "systems": "system", "models": "model", "scenarios": "scenario", "sources": "source", "rebates": "agreement"},
+    **{"sites": "site", "terms": "set of terms", "workloads": "workload", "clusters": "cluster", "perspectives": "perspective"},
+}
 
 
-def add_shelf(name: str, one: str, items: Lister, check: Checker | None = None) -> typer.Typer:
-    """Register a group with `list` and `check`; `show` differs by kind and is added by the caller, as is a `check` that takes options."""
-    group = typer.Typer(cls=Listing, no_args_is_help=True, help=f"List, show and check {name}.")
-    app.add_typer(group, name=name)
-
-    def list_items(given: Request) -> None:
-        from tco.outputs.shelves import list_answer
-
-        catalogue = load(given)
-        given.emit(list_answer(name, catalogue, items(catalogue)))
-
-    list_items.__doc__ = f"List all {name}."
-    command(group, name="list")(list_items)
-
-    if check is not None:
-        checked = check
-
-        def check_items(given: Request) -> None:
-            report_findings(given, name, checked)
-
-        check_items.__doc__ = f"Check every {one} against its schema, its units, its bounds and its sources."
-        command(group, name="check")(check_items)
-    return group
-
-
-def report_findings(given: Request, name: str, check: Checker) -> None:
-    """Print what a check found, and exit with 1 where that is anything."""
-    from tco.outputs.shelves import check_answer
-
-    catalogue = load(given, checked=False)
-    findings, *more = check(catalogue)
-    given.emit(check_answer(name, catalogue, findings, *more))
-    if findings:
-        raise typer.Exit(1)
-
-
-def load(given: Request, checked: bool = True) -> Catalogue:
-    """Return the catalogue with the user's folder over it."""
-    from tco.cli.load import catalogue_for
-
-    return catalogue_for(None, given.data, checked)
-
-
-# ---------------------------------------------------------------- parts
-def listed_parts(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every part with what is known of it: what it is called and its latest price."""
-    from tco.outputs.shelves import part_items
-
-    return part_items(catalogue)
-
-
-def parts_check(catalogue: Catalogue) -> tuple[list[str]]:
+# ---------------------------------------------------------------- check
+def parts_check(catalogue: Catalogue) -> list[str]:
     """Check parts, share prices and every document of values."""
     from tco.catalog import checks
 
     findings = checks.check_parts(catalogue)
-    kinds = (
-        ("site", "sites"),
-        ("terms", "terms"),
-        ("workload", "workloads"),
-        ("cluster", "clusters"),
-        ("rebates", "rebates"),
-        ("performance", "performance"),
-        ("terms", "perspectives"),
-    )
-    for group, folder_name in kinds:
-        findings += checks.check_documents(catalogue, folder_name, group)
-    return (findings,)
+    for folder in ("sites", "terms", "workloads", "clusters", "rebates", "performance", "perspectives"):
+        findings += checks.check_documents(catalogue, folder, GROUPS.get(folder, folder))
+    return findings
 
 
-parts = add_shelf("parts", "part", listed_parts, parts_check)
-
-
-@command(parts, name="show")
-def show_part(given: Request, part: Id) -> None:
-    """Show every row of a part, the alternatives among them."""
-    from tco.foundation.errors import unknown
-    from tco.outputs.shelves import part_answer
-
-    catalogue = load(given)
-    if part not in catalogue.parts:
-        raise unknown("part", part, catalogue.parts)
-    given.emit(part_answer(catalogue, part))
-
-
-# ---------------------------------------------------------------- systems
-def system_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every system with its chip, cooling and variants."""
-    documents = {name: catalogue.document("systems", name, "system")[1] for name in catalogue.ids("systems")}
-    return [
-        {"id": name, **{key: said.get(key, "") for key in ("name", "chip", "cooling")}, "variants": options_of(said)}
-        for name, said in documents.items()
-    ]
-
-
-def options_of(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the options of each variant; `check` names what is no table."""
-    variants = document.get("variants", {})
-    return {key: [one for one in branches if one != "default"] for key, branches in (variants.items() if isinstance(variants, dict) else ())}
-
-
-def systems_check(catalogue: Catalogue) -> tuple[list[str]]:
+def systems_check(catalogue: Catalogue) -> list[str]:
     """Check every system and variant, its prices included."""
     from tco.catalog import checks
     from tco.chain.scenario import bill_of_system
-    from tco.foundation.errors import TcoError
     from tco.hardware.wires import unstated
 
     findings = checks.check_systems(catalogue)
     for name in [] if findings else catalogue.ids("systems"):
-        for key, options in system_variants(catalogue, name):
+        branches = catalogue.document("systems", name, "system")[1].get("variants", {})
+        for key, option in [("", ""), *((key, option) for key, options in branches.items() for option in options if option != "default")]:
             try:
-                made = bill_of_system(catalogue, name, {}, {key: options} if key else {})
+                made = bill_of_system(catalogue, name, {}, {key: option} if key else {})
                 findings += [finding for finding in unstated(made.system, catalogue) if finding not in findings]
             except TcoError as error:
-                findings.append(f"{name} {key}={options}: {error}")
-    return (findings,)
+                findings.append(f"{name} {key}={option}: {error}")
+    return findings
 
 
-def system_variants(catalogue: Catalogue, name: str) -> list[tuple[str, str]]:
-    """Return the default of a system (an empty key) and each variant by itself."""
-    branches = catalogue.document("systems", name, "system")[1].get("variants", {})
-    return [("", ""), *((key, option) for key, options in branches.items() for option in options if option != "default")]
-
-
-systems = add_shelf("systems", "system", system_items, systems_check)
-
-
-@command(systems, "variant", name="show")
-def show_system(given: Request, system: Id) -> None:
-    """Show the tree of a system, and what its chip and its scale-up domain offer."""
-    from tco.chain.inputs import system_inputs
-    from tco.chain.result import figures_of
-    from tco.outputs.shelves import system_answer
-
-    catalogue = load(given)
-    inputs = system_inputs(catalogue, system, {}, given.variant)
-    given.emit(system_answer(catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes))
-
-
-# ---------------------------------------------------------------- models
-def model_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every model with its size; one that is not read keeps its line, with the reason."""
-    from tco.foundation.errors import TcoError
-    from tco.models.architecture import load_model
-
-    keys, found = ("id", "parameters", "active_parameters", "layers", "context", "source"), []
-    for name in catalogue.models:
-        try:
-            model = load_model(catalogue, name)
-        except TcoError as error:
-            found.append({"id": name, "not_read": str(error)})
-            continue
-        found.append({key: getattr(model, key) for key in keys})
-    return found
-
-
-def models_check(catalogue: Catalogue) -> tuple[list[str]]:
+def models_check(catalogue: Catalogue) -> list[str]:
     """Read every model, and look up where it says its figures come from."""
-    from tco.foundation.errors import TcoError, unknown
     from tco.models.architecture import load_model
 
-    findings = []
-    for name in catalogue.models:
-        try:
-            source = load_model(catalogue, name).source
-        except TcoError as error:
-            findings.append(str(error))
-            continue
+    def read(name: str) -> None:
+        source = load_model(catalogue, name).source
         if source and source not in catalogue.sources:
-            findings.append(str(unknown("source", source, catalogue.sources, str(catalogue.models[name]))))
-    return (findings,)
+            raise unknown("source", source, catalogue.sources, str(catalogue.models[name]))
+
+    return [str(error) for name in catalogue.models if (error := error_of(read, name))]
 
 
-models = add_shelf("models", "model", model_items, models_check)
+def rebates_check(catalogue: Catalogue) -> list[str]:
+    """Check every agreement, and that the parts it covers exist."""
+    from tco.catalog import checks
+    from tco.economics.perspective import load_agreement
+
+    findings = checks.check_documents(catalogue, "rebates", "rebates")
+    for name in catalogue.ids("rebates"):
+        lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
+        findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]
+    return findings
 
 
-@command(models, name="show")
-def show_model(given: Request, model: Id) -> None:
-    """Show the shape of a model."""
-    from tco.models.architecture import load_model
-    from tco.outputs.shelves import model_answer
-
-    catalogue = load(given)
-    given.emit(model_answer(catalogue, load_model(catalogue, model)))
+def sources_check(catalogue: Catalogue) -> list[str]:
+    """Read the list of sources, which refuses one without a title."""
+    _ = catalogue.sources
+    return []
 
 
-# ---------------------------------------------------------------- scenarios
-def scenario_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every shipped scenario."""
-    from tco.chain.inputs import load_scenario
-
-    found = [load_scenario(catalogue, name) for name in catalogue.scenarios]
-    return [{"id": s.name, "title": s.title, "system": s.system, **s.documents} for s in found]
-
-
-def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
+def scenarios_check(catalogue: Catalogue, kind: str | None) -> Checked:
     """Compare the figures of publications, all or those of one kind, with what comes out; with all of them evaluate every scenario too."""
     from tco.catalog import checks
     from tco.chain.scenario import evaluate
-    from tco.foundation.errors import TcoError
-    from tco.outputs.claims import published_tables
     from tco.studies.published import publication
 
-    findings, publications = [], []
+    findings, figures = [], []
     for name, path in catalogue.scenarios.items() if kind is None else ():
         try:
             findings += checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
@@ -234,106 +100,216 @@ def scenarios_check(catalogue: Catalogue, kind: str | None) -> tuple[Any, ...]:
         try:
             wrong = checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             if not wrong:
-                publications.append(publication(catalogue, name, kind))
-                wrong += publications[-1].findings()
+                found = publication(catalogue, name, kind)
+                figures += found.figures
+                wrong = list(found.findings())
             findings += wrong
         except TcoError as error:
             findings.append(f"published/{name}: {error}")
-    figures = [one for found in publications for one in found.figures]
-    return findings, figures, published_tables(figures)
+    return findings, figures
 
 
-scenarios = add_shelf("scenarios", "scenario", scenario_items)
+def documents_check(folder: str, catalogue: Catalogue) -> list[str]:
+    """Check every document of a kind, and that what its texts name is there."""
+    from tco.catalog import checks
+
+    findings = checks.check_documents(catalogue, folder, GROUPS[folder])
+    judged = partial(JUDGES[folder], catalogue)
+    return findings or [f"{folder}/{name}.toml: {error}" for name in catalogue.ids(folder) if (error := error_of(judged, name))]
 
 
-@command(scenarios, name="check")
-def check_scenarios(
-    given: Request,
-    kind: Annotated[
-        str | None,
-        typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
-    ] = None,
-) -> None:
-    """Check every scenario against its schema, its units, its bounds and its sources, and every published figure against what comes out."""
-    from tco.foundation.errors import UsageError
-    from tco.studies.published import KINDS
-
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
-    report_findings(given, "scenarios", lambda catalogue: scenarios_check(catalogue, kind))
+def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
+    """Return what is wrong with something that is read, if anything is."""
+    try:
+        read(name)
+    except TcoError as error:
+        return error
+    return None
 
 
-@command(scenarios, name="show")
+# Documents of values are those of the headline's inputs, with one of them in place of its own; each is judged by reading what its texts name.
+GROUPS = {"sites": "site", "terms": "terms", "workloads": "workload", "clusters": "cluster", "perspectives": "terms"}
+
+
+def inputs_with(catalogue: Catalogue, folder: str, name: str) -> Any:
+    """Return the headline's inputs with one document in place of its own."""
+    from tco.chain.inputs import plain_inputs
+
+    return plain_inputs(catalogue, {GROUPS[folder]: name})
+
+
+def judge_workload(catalogue: Catalogue, name: str) -> None:
+    """Read what is to be done, and the model that does it, if any."""
+    from tco.models.architecture import load_model
+
+    inputs = inputs_with(catalogue, "workloads", name)
+    if inputs.kind != "stated":
+        load_model(catalogue, inputs.text("workload.model"))
+
+
+def judge_cluster(catalogue: Catalogue, name: str) -> None:
+    """Read the switch and the rate of its ports."""
+    from tco.chain.connections import CHEAPEST, port_rate
+    from tco.hardware.network import switch_part
+
+    inputs = inputs_with(catalogue, "clusters", name)
+    for switch in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
+        switch_part(switch.strip(), list(catalogue.parts))
+    port_rate(inputs.text("cluster.port"), "cluster.port")
+
+
+def judge_perspective(catalogue: Catalogue, name: str) -> None:
+    """Read whose cost it is."""
+    from tco.economics.perspective import load_perspective
+
+    load_perspective(catalogue, name)
+
+
+JUDGES: dict[str, Callable[[Catalogue, str], Any]] = {
+    "sites": lambda catalogue, name: list(map(inputs_with(catalogue, "sites", name).text, ("site.tenure", "site.cooling"))),
+    "terms": lambda catalogue, name: list(map(inputs_with(catalogue, "terms", name).text, ("terms.yield", "terms.commitment"))),
+    "workloads": judge_workload,
+    "clusters": judge_cluster,
+    "perspectives": judge_perspective,
+}
+
+
+# ---------------------------------------------------------------- show
+def show_part(given: Request, part: Id) -> None:
+    """Show every row of a part, the alternatives among them."""
+    from tco.outputs.shelves import part_answer
+
+    catalogue = given.catalogue
+    if part not in catalogue.parts:
+        raise unknown("part", part, catalogue.parts)
+    given.emit(part_answer(catalogue, part))
+
+
+def show_system(given: Request, system: Id) -> None:
+    """Show the tree of a system, and what its chip and its scale-up domain offer."""
+    from tco.chain.inputs import system_inputs
+    from tco.chain.result import figures_of
+    from tco.outputs.shelves import system_answer
+
+    inputs = system_inputs(given.catalogue, system, {}, given.variant)
+    given.emit(system_answer(inputs.catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes))
+
+
+def show_model(given: Request, model: Id) -> None:
+    """Show the shape of a model."""
+    from tco.models.architecture import load_model
+    from tco.outputs.shelves import model_answer
+
+    catalogue = given.catalogue
+    given.emit(model_answer(catalogue, load_model(catalogue, model)))
+
+
 def show_scenario(given: Request, scenario: Id) -> None:
     """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
-    from tco.cli.load import catalogue_for
-    from tco.outputs.shelves import scenario_answer
+    from tco.outputs.inputs import scenario_answer
 
-    catalogue = catalogue_for(scenario, given.data)
+    catalogue = given.catalogue_of(scenario)
     given.emit(scenario_answer(catalogue, evaluate(scenario, catalogue=catalogue)))
 
 
-# ---------------------------------------------------------------- sources
-def source_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every source."""
-    return [source._asdict() for source in catalogue.sources.values()]
-
-
-def sources_check(catalogue: Catalogue) -> tuple[list[str]]:
-    """Check the list of sources, and that every source a formula names is in it."""
-    from tco.catalog import checks
-
-    return (checks.check_sources(catalogue),)
-
-
-sources = add_shelf("sources", "source", source_items, sources_check)
-
-
-@command(sources, name="show")
 def show_source(given: Request, source: Id) -> None:
     """Show a source and every value based on it."""
-    from tco.foundation.errors import unknown
     from tco.outputs.shelves import source_answer
 
-    catalogue = load(given)
+    catalogue = given.catalogue
     if source not in catalogue.sources:
         raise unknown("source", source, catalogue.sources)
     given.emit(source_answer(catalogue, source))
 
 
-# ---------------------------------------------------------------- rebates
-def rebate_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every agreement with a supplier."""
-    from tco.economics.perspective import load_agreement
-
-    found = [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
-    return [{"id": a.id, "supplier": a.supplier, "holder": a.holder, "kind": a.kind, "from": a.begins, "until": a.ends} for a in found]
-
-
-def rebates_check(catalogue: Catalogue) -> tuple[list[str]]:
-    """Check every agreement, and that the parts it covers exist."""
-    from tco.catalog import checks
-    from tco.economics.perspective import load_agreement
-
-    findings = checks.check_documents(catalogue, "rebates", "rebates")
-    for name in catalogue.ids("rebates"):
-        lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
-        findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]
-    return (findings,)
-
-
-rebates = add_shelf("rebates", "agreement", rebate_items, rebates_check)
-
-
-@command(rebates, "set", name="show")
 def show_rebate(given: Request, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
     from tco.economics.perspective import load_agreement, worth_of
     from tco.outputs.shelves import rebate_answer
 
-    catalogue = load(given)
-    found = load_agreement(catalogue, agreement)
-    inputs = plain_inputs(catalogue, given.settings)
+    catalogue = given.catalogue
+    found, inputs = load_agreement(catalogue, agreement), plain_inputs(catalogue, given.settings)
     given.emit(rebate_answer(catalogue, found, worth_of(found, inputs.values()), inputs.date))
+
+
+def show_document(folder: str) -> Callable[[Request, str], None]:
+    """Return what shows a document of values."""
+
+    def show(given: Request, name: Id) -> None:
+        from tco.outputs.shelves import page_answer
+
+        given.emit(page_answer(folder, given.catalogue, name))
+
+    show.__doc__ = f"Show what a {ONE[folder]} states, as written, with the ranges and sources."
+    return show
+
+
+# ---------------------------------------------------------------- the commands
+Kind = Annotated[
+    str | None,
+    typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
+]
+CHECKS: dict[str, Callable[[Catalogue], list[str]]] = {  # shelf -> what checks it
+    **{"parts": parts_check, "systems": systems_check, "models": models_check, "rebates": rebates_check, "sources": sources_check},
+    **{folder: partial(documents_check, folder) for folder in JUDGES},
+}
+SHOWN: dict[str, Callable[..., None]] = {  # shelf -> what shows one of it
+    **{"parts": show_part, "systems": show_system, "models": show_model, "scenarios": show_scenario},
+    **{"sources": show_source, "rebates": show_rebate},
+    **{folder: show_document(folder) for folder in JUDGES},
+}
+TAKES = {"systems": ("variant",), "rebates": ("set",)}  # shelf -> the shared options of its `show`
+
+
+def add_list(name: str, about: str) -> typer.Typer:
+    """Register a group of commands, and in it `list`."""
+    group = typer.Typer(cls=Listing, no_args_is_help=True, help=about)
+    app.add_typer(group, name=name)
+
+    def list_items(given: Request) -> None:
+        from tco.outputs.shelves import list_answer
+
+        given.emit(list_answer(name, given.catalogue))
+
+    list_items.__doc__ = f"List all {name}."
+    command(group, name="list")(list_items)
+    return group
+
+
+def add_shelf(name: str) -> typer.Typer:
+    """Register the commands of a shelf."""
+    group = add_list(name, f"List, show and check {name}.")
+
+    def check(given: Request) -> None:
+        report(given, name, lambda catalogue: (CHECKS[name](catalogue), []))
+
+    def check_scenarios(given: Request, kind: Kind = None) -> None:
+        from tco.studies.published import KINDS
+
+        if kind is not None and kind not in KINDS:
+            raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
+        report(given, name, lambda catalogue: scenarios_check(catalogue, kind))
+
+    checks = check_scenarios if name == "scenarios" else check
+    figures = ", and every published figure against what comes out" if name == "scenarios" else ""
+    checks.__doc__ = f"Check every {ONE[name]} against its schema, its units, its bounds and its sources{figures}."
+    command(group, name="check")(checks)
+    command(group, *TAKES.get(name, ()), name="show")(SHOWN[name])
+    return group
+
+
+def report(given: Request, name: str, check: Callable[[Catalogue], Checked]) -> None:
+    """Print what a check found, and exit with 1 where that is anything."""
+    from tco.outputs.shelves import check_answer
+
+    catalogue = given.catalogue_of(None, checked=False)
+    findings, figures = check(catalogue)
+    given.emit(check_answer(name, catalogue, findings, figures))
+    if findings:
+        raise typer.Exit(1)
+
+
+SHELVES = {name: add_shelf(name) for name in ONE}
+add_list("metrics", "The figures a result carries, which `explain`, `diff` and others name.")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.economics.flows import Flow, Terms, chip_hour, yearly_upkeep
+from tco.economics.flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
 from tco.economics.goodput import Failing, yearly_repairs
-from tco.economics.perspective import Holding, Rebate, design_share, seller_margin, tax_on_purchase
+from tco.economics.perspective import Holding, Rebate, design_share
 from tco.economics.site import (
     building_price,
     crowded_rate,
@@ -30,9 +30,9 @@ from tco.economics.site import (
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
 from tco.foundation.trace import scope
-from tco.foundation.units import USD, Chip, HourPerYear, Pure, USDPerChipHour, Watt
+from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill
+from tco.hardware.bill import Bill, share_of_price
 from tco.hardware.network import Network
 
 
@@ -46,12 +46,6 @@ def world_share(price: USD, world_chips: Pure, cluster_chips: Pure) -> Any:
 def world_power_share(power: Watt, world_chips: Pure, cluster_chips: Pure) -> Any:
     """Share of one world in the power of what the whole cluster has in common: P x world chips / cluster chips."""
     return power * world_chips / cluster_chips
-
-
-@formula(unit="USD", source="tco-model")
-def storage_price(servers: USD, storage_share: Pure) -> Any:
-    """Storage as a share of the price of the servers: C = servers x share."""
-    return servers * storage_share
 
 
 @formula(unit="USD", source="tco-model")
@@ -259,7 +253,7 @@ def add_storage(ledger: Ledger, values: Values, bill: Bill, chips: float, tiers:
     flash, objects = tiers
     if not flash and not objects:
         kinds = [line.kind for line in bill.lines if line.extended is not None]
-        storage = storage_price(bill.price, values["cluster.storage_share"])
+        storage = share_of_price(bill.price, values["cluster.storage_share"])
         ledger.priced("storage", "storage", storage, "cluster.storage_share", kinds=kinds)
         return storage
     bought: Any = 0.0
@@ -298,11 +292,11 @@ def add_surcharges(ledger: Ledger, values: Values, bill: Bill, network: Any, sto
     found = []
     margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
     if margin is not None:
-        found.append(seller_margin(bill.price, margin))
+        found.append(share_of_price(bill.price, margin))
         ledger.priced("servers/seller-margin", "servers", found[-1], "terms.margin")
     if tax is not None:
         taxed = total("taxed_purchases", [bill.price, network, storage, *found])
-        found.append(tax_on_purchase(taxed, tax))
+        found.append(share_of_price(taxed, tax))
         ledger.priced("servers/tax", "servers", found[-1], "terms.purchase_tax")
     return found
 
@@ -404,12 +398,6 @@ def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
     return {name: value / whole for name, value in sums.items()} if whole else {}
 
 
-@formula(unit="USD/year", source="tco-model")
-def yearly_chip_rent(chips: Chip, rent: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Any:
-    """Rent of some chips for every hour of a year, used or not: R = n r x 8,760 h."""
-    return chips * rent * hours_per_year
-
-
 COMMITTED = "committed"
 COMMITMENTS = {COMMITTED: "rent", "on-demand": "rent_on_demand", "spot": "rent_spot"}  # of a renter, and what a chip's rent is called for it
 CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
@@ -419,7 +407,7 @@ def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips:
     """Return the cost of a world to a renter at a chip's rent; racks and network draw their power all the same, and the rent pays for it."""
     with scope("cost"):
         ledger = Ledger(values, chips)
-        hour = ledger.yearly("rent", "rent", yearly_chip_rent, chips, rent)
+        hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)
         network_power = world_power_share(network.power, chips, values["cluster.chips"])
         it_power = total("it_power", [bill.power, network_power])
         power = per_chip(power_per_chip, "it_power", it_power, chips)

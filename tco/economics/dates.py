@@ -156,6 +156,7 @@ def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
 
 # ---------------------------------------------------------------- the ages of prices
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
+BY_ROWS = " of the bill is priced by rows "
 NAMED = 3  # parts a note names, those of the largest sums
 
 
@@ -185,7 +186,7 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
         rests = [(usd, amiss) for usd, rows in bill if (amiss := [one.given for one in rows if is_wrong(one)])] if any(map(is_wrong, dated)) else []
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
-            notes.append(f"{shares[-1] * 100:.1f} % of the bill is priced by rows {words}: {largest(rests)}")
+            notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
     for flow in flows:
         if flow.asset in ("rebate", "rent"):
             notes += [aged(flow.path, one.given, day.last) for one in found[flow.path] if one.later or one.old]
@@ -210,16 +211,12 @@ def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
     found = known.get(given.path)
     if found is None or found.given is not given:
         if moves(given):
-            found = Judged(given, True, period(given.as_of).first, is_later(given, day.last), is_old(given, day.last))
+            first = period(given.as_of).first
+            found = Judged(given, True, first, first > day.last, is_old(given, day.last))
         else:
             found = Judged(given, False)
         known[given.path] = found
     return found
-
-
-def is_later(given: Input, day: datetime.date) -> bool:
-    """Say whether a price is of a date after a day."""
-    return period(given.as_of).first > day
 
 
 def is_old(given: Input, day: datetime.date) -> bool:

@@ -92,9 +92,9 @@ def per_chip_hour(yearly_cost: USDPerYear, chips: Chip, hours_per_year: HourPerY
 
 
 @formula(unit="USD/year", source="tco-model")
-def chips_cost(hour: USDPerChipHour, chips: Chip, hours_per_year: HourPerYear = 8760) -> Any:
-    """What some chips cost in a year: Y = c x chips x 8,760 h."""
-    return hour * chips * hours_per_year
+def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 8760) -> Any:
+    """What some chips cost in a year, or their rent, used or not: Y = n c x 8,760 h."""
+    return chips * hour * hours_per_year
 
 
 OPERATION = "terms.life"  # how long a world is run, and what recurs is paid

@@ -339,10 +339,11 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     """
     chips, cluster = system.chips, values["cluster.chips"]
     failures = interruptions_of_job(values, system, found)
-    kept = [
-        checkpointed(name, values[stall], values[restart], between)
-        for (name, stall, restart), between in zip(TIERS, between_restarts(values, system, failures), strict=True)
-    ]
+    kept = []
+    for (name, stall, restart), between in zip(TIERS, between_restarts(values, system, failures), strict=True):
+        with scope(name):
+            interval = checkpoint_interval(values[stall], between)
+            kept.append(checkpoint_efficiency(interval, values[stall], values[restart], between))
     with scope("elastic"):
         survived = events_of_cluster(interrupting_failures(failures, values["failures.elastic_share"]), 1.0, chips, cluster)
         kept.append(share_between_pauses(survived, values["failures.elastic_stall"]))
@@ -376,12 +377,6 @@ def long_checkpoints(values: Values, system: System, found: list[Failing]) -> li
         if somewhere(stall > work):
             notes.append(f"{path} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of work that are best between two checkpoints")
     return notes
-
-
-def checkpointed(name: str, stall: Any, restart: Any, between: Any) -> Any:
-    """Return what a tier of checkpoints and the failures that it serves leave of the time, at the best interval."""
-    with scope(name):
-        return checkpoint_efficiency(checkpoint_interval(stall, between), stall, restart, between)
 
 
 def links_of(system: System) -> float:

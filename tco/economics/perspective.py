@@ -14,7 +14,7 @@ from tco.foundation.provenance import period, worst
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChip, Year
 from tco.foundation.values import Values
-from tco.hardware.bill import BillLine
+from tco.hardware.bill import BillLine, share_of_price
 
 FOLDER = "perspectives"
 BUILT_UP, SELLING_PRICE, RENT = BASES = ("built-up", "selling-price", "rent")  # what is paid for a system
@@ -84,18 +84,6 @@ def design_share(chips: Pure, design_cost: USD, software_cost: USD, design_volum
     return chips * (design_cost + software_cost) / design_volume
 
 
-@formula(unit="USD", source="tco-model")
-def seller_margin(bill: USD, margin: Pure) -> Any:
-    """What the seller of the servers adds on their bill: M = C m."""
-    return bill * margin
-
-
-@formula(unit="USD", source="tco-model")
-def tax_on_purchase(purchases: USD, rate: Pure) -> Any:
-    """Tax on what is bought: T = C t."""
-    return purchases * rate
-
-
 class Holding(NamedTuple):
     """What of owner, racks and site decides which lines a cost has."""
 
@@ -115,12 +103,6 @@ KINDS = {  # of agreements, and what each rests on
     "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
     "warrant-power": ("shares", "strike", "power_threshold", "vested", "power_per_chip", "reachable"),
 }
-
-
-@formula(unit="USD", source="tco-model")
-def rebate_by_share(spend: USD, share_of_spend: Pure) -> Any:
-    """Rebate as a stated share of the spend on covered parts: R = x S."""
-    return spend * share_of_spend
 
 
 @formula(unit="USD", source="formulas-warrants")
@@ -168,12 +150,6 @@ def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) ->
 def intrinsic_value(share_price: USDPerShare, strike: USDPerShare) -> Any:
     """Value of exercising a right now: max(P - K, 0)."""
     return np.maximum(share_price - strike, 0 * strike)
-
-
-@formula(unit="USD/share", source="formulas-warrants")
-def price_for_rebate(strike: USDPerShare, share_of_spend: Pure, spend_threshold: USD, shares: Share) -> Any:
-    """Share price at which a warrant gives back a share of the spend: P = K + x S / N."""
-    return strike + share_of_spend * spend_threshold / shares
 
 
 class Agreement(NamedTuple):
@@ -254,30 +230,25 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
 def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
     """Return the rebate of an agreement on the covered parts of the bill of a world, or on the power its chips count for."""
     with scope("rebates", agreement.id):
-        return value_of(agreement, lines, chips, values)
-
-
-def value_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
-    """Return the rebate of an agreement, its cells named in the place that is open."""
-    path = f"rebates.{agreement.id}"
-    paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
-    spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
-    if agreement.kind == "share-of-spend":
-        value = rebate_by_share(spend, *(values[one] for one in paths))
-    else:
-        first, strike, *rest = (values[one] for one in paths)
-        price = values[f"shares.{agreement.company}.price"]
-        paths.append(f"shares.{agreement.company}.price")
-        if agreement.kind == "warrant-share":
-            value = warrant_rebate_by_share(spend, first, price, strike, *rest)
-        elif agreement.kind == "warrant-spend":
-            value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+        path = f"rebates.{agreement.id}"
+        paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
+        spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
+        if agreement.kind == "share-of-spend":
+            value = share_of_price(spend, *(values[one] for one in paths))
         else:
-            threshold, vested, power_per_chip, reachable = rest
-            value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
-    given = [values.input(p) for p in paths]
-    sources = tuple(dict.fromkeys(g.source for g in given))
-    return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
+            first, strike, *rest = (values[one] for one in paths)
+            price = values[f"shares.{agreement.company}.price"]
+            paths.append(f"shares.{agreement.company}.price")
+            if agreement.kind == "warrant-share":
+                value = warrant_rebate_by_share(spend, first, price, strike, *rest)
+            elif agreement.kind == "warrant-spend":
+                value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
+            else:
+                threshold, vested, power_per_chip, reachable = rest
+                value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
+        given = [values.input(p) for p in paths]
+        sources = tuple(dict.fromkeys(g.source for g in given))
+        return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
 
 
 class Worth(NamedTuple):

@@ -56,7 +56,7 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
         near, outside = (group.per_domain - 1) / group.per_domain, (group.domains - 1) / group.domains
         ranks = places(tokens, group.ranks)
         kept, left = (
-            cost.deduplicated_bytes(tokens.count, reached, tokens.bytes, share)
+            cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
             for reached, share in ((ranks, near), (places(tokens, group.domains), outside))
         )
         copying: Any = 0.0
@@ -128,7 +128,7 @@ def signalled(at: Reach, operation: str) -> Reach:
     if doubling is None or operation not in PHASES:
         return at
     signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
-    longer = t._replace(start=cost.called_time(t.start, signals), direct_start=cost.called_time(t.direct_start, signals))
+    longer = t._replace(start=total("signalled_start", [t.start, signals]), direct_start=total("signalled_start", [t.direct_start, signals]))
     return at._replace(links=at.links._replace(latencies=longer))
 
 
@@ -138,7 +138,7 @@ def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
     if library.overhead is None or operation not in library.called:
         return timing
     over = cost.caller_time(library.overhead, size, library.staged)
-    return timing._replace(time=cost.called_time(timing.time, over), call=over)
+    return timing._replace(time=total("called", [timing.time, over]), call=over)
 
 
 def offered(at: Reach, operation: str, found: Ways, size: Any) -> dict[str, Timing]:
@@ -402,11 +402,6 @@ def send_receive(at: Reach, size: Any) -> Ways:
         return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
 
     return {"direct": straight}
-
-
-def expert_exchange(links: Links, ranks: Any, tokens: Any, active: Any, token: Any) -> Any:
-    """Return the time of an expert dispatch of consecutive ranks."""
-    return choose(reach(links, group_of(links, ranks)), "dispatch", Tokens(tokens, token, active))
 
 
 class Paces(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
+from tco.foundation.formula import formula, maximum, minimum, select
 from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second, SecondPerByte
 
 
@@ -48,12 +48,6 @@ def aged_scale(scale: Pure, age: Pure) -> Any:
 def trips_to_memory(trip: Second, in_memory: Pure) -> Any:
     """Time between HBM and what sends and receives, at both ends of a collective: e = 2 t m, m the share of the ends that lie in HBM."""
     return 2 * trip * in_memory
-
-
-@formula(unit="s", source="tco-model")
-def start_with_ends(start: Second, ends: Second) -> Any:
-    """Start of a collective with its trips to memory: l = start + e."""
-    return start + ends
 
 
 @formula(unit="s", source="tco-model")
@@ -261,12 +255,6 @@ def scattered_bytes(tokens: Pure, active: Pure, token: Byte, share: Pure) -> Any
     return active * token * share * tokens
 
 
-@formula(unit="byte", source="deepep")
-def deduplicated_bytes(tokens: Pure, places: Pure, token: Byte, share: Pure) -> Any:
-    """Bytes of tokens sent once to each distinct place: T U b x share of the places."""
-    return places * token * share * tokens
-
-
 @formula(unit="", source="tco-model")
 def distinct_places(places: Pure, active: Pure) -> Any:
     """Distinct places the k experts of a token fall on: U (1 - (1 - 1/U)^k)."""
@@ -324,12 +312,6 @@ def doublings_time(phases: Pure, chips: Pure, ranks: Pure, step: Second) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def called_time(time: Second, overhead: Second) -> Any:
-    """A collective with what its caller adds: t + o."""
-    return time + overhead
-
-
-@formula(unit="s", source="tco-model")
 def where_offered(time: Second, offered: Pure, otherwise: Second) -> Any:
     """Time of an algorithm where fabric and library have it, else another: t = t_1 if offered, t_0 if not."""
     return select(offered > 0.5, time, otherwise)
@@ -351,9 +333,3 @@ def algorithm_bandwidth(size: Byte, time: Second) -> Any:
 def received_bytes(tokens: Pure, token: Byte, places: Pure) -> Any:
     """Bytes of the copies that some ranks or domains receive in all of one rank's tokens: T b U."""
     return token * places * tokens
-
-
-@formula(unit="", source="tco-model")
-def domains_of(ranks: Pure, per_domain: Pure) -> Any:
-    """Scale-up domains a group needs: ceil(N / Y)."""
-    return ceil_ratio(ranks, per_domain)

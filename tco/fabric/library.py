@@ -61,9 +61,9 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             if key not in KEYS:
                 raise unknown("key", key, KEYS, str(path))
         if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
-            from tco.catalog.schema import expect_library
+            from tco.catalog.schema import LibrarySchema, expect
 
-            expect_library(path, document)
+            expect(LibrarySchema, path, document)
         inside, anywhere = (
             {operation: dict.fromkeys(names, wide) for operation, names in document.get(key, {}).items()}
             for key, wide in (("inside_domain", False), ("offers", True))

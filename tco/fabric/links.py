@@ -20,20 +20,19 @@ from tco.fabric.costs import (
     mesh_injection,
     scaled_latency,
     scope_latency,
-    start_with_ends,
     step_ratio,
     trips_to_memory,
 )
 from tco.fabric.library import Library, practised
 from tco.fabric.slices import Torus, slice_all_to_all, slices_of
-from tco.foundation.formula import ceil_ratio, formula, maximum
+from tco.foundation.formula import ceil_ratio, formula, maximum, total
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
 
 @formula(unit="byte/s", source="tco-model")
 def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
-    """Rate large messages reach on the links of a tier: B = bandwidth x efficiency."""
+    """Rate large messages reach of a bound, by the efficiency of links or the balance of routing over several paths: B = bandwidth x share."""
     return bandwidth * link_efficiency
 
 
@@ -265,15 +264,15 @@ def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: T
         hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], inner.port)
     launch, ends = scaled("collective_start"), trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"])
     return Latencies(
-        start=start_with_ends(launch, ends),
+        start=total("start_with_ends", [launch, ends]),
         step=step_over_hops(near, hop, inner.hops),
         far_step=step_over_hops(near, hop, inner.farthest),
         chunk=scaled("collective_chunk"),
         network_step=network_step,
         crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
         in_network=values[f"{prior}.in_network_latency"],
-        direct_start=start_with_ends(scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends),
-        expert_kernel=start_with_ends(scaled("expert_kernel_latency"), ends),
+        direct_start=total("start_with_ends", [scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends]),
+        expert_kernel=total("start_with_ends", [scaled("expert_kernel_latency"), ends]),
         ends=ends,
         reduction=scaled("reduction_latency"),
         forwarded_step=None if world is inner else step_over_hops(near, hop, world.farthest),
@@ -286,12 +285,6 @@ def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: T
 def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
     """Logical devices of a chip, each a rank of its collectives: C / d."""
     return cores / cores_per_device
-
-
-def doubling_of(values: Readable, chip: str) -> Doubling:
-    """Return what the degree of a collective costs on a chip whose transfer engines signal each other."""
-    part = f"parts.{chip}"
-    return Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
 
 
 def links_of(
@@ -309,12 +302,12 @@ def links_of(
 
     `signalled`: the steps of their collectives are transfers that signal each other.
     """
-    inner, world, prior = tiers[0], tiers[-1], f"performance.{family}"
+    inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = network_of(values, route, values[f"parts.{chip}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
+    network, step = network_of(values, route, values[f"{part}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
 
     def balanced(rate: Any) -> Any:
-        return rate if inner.balanced else balanced_rate(rate, values[f"{prior}.load_balance"])
+        return rate if inner.balanced else link_rate(rate, values[f"{prior}.load_balance"])
 
     everyone = balanced(inner.all_to_all)
     lane = None if inner.torus is None else balanced(inner.lane)
@@ -342,7 +335,9 @@ def links_of(
         board=values[f"parts.{chip}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
         library=practised(library, values),
-        doubling=doubling_of(values, chip) if signalled else None,
+        doubling=Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
+        if signalled
+        else None,
     )
 
 
@@ -357,12 +352,6 @@ def links_of_chips(values: Readable, chip: str, family: str, route: Route, libra
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)
-
-
-@formula(unit="byte/s", source="tco-model")
-def balanced_rate(bound: BytePerSecond, load_balance: Pure) -> Any:
-    """All-to-all rate that routing over several paths reaches of the fabric's bound: R = bound x load balance."""
-    return bound * load_balance
 
 
 NEVER = math.inf  # time of an algorithm that is not there

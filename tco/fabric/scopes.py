@@ -1,8 +1,7 @@
 """The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
 
 Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means are over distinct pairs. Only
-active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. The same figures follow from
-the graph of `topology.py`, and the tests hold the two together.
+active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. Tests hold the same figures to a graph.
 """
 
 from __future__ import annotations
@@ -92,12 +91,6 @@ def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Any:
 def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
     """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth: R = B (N-1) / k."""
     return bandwidth * (chips - 1) / destinations
-
-
-@formula(unit="byte/s", source="tco-model")
-def joint_bandwidth(one: BytePerSecond, other: BytePerSecond) -> Any:
-    """Bandwidth of two groups of lanes that may share a load: B = B_1 + B_2."""
-    return one + other
 
 
 @formula(unit="byte/s", source="dally2004")
@@ -343,7 +336,7 @@ def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray:
     if beside:
         shared = tray if tray_switched else lanes_rate(beside / (tray_chips - 1), tray)
         served = other_trays + beside + (other_planes if tray_switched else 0)
-        rates.append(served_rate(joint_bandwidth(plane, shared), racks * served, chips))
+        rates.append(served_rate(total("plane_and_tray", [plane, shared]), racks * served, chips))
     return rates
 
 
@@ -361,6 +354,19 @@ def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops:
     inside = same_tray + other_tray  # sum over the other chips of the own rack
     across = (racks - 1) * (inside + (in_rack - 1))  # every pair but the direct one passes the paired chip
     return (inside + across) / (racks * in_rack - 1)
+
+
+def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
+    """Return the devices between the first chip of a two-level fabric and another, of the classes of pairs that `mean_hops` counts."""
+    if system.fabric.get("kind") != "two-level":
+        raise DataError(f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one")
+    racks, tray_chips, planes = whole_racks(system), count(system, "chips_per_tray"), count(system, "planes")
+    if not (0 <= rack < racks and 0 <= tray < system.chips / racks / tray_chips and 0 <= position < tray_chips):
+        raise DataError(f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
+    one_plane, tray_hops = position % planes == 0, number(system, "tray_hops")
+    beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
+    inside = beside if not tray else 1.0 if one_plane else 2.0 + tray_hops
+    return inside + (1.0 if rack and (tray or position) else 0.0)
 
 
 def worst_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:

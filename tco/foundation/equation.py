@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
 from tco.foundation.formula import Formula
 
 _PRECEDENCE = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "/": 2, "neg": 3, "**": 4}
@@ -27,7 +29,7 @@ _UFUNCS = {
 _FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 
 
-class Symbol:
+class Symbol(NDArrayOperatorsMixin):
     """A name, a literal or an operation on symbols. Like a traced value it refuses to be a bool, a float or an int."""
 
     __slots__ = ("arguments", "operation")
@@ -51,55 +53,11 @@ class Symbol:
         """Return the symbol of `select(self, yes, no)`."""
         return Symbol("select", self, yes, no)
 
-    def __add__(self, other: Any) -> Symbol:
-        return Symbol("+", self, other)
-
-    def __radd__(self, other: Any) -> Symbol:
-        return Symbol("+", other, self)
-
-    def __sub__(self, other: Any) -> Symbol:
-        return Symbol("-", self, other)
-
-    def __rsub__(self, other: Any) -> Symbol:
-        return Symbol("-", other, self)
-
-    def __mul__(self, other: Any) -> Symbol:
-        return Symbol("*", self, other)
-
-    def __rmul__(self, other: Any) -> Symbol:
-        return Symbol("*", other, self)
-
-    def __truediv__(self, other: Any) -> Symbol:
-        return Symbol("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        return Symbol("/", other, self)
-
-    def __pow__(self, other: Any) -> Symbol:
-        return Symbol("**", self, other)
-
-    def __rpow__(self, other: Any) -> Symbol:
-        return Symbol("**", other, self)
-
-    def __neg__(self) -> Symbol:
-        return Symbol("neg", self)
-
-    def __lt__(self, other: Any) -> Symbol:
-        return Symbol("<", self, other)
-
-    def __le__(self, other: Any) -> Symbol:
-        return Symbol("<=", self, other)
-
-    def __gt__(self, other: Any) -> Symbol:
-        return Symbol(">", self, other)
-
-    def __ge__(self, other: Any) -> Symbol:
-        return Symbol(">=", self, other)
-
     def _refuse(self) -> Any:
         raise TypeError("a formula may not branch on a value or turn it into a Python number; use select, np.maximum, np.minimum")
 
     __bool__ = __float__ = __int__ = __index__ = _refuse
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return _render(self)[0]

@@ -8,7 +8,7 @@ varies on: the draws, the batch that is solved for, and those of plans.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -48,6 +48,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
     "select": np.where,
 }
+SHARING = {"+": ("*",), "min": ("+", "max"), "max": ("+", "min")}  # operations whose terms may share what they take
 NEUTRAL = {"+": 0.0, "-": 0.0, "*": 1.0, "/": 1.0, "**": 1.0}  # changes nothing on the right, and where sides may change on the left
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
 CONDITIONS = frozenset(("<", "<=", ">", ">="))
@@ -180,12 +181,34 @@ class Kernel:
         return self.number(result) if type(result) is float else taken[result] if result < 0 else made[result]
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
-        """Return the place of a sum, a least or a greatest; those that vary least are taken first."""
+        """Return the place of a sum, a least or a greatest: what terms share is taken once, and those that vary least come first.
+
+        x a + x b is x (a + b), min(x + a, x + b) is x + min(a, b), and min(max(x, a), max(x, b)) is max(x, min(a, b)).
+        """
+        terms = self.opened(operation, terms)
+        for within in SHARING[operation]:
+            takers: dict[int, list[int]] = {}
+            for term in terms:
+                if self.operation[term] == within:
+                    for one in {*self.taken[term]}:
+                        takers.setdefault(one, []).append(term)
+            shared = max(takers, key=lambda one: (len(takers[one]), weight(self.varies[one])), default=None)
+            if shared is not None and len(some := takers[shared]) > 1:
+                others = [sum(self.taken[term]) - shared for term in some]  # of a pair
+                terms = [*(term for term in terms if term not in some), self.put(within, shared, self.gather(operation, others))]
+                return self.gather(operation, terms)
         terms = sorted(terms, key=lambda one: (self.varies[one].bit_count(), self.varies[one]))
         found = terms[0]
         for one in terms[1:]:
             found = self.put(operation, found, one)
         return found
+
+    def opened(self, operation: str, terms: Sequence[int]) -> list[int]:
+        """Return terms, those of a least or a greatest among them one by one."""
+        found = list[int]()
+        for term in terms:
+            found += self.opened(operation, self.taken[term]) if self.operation[term] == operation != "+" else [term]
+        return found if operation == "+" else [*dict.fromkeys(found)]
 
     def put(self, operation: str, *taken: int) -> int:
         """Return the place of an operation: computed at once of numbers, and without what changes nothing."""
@@ -233,13 +256,13 @@ class Kernel:
         return one if operation in ("max", "min") and one == other else None
 
     def apart(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
-        """Return the place of a product or a sum whose terms that vary less are taken by themselves; none where none does.
+        """Return the place of a product, sum, least or greatest whose terms that vary less are taken by themselves; none where none does.
 
         (x c) d is x (c d) and x / d is x (1 / d): what varies most is touched once.
         """
         if operation == "/" and self.varies[taken[1]] != varies:
             return self.put("*", taken[0], self.put("/", self.number(1.0), taken[1]))
-        if operation not in ("*", "+"):
+        if operation not in EITHER_WAY:
             return None
         for one, other in (taken, taken[::-1]):
             if self.operation[one] == operation:
@@ -275,11 +298,23 @@ class Kernel:
             self.borders[key] = sorted(found - self.numbers.keys())
         return self.borders[key]
 
+    def needed(self, wanted: Iterable[int], given: Container[int]) -> set[int]:
+        """Return the places that lead to what is wanted: operations, and what they begin with, which is given or known."""
+        found, stack, numbers = set[int](), list(wanted), self.numbers
+        while stack:
+            place = stack.pop()
+            if place not in found:
+                found.add(place)
+                if place not in given and place not in numbers:
+                    stack += self.taken[place]
+        return found
+
     def common(self, asked: Sequence[Sequence[int]], given: Iterable[int]) -> list[int]:
         """Return the places that several of some results rest on, and that what only one of them rests on takes."""
         key = tuple(map(tuple, asked)), frozenset(given)
         if key not in self.shared:
-            lines = [{*self.schedule(wanted, key[1]).places} for wanted in key[0]]
+            begin = key[1] | self.numbers.keys()
+            lines = [self.needed(wanted, begin) - begin for wanted in key[0]]
             times = Counter(place for own in lines for place in own)
             met = [{*wanted}.union(*(self.taken[place] for place in own if times[place] == 1)) for wanted, own in zip(key[0], lines, strict=True)]
             self.shared[key] = sorted({place for one in met for place in one if times[place] > 1})
@@ -312,21 +347,15 @@ class Schedule:
     """
 
     def __init__(self, kernel: Kernel, wanted: Sequence[int], given: frozenset[int]) -> None:
-        needed, stack = set[int](), list(wanted)
-        while stack:
-            place = stack.pop()
-            if place not in needed:
-                needed.add(place)
-                if place not in given and place not in kernel.numbers:
-                    stack.extend(kernel.taken[place])
-        self.places = sorted(place for place in needed if place not in given and place not in kernel.numbers)  # that are computed
-        own, stay = set(self.places), set(wanted)
-        last = {one: place for place in self.places for one in kernel.taken[place]}
+        needed = kernel.needed(wanted, given)
+        own, stay = needed - given - kernel.numbers.keys(), set(wanted)
+        places = sorted(own)  # that are computed
+        last = {one: place for place in places for one in kernel.taken[place]}
         self.leaves = sorted(needed - own)
         register = {place: at for at, place in enumerate(self.leaves)}
         self.size, free = len(register), list[int]()
         self.lines: list[Line] = []
-        for place in self.places:
+        for place in places:
             taken, operation = kernel.taken[place], kernel.operation[place]
             done = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in stay]
             alike = [one for one in done if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]

@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.graph.kernel import Kernel, Schedule
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 Array = np.ndarray[Any, Any]
-CELLS = 2**12  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CELLS = 2**14  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CORES = os.cpu_count() or 1
+ALONE = 2**12  # draws for which a core of their own is worth it
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
+TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 NONE: Mapping[int, Array] = {}
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library of Linux keep what arrays leave free.
+
+    It gives it back and fetches it anew, which takes several times as long as what is computed in the memory.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        for option, size in (TRIM, MMAP):
+            library.mallopt(option, size)
+
+
+def side_by_side(make: Callable[[Any], Any], many: Sequence[Any], draws: int) -> Iterable[Any]:
+    """Return what is made of each of some, in their order, on as many cores as so many draws are worth, and the same on however many.
+
+    Numpy computes on one while another is in the interpreter. What is made so makes nothing so itself.
+    """
+    if len(many) < 2 or shares(draws) < 2:
+        return map(make, many)
+    held = np.geterr()
+
+    def made(one: Any) -> Any:
+        with np.errstate(**held):
+            return make(one)
+
+    return threads().map(made, many)
+
+
+def shares(count: int, most: int = 2**31) -> int:
+    """Return into how many shares some draws are cut: none of more than `most`, and one for each core where they are worth it."""
+    return max(-(-count // most), min(CORES, count // ALONE), 1)
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Return the threads that share work; a process that is forked has its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=threads.cache_clear)
+    return ThreadPoolExecutor(CORES)
 
 
 class Run:
@@ -21,37 +75,40 @@ class Run:
     def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
         self.values = {place: values[place] for place in schedule.leaves if place in values}
-        self.many = [(place, value) for place, value in self.values.items() if value.ndim and value.shape[-1] == count]
+        self.many = {place: value for place, value in self.values.items() if value.ndim and value.shape[-1] == count}
         self.rows = rows_of(self.values.values())
+        self.few: tuple[Array, Run] | None = None  # where each draw stands among those asked for last, below zero elsewhere, and their own run
 
     def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
-        """Return the results in all draws, or in some; one number each, or as many as there are draws. The values `own` are already of those."""
-        if draws is not None and len(draws) > MOST * self.count:
+        """Return the results in all draws, or in some, in their order: one number each, or as many. The values `own` are already of those.
+
+        Whoever asks for fewer and fewer draws has them picked from those asked for before.
+        """
+        if draws is None or len(draws) == self.count:
+            return self.whole(own)
+        if len(draws) > MOST * self.count:
             every = {place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()}
             for place, value in own.items():
                 every[place][..., draws] = value
-            return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self(None, every)]
-        whole = self.count if draws is None else len(draws)
+            return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self.whole(every)]
+        if self.few is None or self.few[0][draws].min(initial=0) < 0:
+            places = np.full(self.count, -1)
+            places[draws] = np.arange(len(draws))
+            picked = {place: value.take(draws, axis=-1) for place, value in self.many.items()}
+            self.few = places, Run(self.schedule, self.values | picked, len(draws))
+        places, run = self.few
+        return run(places[draws], own)
+
+    def whole(self, own: Mapping[int, Array]) -> list[Any]:
+        """Return the results in all draws, computed piece by piece."""
         size = max(CELLS // max(self.rows, rows_of(own.values())), 1)
-        if whole <= size * 1.5:
-            size = whole
-        piece, found = dict(self.values), list[Any]()
-        for start in range(0, whole, size) if whole else (0,):
-            part = slice(start, start + size)
-            if draws is not None:
-                piece.update([(place, value.take(draws[part], axis=-1)) for place, value in self.many])
-            elif size < whole:
-                piece.update([(place, value[..., part]) for place, value in self.many])
-            piece.update([(place, value[..., part]) for place, value in own.items()])
-            made, width = self.schedule.run(piece), min(size, whole - start)
-            if width == whole:
-                return made
-            if not found:
-                found = [np.empty((*one.shape[:-1], whole)) if one.ndim and one.shape[-1] == width else one for one in made]
-            for every, one in zip(found, made, strict=True):
-                if every is not one:
-                    every[..., part] = one
-        return found
+        if self.count <= size * 1.5:
+            return self.schedule.run({**self.values, **own})
+
+        parts = [slice(start, start + size) for start in range(0, self.count, size)]
+        varying = {**self.many, **own}
+        pieces = [self.schedule.run(self.values | {place: value[..., part] for place, value in varying.items()}) for part in parts]
+        return [np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0] for same in zip(*pieces, strict=True)]
 
 
 def rows_of(values: Iterable[Any]) -> int:

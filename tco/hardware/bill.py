@@ -127,12 +127,6 @@ def inputs_of_silicon(part: str, model: str) -> tuple[str, ...]:
     return tuple(f"parts.{part}.{name}" for name in INPUTS if name not in idle)
 
 
-@formula(unit="byte", source="tco-model")
-def stack_capacity(dies: Pure, die_capacity: Byte) -> Any:
-    """Capacity of a stack of memory dies: C = n c."""
-    return dies * die_capacity
-
-
 @formula(unit="byte/s", source="tco-model")
 def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
     """Bandwidth of the memory stacks of a chip: B = stacks x data pins x pin rate."""
@@ -158,9 +152,9 @@ def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
 
 
 @formula(unit="byte", source="tco-model")
-def domain_capacity(chips: Pure, capacity: Byte) -> Any:
-    """Memory of all chips of a scale-up domain: C = N c."""
-    return chips * capacity
+def joint_capacity(number: Pure, capacity: Byte) -> Any:
+    """Memory of some dies of a stack, or chips of a scale-up domain, together: C = n c."""
+    return number * capacity
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -182,9 +176,9 @@ def extended_power(power: Watt, quantity: Pure) -> Any:
 
 
 @formula(unit="USD", source="tco-model")
-def assembly_price(assembled: USD, assembly_share: Pure) -> Any:
-    """Assembly and test as a share of what is assembled, chips apart: price = share x assembled."""
-    return assembled * assembly_share
+def share_of_price(price: USD, share: Pure) -> Any:
+    """A share of a price, as assembly, storage, a margin, a tax or a rebate are stated: x C."""
+    return price * share
 
 
 @formula(unit="W", source="tco-model")
@@ -334,7 +328,7 @@ def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) 
     priced = [line for line in lines if line.extended is not None and chip not in line.path.split("/")]
     with scope("bill", leaf.path):
         assembled = total("assembled_parts", [line.extended for line in priced])
-        price = assembly_price(assembled, values[share])
+        price = share_of_price(assembled, values[share])
         return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), (share,), None)
 
 

@@ -15,8 +15,9 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import ceil_ratio, formula, total
 from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
-from tco.foundation.units import USD, BytePerSecond, Pure, Watt
+from tco.foundation.units import BytePerSecond, Pure
 from tco.foundation.values import Rule, Values, following
+from tco.hardware.bill import extended_power, extended_price
 
 MOST_TIERS = 4
 
@@ -186,18 +187,6 @@ FIBRE, SHUFFLE, COPPER = "fibre-link", "shuffle-panel", "y-aec-400g"
 OPTICS = ("optic-800g-dr8", "optic-800g-fr4", "optic-800g-zr")  # the shortest reach first
 
 
-@formula(unit="USD", source="clos-fat-tree")
-def network_price(number: Pure, unit_price: USD) -> Any:
-    """Price of some switches, modules or fibres: n x unit price."""
-    return number * unit_price
-
-
-@formula(unit="W", source="clos-fat-tree")
-def network_power(number: Pure, unit_power: Watt) -> Any:
-    """Power of some switches or modules: n x unit power."""
-    return number * unit_power
-
-
 class NetworkLine(NamedTuple):
     """One kind of part of the network."""
 
@@ -330,5 +319,5 @@ def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any
     price, power = f"parts.{part}.price", f"parts.{part}.power"
     given = values.input(price)
     with scope(name):
-        extended, drawn = network_price(quantity, values[price]), network_power(quantity, values[power])
+        extended, drawn = extended_price(values[price], quantity), extended_power(values[power], quantity)
     return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, worst([given.kind]), (given.source,), (price,))

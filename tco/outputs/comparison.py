@@ -9,7 +9,8 @@ from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
 from tco.chain.workloads import kinds_of
-from tco.outputs.curve import POINT, REGIME, first_tables, tidy, verdict_words
+from tco.economics.dates import BY_ROWS
+from tco.outputs.curve import NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -19,21 +20,20 @@ from tco.outputs.premises import (
     asked_of,
     bill_dates,
     binding,
-    deployed_of,
+    deployed,
     deployed_words,
     formats_rows,
-    inputs_of,
     is_estimated,
     kinds_in_words,
     missing_notes,
     plan_words,
     premises,
+    shared,
     software_words,
     title_of,
     workloads,
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
-from tco.outputs.reasons import NOTICE, evidence_table, why_tables
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
@@ -143,17 +143,17 @@ def comparison_answer(
     """Return scenarios side by side."""
     sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
-    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": inputs_of(results), "rows": compared}
-    said |= {"deployed": deployed_of(results), "what_if": list(held), "evidence": asked.evidence}
+    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
+    said |= {"deployed": shared(results, deployed), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
-    notes += [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
+    notes += [f"{one.scenario}: {note}" for one in results for note in (*one.notes, *one.ages.notes)] if asked.full else first_notes(results)
     notes += [f"{name}: no range, {one.reason}" for name, one in zip(asked.names, sure, strict=bool(sure)) if one.reason]
 
     def tables() -> list[Table]:
         if asked.why:
-            return why_tables(found)
+            return list(map(why_table, found.regimes))
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
@@ -166,6 +166,17 @@ def comparison_answer(
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
+
+
+def first_notes(results: Sequence[Result]) -> list[str]:
+    """Return the notes that change what is to be believed: without what was chosen, and bills by rows of other dates in a line each."""
+    some = [(one, note) for one in results for note in (*one.notes, *one.ages.notes) if note not in one.chosen and BY_ROWS not in note]
+    dates = " or ".join(dict.fromkeys(one.texts["terms.date"] for one in results))
+    lines = []
+    for share, words in (("later", f"later than {dates}"), ("older", "older than their kind may be")):
+        found = [f"{one.scenario}: {amiss * 100:.1f} %" for one in results if (amiss := getattr(one.ages, share))]
+        lines += [f"{', '.join(found)}{BY_ROWS}{words}; --full names them"] if found else []
+    return [*(f"{one.scenario}: {note}" for one, note in some), *lines]
 
 
 def comparison_table(

@@ -101,13 +101,15 @@ def cost_table(result: Result) -> Table:
     _, hourly, share = sums(result.lines, whole, 5)
     rows.append(("COST A CHIP-HOUR", "", hourly, share, "", ""))
     mark = "~" if hourly.startswith("~") else ""
+    shares = result.shares.get("directness", {})
+    direct = [f"{name} {share * 100:.0f} %" for name, share in shares.items() if share >= 0.005 or name == "first-hand"]  # first-hand is always named
     gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
     below = [
         f"Before rebates {mark}{significant(gross)}; a utilised chip-hour costs {mark}{significant(used)}. "
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
         f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
         "~ based on an estimate or an assumption.",
-        f"How direct the sources of the hardware price are: {directness_in_words(result)}.",
+        f"How direct the sources of the hardware price are: {', '.join(direct) or 'nothing is bought'}.",
         *available_words(result),
     ]
     return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
@@ -119,12 +121,6 @@ def sums(lines: Sequence[CostLine], whole: float, digits: int = 4) -> tuple[str,
     bought = [float(line.usd) for line in lines if line.usd is not None]
     mark = "" if all(line.kind in SOURCED for line in lines) else "~"
     return (significant(sum(bought)) if bought else ""), mark + significant(hourly, digits), f"{hourly / whole * 100:.1f}" if whole else ""
-
-
-def directness_in_words(result: Result) -> str:
-    """Return how direct the sources of the hardware's price are, in per cent of it; first-hand is always named."""
-    shares = result.shares.get("directness", {})
-    return ", ".join(f"{name} {share * 100:.0f} %" for name, share in shares.items() if share >= 0.005 or name == "first-hand") or "nothing is bought"
 
 
 COLUMNS = ("once", "recurring", "income", "debt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
 from tco.performance.software import SERVING, TRAINING
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, why_unrated
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of, why_unrated
 
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
@@ -65,10 +66,21 @@ def label(path: str) -> str:
     _, *owner, name = path.split(".")
     if name in (SERVING, TRAINING):
         level, _, system = owner[0].partition("-")
-        return {CONFIGURATION: f"unexplained time of {system}", RUN: f"unexplained time of one run of {system}"}.get(
-            level, f"unexplained time of {owner[0]}"
-        )
+        alone = {CONFIGURATION: system, RUN: f"one run of {system}"}
+        return f"unexplained time of {alone.get(level, owner[0])}"
     return " ".join([*owner, name]).replace("_", " ")
+
+
+def together(drivers: Sequence[Driver]) -> list[Driver]:
+    """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
+    found: dict[str, Driver] = {}
+    for one in drivers:
+        path = one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
+        if path not in found:
+            found[path] = one._replace(path=path)
+        elif (swing := found[path].swing) is not None:
+            found[path] = found[path]._replace(swing=None if one.swing is None else math.copysign(math.hypot(swing, one.swing), swing))
+    return list(found.values())
 
 
 def span(one: Regime) -> str:
@@ -200,7 +212,7 @@ def ends(one: AtSpeed) -> str:
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    turning = {one.path: one for of in sure for one in of.drivers if one.flips_at is not None}
+    turning = {one.path: one for of in sure for one in together(of.drivers) if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     said = "; ".join(turn(one) for one in most)
     return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
@@ -214,3 +226,40 @@ def turn(one: Driver) -> str:
 def flips_at(one: Driver) -> str:
     """Return where an input turns the order; nowhere within its range where it does not."""
     return "nowhere" if one.flips_at is None else turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
+
+
+# ---------------------------------------------------------------- why, and which measurements notice
+MEASURED = {
+    "kernels": "tco measure -o kernels.csv on a chip of {}",
+    "collectives": "tco measure --kind collectives -o collectives.csv on chips of {}",
+    "inference": "a serving run of this model with {}, published or your own (--anchor runs.csv)",
+    "training": "a training run of this model with {}, published or your own (tco validate, tco calibrate)",
+}
+NOTICE = Record(
+    Member("path", label="input", show=lambda one: label(one.path)),
+    Member("kind", str | None, label="rows of", show=lambda one: one.kind or "none"),
+    Member("rows", int, label="rows that notice", show=lambda one: f"{one.rows:,}" if one.rows else "none"),
+    Member("error_low", float | None, "errors.0", "error at P5", "{:.4f}"),
+    Member("error", float | None, "errors.1", "at its value", "{:.4f}"),
+    Member("error_high", float | None, "errors.2", "at P95", "{:.4f}"),
+)
+
+
+def why_table(one: Regime) -> Table:
+    """Return what moves a regime, and the measurements that would narrow its range most."""
+    columns = ("what moves it, from its P5 to its P95", "tokens per dollar", "turns the order")
+    rows = [
+        (label(each.path), "decides who meets it" if each.swing is None else f"{each.swing:+.2f}", flips_at(each)) for each in together(one.drivers)
+    ]
+    title = f"{span(one)} tokens/s: {claim(one)}" if one.speeds else claim(one)
+    below = [f"Would narrow it by {percent(each.narrows)}: {MEASURED[each.kind].format(each.owner)}." for each in one.measurements]
+    return Table(columns, rows, title, below=below, align="lrl")
+
+
+def evidence_table(some: Sequence[Notice]) -> Table:
+    """Return which rows would notice what moves the answer."""
+    above = [
+        "How far the error of the measured rows moves as each input goes from its P5 to its P95: the root mean square of log(predicted / measured)."
+    ]
+    below = ["none: no measured row would notice; its range is what is believed of it."]
+    return NOTICE.table(some, "Which measurements notice what moves the answer", above, below)

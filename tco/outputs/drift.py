@@ -168,15 +168,12 @@ def diff_answer(catalogue: Catalogue, a: str, b: str, found: Difference, metrics
 
 def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]) -> Table:
     """Return the table of `tco diff`: metrics first, then what differs, each old -> new; below, the steps of some metrics."""
-    rows = [
-        ("~" if m.old is not None and m.new is not None else sign(m.old), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change))
-        for m in moved
-    ]
+    rows = [(sign(m), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change)) for m in moved]
     for kind in ("price", "quantity", "assumption", "data", *PROGRAM):
         some = [cause for cause in why if cause.kind == kind]
         if some:
             rows.append(("", kind.upper(), "", ""))
-            rows += [(sign_of(c), c.path, f"{mark(c.old)} -> {mark(c.new)} {c.unit}".rstrip(), "") for c in some]
+            rows += [(sign(c), c.path, f"{mark(c.old)} -> {mark(c.new)} {c.unit}".rstrip(), "") for c in some]
     formulas = sum(cause.kind == "formula" for cause in why)
     also = f" and {formulas} formulas" if formulas else ""
     title = f"{a} -> {b}: {len(moved)} metrics and {len(why) - formulas} inputs{also} differ" if rows else f"{a} and {b}: no difference"
@@ -186,14 +183,9 @@ def diff_table(a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metr
     return Table(("", "metric or input", "old -> new", "change") if rows else (), rows, title, [], below, align="lll")
 
 
-def sign(old: Any) -> str:
-    """Return + for what is new, - for what is gone."""
-    return "+" if old is None else "-"
-
-
-def sign_of(cause: Cause) -> str:
-    """Return +, - or ~ for a cause."""
-    return "~" if cause.old is not None and cause.new is not None else sign(cause.old)
+def sign(one: Move | Cause) -> str:
+    """Return + for what is new, - for what is gone, ~ for what moved."""
+    return "+" if one.old is None else "-" if one.new is None else "~"
 
 
 def mark(value: Any) -> str:
@@ -264,13 +256,8 @@ def made_by(state: dict[str, Any]) -> str:
 def kept_table(name: str, kept: dict[str, dict[str, Any]], metrics: Sequence[str]) -> Table:
     """Return the table of `tco baseline show`: a row for each metric, a column for each scenario."""
     found = [metric for metric in metrics if any(metric in state["metrics"] for state in kept.values())]
-    rows = [(metric, METRICS[metric].unit, *(mark_kept(state["metrics"].get(metric)) for state in kept.values())) for metric in found]
+    rows = [(metric, METRICS[metric].unit, *(significant(state["metrics"].get(metric), 6) or "-" for state in kept.values())) for metric in found]
     return Table(("metric", "unit", *kept), rows, f"baseline {name}", [f"{one}: {made_by(state)}" for one, state in kept.items()], align="ll")
-
-
-def mark_kept(value: float | None) -> str:
-    """Return a kept number, or a dash for none."""
-    return "-" if value is None else significant(value, 6)
 
 
 # ---------------------------------------------------------------- what moved, for machines that show it beside a change

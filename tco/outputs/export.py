@@ -106,34 +106,31 @@ def description(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, 
                 "format": "csv",
                 "mediatype": "text/csv",
                 "encoding": "utf-8",
-                "schema": {"fields": list(map(described, table.fields)), "missingValues": [""]},
+                "schema": {"fields": fields_of(table), "missingValues": [""]},
             }
             for name, table in tables.items()
         ],
     }
 
 
-def described(field: Member) -> dict[str, str]:
-    """Return a column as a Table Schema has it."""
-    return {"name": field.key, "type": "number", "unit": field.unit} if field.unit else {"name": field.key, "type": "string"}
+def fields_of(table: ExportTable) -> list[dict[str, str]]:
+    """Return columns as a Table Schema has them."""
+    kinds = ({"type": "number", "unit": field.unit} if field.unit else {"type": "string"} for field in table.fields)
+    return [{"name": field.key, **kind} for field, kind in zip(table.fields, kinds, strict=True)]
 
 
 def export_document(tables: Mapping[str, ExportTable], baseline: str) -> dict[str, Any]:
     """Return the content of the JSON document: the scenarios, each with what belongs to it, and the units."""
     rows = []
     for record in tables["scenarios"].objects():
-        mine = {name: record.pop(name) for name in METRICS}
-        parts = {
-            name: [within(one) for one in tables[name].objects() if one["scenario"] == record["scenario"]] for name in ("inputs", "bill", "cost")
-        }
-        rows.append({**record, "metrics": mine, **parts})
+        metrics = {name: record.pop(name) for name in METRICS}
+        row = record | {"metrics": metrics}
+        for name in ("inputs", "bill", "cost"):
+            mine = [one for one in tables[name].objects() if one["scenario"] == record["scenario"]]
+            row[name] = [{key: value for key, value in one.items() if key not in CONTEXT} for one in mine]
+        rows.append(row)
     units = {field.key: field.unit for table in tables.values() for field in table.fields if field.unit}
     return {"baseline": baseline, "rows": rows, "sources": tables["sources"].objects(), "units": units}
-
-
-def within(one: dict[str, Any]) -> dict[str, Any]:
-    """Return an object as it stands within that of its scenario, which says what it is of."""
-    return {name: value for name, value in one.items() if name not in CONTEXT}
 
 
 def parquet_of(table: ExportTable) -> bytes:

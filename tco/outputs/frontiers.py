@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
@@ -15,6 +15,7 @@ from tco.studies.designs import AXES, Design
 from tco.studies.frontier import Frontier, Point
 
 if TYPE_CHECKING:
+    from tco.chain.result import Result
     from tco.studies.designs import Band
 
 One = TypeVar("One")
@@ -22,19 +23,11 @@ SHOWN = 16  # points of one table; every point is in CSV and JSON
 BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
 ENDS = ("p10", "p50", "p90")
 MEETS = "share_of_draws_that_meet_the_target"
-COLUMNS = ("per user", "per chip", "$/M out", "$/M all", "TTFT s", "plan", "bound by")
-WITH_BANDS = ("per user", "per chip", "$/M out", "P10 to P90", "draws", "plan", "bound by")
-DRAWN = (
-    "P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, the batch solved for the point's tokens/s a user;",
-    "draws: the share that reaches them. The others lie beyond P90 as costs without end.",
-)
-PAIRS = ("prefill", "decode", "ratio", "TTFT s", "KV ms", "$/M out", "vs own")
 
 
-def names(frontier: Frontier) -> tuple[str, str, str, str]:
-    """Return the scenarios and systems of both pools, decode first."""
-    decode, prefill = frontier.decode.result, frontier.prefill.result
-    return decode.scenario, decode.system, prefill.scenario, prefill.system
+def names(frontier: Frontier) -> tuple[str, str]:
+    """Return the scenarios of both pools, decode first."""
+    return frontier.decode.result.scenario, frontier.prefill.result.scenario
 
 
 Place = tuple[Frontier, int]  # a point of a frontier, and where it stands
@@ -76,8 +69,6 @@ FRONTIER = Record(
 PLAN = ("chips", "tp", "cp", "pp", "batch")
 CHANCE = "share_of_draws_in_which_it_is_beaten"
 BEST, WORST = 20, 6  # rows shown of the designs that none beats, and of those of a system that are beaten
-FREE = ("design", "per user", "per chip", "per MW", "$/M out", "plan", "")
-HELD = ("per user", "$/M out", "beaten by", "its plan", "$/M", "chip", "user", "MW")
 CONTEST = Record(
     *POOLS.within("frontier"),
     *(Member(name, int, f"point.{name}") for name in PLAN),
@@ -119,23 +110,21 @@ def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs
     """Return every frontier, or where designs are held against each other those that none beats and those that are beaten."""
     notes = [f"{one.decode.result.scenario}: {note}" for one in frontiers for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     drawn = any(frontier.bands for frontier in frontiers)
-    if designs is not None:
-        return DOCUMENT.answer(
-            catalogue,
-            (frontiers, designs),
-            lambda: design_tables(frontiers, designs),
-            (design_row(drawn), designs),
-            notes,
-            of=lambda one: one.frontier.decode.result.context,
-        )
-    return DOCUMENT.answer(
-        catalogue,
-        (frontiers, None),
-        lambda: frontier_tables(frontiers),
-        (point_row(drawn), places_of(frontiers)),
-        notes,
-        of=lambda one: one[0].decode.result.context,  # of two pools it is that which decodes
-    )
+
+    def tables() -> list[Table]:
+        if designs is not None:
+            return [free_table(frontiers, designs), *([held_table(designs)] if any(one.by for one in designs) else [])]
+        if not any(frontier.separate for frontier in frontiers):
+            return [frontier_table(frontier) for frontier in frontiers]
+        return [pair_table(frontiers), *map(frontier_table, ranked(frontiers)[:1])]
+
+    rows: tuple[Record, Sequence[Any]] = (point_row(drawn), places_of(frontiers)) if designs is None else (design_row(drawn), designs)
+
+    def context(one: Any) -> dict[str, Any]:
+        frontier: Frontier = one[0] if designs is None else one.frontier
+        return frontier.decode.result.context  # of two pools it is that which decodes
+
+    return DOCUMENT.answer(catalogue, (frontiers, designs), tables, rows, notes, of=context)
 
 
 def places_of(frontiers: Sequence[Frontier]) -> list[Place]:
@@ -148,15 +137,10 @@ def point_row(drawn: bool) -> Record:
     return Record(*POOLS.within("0"), *OF_POINT.members, *(BANDS.within(band_of) if drawn else ()))
 
 
-def own_pair(frontier: Frontier, frontiers: Sequence[Frontier]) -> Frontier | None:
-    """Return the frontier on which the decode pool's system also prefills."""
-    decode = frontier.decode.result.scenario
-    return next((other for other in frontiers if other.decode.result.scenario == other.prefill.result.scenario == decode), None)
-
-
 def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | None:
     """Return the cost at the workload's interactivity over that of the decode system with a prefill pool of its own kind."""
-    own = own_pair(frontier, frontiers)
+    decode, _ = names(frontier)
+    own = next((other for other in frontiers if names(other) == (decode, decode)), None)
     if own is None or own.chosen is None or frontier.chosen is None:
         return None
     return frontier.chosen.usd_per_million_output_tokens / own.chosen.usd_per_million_output_tokens
@@ -192,44 +176,41 @@ def title_of(frontier: Frontier) -> str:
     return f"{decode.title}, its prompts read by {prefill.title}" if frontier.separate else decode.title
 
 
-def standings(frontier: Frontier) -> list[str]:
-    """Return how the performance of each pool's chip stands against measurements."""
-    texts = dict.fromkeys(pool.result.standing.text for pool in (frontier.decode, frontier.prefill))
-    return [text[0].upper() + text[1:] for text in texts]
-
-
 def frontier_table(frontier: Frontier) -> Table:
     """Return one frontier as a table."""
-    above = [workload_words(frontier.decode.result), premise(frontier.decode.result), *standings(frontier)]
+    pools = (frontier.decode.result, frontier.prefill.result)
+    standings = dict.fromkeys(one.standing.text[0].upper() + one.standing.text[1:] for one in pools)
+    above = [workload_words(pools[0]), premise(pools[0]), *standings]
     if not frontier.points:
         return Table((), [], title_of(frontier), above, [f"No point: {frontier.reason}."])
     places = thinned(range(len(frontier.points)), lambda place: frontier.points[place].chosen)
-    points = [frontier.points[place] for place in places]
-    rows = [
-        (
-            significant(point.tokens_per_s_per_user),
-            significant(point.output_tokens_per_s_per_chip),
-            significant(point.usd_per_million_output_tokens),
-            *(
-                (band_words(frontier.bands[place]), percent(share_met(frontier.bands[place])))
-                if frontier.bands
-                else (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
-            ),
-            plan_words(point),
-            f"{point.bound} {point.bound_share * 100:.0f} % {'*' if point.chosen else ''}{'+' if point.cheapest else ''}".rstrip(),
+    rows = []
+    for place in places:
+        point = frontier.points[place]
+        beside = (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
+        if frontier.bands:
+            beside = (band_words(frontier.bands[place]), percent(share_met(frontier.bands[place])))
+        marks = "*" * point.chosen + "+" * point.cheapest
+        rows.append(
+            (
+                *map(significant, (point.tokens_per_s_per_user, point.output_tokens_per_s_per_chip, point.usd_per_million_output_tokens)),
+                *(*beside, plan_words(point), f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip()),
+            )
         )
-        for place, point in zip(places, points, strict=True)
-    ]
     below = [
-        f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, {len(points)} shown; {frontier.feasible:,} fit.",
+        f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, {len(places)} shown; {frontier.feasible:,} fit.",
         "* the cheapest at this workload's interactivity; + no other system of the call is cheaper.",
         "Output tokens/s for each user and each chip, those that prefill among them. All are estimates.",
-        f"plan: chips/tensor parallel/batch of a decode instance; a prefill instance has {points[0].prefill_chips} chips.",
+        f"plan: chips/tensor parallel/batch of a decode instance; a prefill instance has {frontier.points[places[0]].prefill_chips} chips.",
     ]
-    if not frontier.bands:
-        return Table(COLUMNS, rows, title_of(frontier), above, below, "rrrrrll")
-    below.append(" ".join(DRAWN).format(plan="of the point held" if frontier.hold else "re-optimised in each"))
-    return Table(WITH_BANDS, rows, title_of(frontier), above, below, "rrrrrll")
+    if frontier.bands:
+        plan = "of the point held" if frontier.hold else "re-optimised in each"
+        below.append(
+            f"P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, the batch solved for the point's tokens/s a user; "
+            "draws: the share that reaches them. The others lie beyond P90 as costs without end."
+        )
+    columns = ("per user", "per chip", "$/M out", *(("P10 to P90", "draws") if frontier.bands else ("$/M all", "TTFT s")), "plan", "bound by")
+    return Table(columns, rows, title_of(frontier), above, below, "rrrrrll")
 
 
 def band_words(band: Band) -> str:
@@ -241,50 +222,34 @@ def band_words(band: Band) -> str:
 def pair_table(frontiers: Sequence[Frontier]) -> Table:
     """Return the pairs of pools at the workload's interactivity, the cheapest first."""
     rows = []
-    for frontier in ranked(frontiers):
-        point = frontier.chosen
-        if point is None:
-            continue
-        change = against_own(frontier, frontiers)
-        decode, _, prefill, _ = names(frontier)
-        rows.append(
-            (
-                prefill,
-                decode,
-                significant(point.prefill_chips_per_decode_chip, 3),
-                significant(point.ttft_s, 3),
-                significant((point.hand_over_s or 0.0) * 1e3, 3),
-                significant(point.usd_per_million_output_tokens),
-                "" if change is None else f"{(change - 1) * 100:+.1f} %",
-            )
-        )
-    results = {pool.result.scenario: pool.result for frontier in frontiers for pool in (frontier.decode, frontier.prefill)}
-    above = [workload_words(frontiers[0].decode.result), *premises(list(results.values()))]
-    below = [f"{names(frontier)[2]} for {names(frontier)[0]}: {without_point(frontier)}." for frontier in frontiers if frontier.chosen is None]
+    for frontier, point in ((one, one.chosen) for one in ranked(frontiers)):
+        change, (decode, prefill) = against_own(frontier, frontiers), names(frontier)
+        if point is not None:
+            figures = (point.prefill_chips_per_decode_chip, point.ttft_s, (point.hand_over_s or 0.0) * 1e3)
+            cost = significant(point.usd_per_million_output_tokens)
+            rows.append((prefill, decode, *(significant(one, 3) for one in figures), cost, "" if change is None else f"{(change - 1) * 100:+.1f} %"))
+    above = [workload_words(frontiers[0].decode.result), *premises(results_of(frontiers))]
+    below = []
+    for frontier in (one for one in frontiers if one.chosen is None):
+        why = frontier.reason or f"no plan gives {frontier.decode.values['workload.interactivity']:g} tokens/s a user"
+        below.append(f"{names(frontier)[1]} for {names(frontier)[0]}: {why}.")
     below += [
         "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out network, after the prompt.",
         "vs own: against a prefill pool of the decode system. Each pool costs what its own scenario says. All are estimates.",
     ]
-    return Table(PAIRS, rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
+    columns = ("prefill", "decode", "ratio", "TTFT s", "KV ms", "$/M out", "vs own")
+    return Table(columns, rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
 
 
-def without_point(frontier: Frontier) -> str:
-    """Say why a pair has no plan at the workload's interactivity."""
-    return frontier.reason or f"no plan gives {frontier.decode.values['workload.interactivity']:g} tokens/s a user"
-
-
-def frontier_tables(frontiers: Sequence[Frontier]) -> list[Table]:
-    """Return the tables: every frontier, or with separate pools the pairs and the frontier of the best."""
-    if not any(frontier.separate for frontier in frontiers):
-        return [frontier_table(frontier) for frontier in frontiers]
-    best = ranked(frontiers)
-    return [pair_table(frontiers), *([frontier_table(best[0])] if best else [])]
+def results_of(frontiers: Sequence[Frontier]) -> list[Result]:
+    """Return the results of all pools, each once."""
+    return list({pool.result.scenario: pool.result for frontier in frontiers for pool in (frontier.decode, frontier.prefill)}.values())
 
 
 # ---------------------------------------------------------------- designs held against each other
 def called(frontier: Frontier) -> str:
     """Return the scenario of a frontier, and that of its prefill pool where it is another."""
-    decode, _, prefill, _ = names(frontier)
+    decode, prefill = names(frontier)
     return decode if decode == prefill else f"{decode} with {prefill}"
 
 
@@ -301,18 +266,13 @@ def design_row(drawn: bool) -> Record:
 
 def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
     """Return the designs that none beats, the quickest first."""
-    results = list({pool.result.scenario: pool.result for frontier in frontiers for pool in (frontier.decode, frontier.prefill)}.values())
+    results = results_of(frontiers)
     free = [one for one in found if one.by is None]
     shown = thinned(free, lambda design: design.point.chosen, BEST)
-    rows = [
-        (
-            called(design.frontier),
-            *(significant(getattr(design.point, axis)) for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0])),
-            plan_words(design.point),
-            "*" if design.point.chosen else "",
-        )
-        for design in shown
-    ]
+    rows = []
+    for design in shown:
+        figures = (significant(getattr(design.point, axis)) for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0]))
+        rows.append((called(design.frontier), *figures, plan_words(design.point), "*" * design.point.chosen))
     above = [workload_line(results), *premises(results), *(f"{result.scenario}: {result.standing.text}" for result in results)]
     above += [f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)]
     counts = {called(frontier): sum(one.frontier is frontier for one in free) for frontier in frontiers if frontier.points}
@@ -324,41 +284,31 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
         *(["A design is held against those of its own workload, date and owner alone."] if apart else []),
         *(f"{called(frontier)}: {frontier.reason}." for frontier in frontiers if not frontier.points),
     ]
-    return Table(FREE, rows, "Designs no other beats", above, below, "lrrrrll")
+    return Table(("design", "per user", "per chip", "per MW", "$/M out", "plan", ""), rows, "Designs no other beats", above, below, "lrrrrll")
 
 
-def held_table(found: Sequence[Design]) -> Table | None:
-    """Return designs that are beaten, system by system, each with what beats it and by how much on every axis; none where there are none."""
+def held_table(found: Sequence[Design]) -> Table:
+    """Return designs that are beaten, system by system, each with what beats it and by how much on every axis."""
     rows: list[Sequence[str]] = []
     for name in dict.fromkeys(called(one.frontier) for one in found):
         every = [one for one in found if called(one.frontier) == name]
         some = [one for one in every if one.by is not None]
         if some:
-            rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * (len(HELD) - 1))])
-            rows += [held_row(one) for one in thinned(some, lambda one: one.point.chosen, WORST)]
+            rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * 7)])
+        for one in thinned(some, lambda one: one.point.chosen, WORST):
+            if one.by is not None:
+                point, changes = one.point, (change_words(one.changes[axis]) for axis in AXES)
+                beside = significant(point.usd_per_million_output_tokens) if one.chance is None else percent(one.chance)
+                speed = "*" * point.chosen + significant(point.tokens_per_s_per_user)
+                rows.append([speed, beside, called(one.by.frontier), plan_words(one.by.point), *changes])
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost, "
         "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
     ]
-    columns = HELD
-    if any(one.chance is not None for one in found):
-        columns = (HELD[0], "draws", *HELD[2:])
-        below.append("draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still.")
-    return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr") if rows else None
-
-
-def held_row(one: Design) -> list[str]:
-    """Return a design that is beaten as a row."""
-    by, point = one.by, one.point
-    if by is None:
-        raise ValueError("a design that none beats has no row")
-    return [
-        f"{'*' if point.chosen else ''}{significant(point.tokens_per_s_per_user)}",
-        significant(point.usd_per_million_output_tokens) if one.chance is None else percent(one.chance),
-        called(by.frontier),
-        plan_words(by.point),
-        *(change_words(one.changes[axis]) for axis in AXES),
-    ]
+    drawn = any(one.chance is not None for one in found)
+    below += ["draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still."] if drawn else []
+    columns = ("per user", "draws" if drawn else "$/M out", "beaten by", "its plan", "$/M", "chip", "user", "MW")
+    return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr")
 
 
 def change_words(change: float) -> str:
@@ -366,9 +316,3 @@ def change_words(change: float) -> str:
     if change >= 1:
         return f"{significant(1 + change, 3)}x"
     return "=" if abs(change) < 5e-4 else f"{change * 100:+.1f} %" if abs(change) < 0.1 else f"{change * 100:+.0f} %"
-
-
-def design_tables(frontiers: Sequence[Frontier], found: Sequence[Design]) -> list[Table]:
-    """Return the designs that none beats, and those that are beaten."""
-    held = held_table(found)
-    return [free_table(frontiers, found), *([held] if held else [])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -14,11 +13,15 @@ from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.performance.profile import Line
-from tco.performance.serving.axes import Axis
 from tco.studies.operations import figures
 
 REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
 BAR = 24
+CUTS = {"nothing": "each rack apart", "experts": "experts flat over all", "tensor": "tensor parallel", "context": "context parallel"}
+HOPS = (
+    "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers. "
+    "waits: of the ms, until the last rank has come; `tco collective` has all start together."
+)
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
 
 
@@ -44,7 +47,10 @@ OPERATOR = Record(
     Member("share", float, label="share", show=lambda one: f"{one.share * 100:.1f} %"),
     Member("bound", read="line.bound", label="bound"),
     Member("bound_time_us", float | None, lambda one: None if one.line.ideal is None else one.line.ideal * 1e6),
-    Member("of_bound", float | None, "line.of_bound", "of the bound", lambda one: reached_words(one.line.of_bound)),
+    Member(
+        *("of_bound", float | None, "line.of_bound", "of the bound"),
+        lambda one: "-" if one.line.of_bound is None else f"{one.line.of_bound * 100:.0f} %",
+    ),
     Member("flops", float | None, "line.flops"),
     Member("bytes", float | None, "line.bytes"),
     Member("launches", float | None, "line.launches"),
@@ -106,21 +112,15 @@ def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
     return PERF.answer(catalogue, result, lambda: performance_tables(result), (ROW, rows), result.notes, of=result.context)
 
 
-def reached_words(share: float | None) -> str:
-    """Return which share of its bound an operator reaches."""
-    return "-" if share is None else f"{share * 100:.0f} %"
-
-
 def plan_text(plan: dict[str, Any]) -> str:
     """Return a plan in one line."""
-    return ", ".join(f"{name} {axis_text(value)}" for name, value in plan.items() if not isinstance(value, dict))
 
+    def text(value: Any) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return f"{value:.1f}" if isinstance(value, float) else str(value)
 
-def axis_text(value: Any) -> str:
-    """Return an axis of a plan as text: a flag, a whole number, or a mean."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+    return ", ".join(f"{name} {text(value)}" for name, value in plan.items() if not isinstance(value, dict))
 
 
 def performance_tables(result: Result) -> list[Table]:
@@ -132,11 +132,11 @@ def performance_tables(result: Result) -> list[Table]:
     took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same
     below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
     if result.report.runner_up:
-        below.append(
-            f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differing(result.report.plan, result.report.runner_up))}"
-        )
+        differs = {name: value for name, value in result.report.runner_up.items() if result.report.plan.get(name) != value}
+        below.append(f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differs)}")
     if result.serving and result.serving.cuts:
-        below.append(cuts_text(result.serving.cuts))
+        reached = ", ".join(f"{CUTS[name]} {significant(rate) if rate else 'none fits'}" for name, rate in result.serving.cuts.items())
+        below.append(f"Decode tokens/s/chip by what crosses the racks: {reached}.")
     if result.report.memory:
         used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size)
         below.append(f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all.")
@@ -145,30 +145,9 @@ def performance_tables(result: Result) -> list[Table]:
     below += structure_text(result.structure)
     tables = [FIGURE.table(figures(result), result.title, above, below)._replace(align="lrllrr")]
     if result.axes:
-        tables.append(axes_table(result.axes))
+        tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
     operators, shown = operators_of(result), OPERATOR.only("name", "time_us", "share", "bound", "of_bound") + Record(BARS)
     for phase, made in result.report.phases.items():
         lines = [one for one in operators if one.phase == phase]
         tables.append(shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator"))
     return tables
-
-
-def cuts_text(cuts: dict[str, float]) -> str:
-    """Return what the best plans reach by what lies across the racks of a world."""
-    words = {"nothing": "each rack apart", "experts": "experts flat over all", "tensor": "tensor parallel", "context": "context parallel"}
-    reached = ", ".join(f"{words[name]} {significant(rate) if rate else 'none fits'}" for name, rate in cuts.items())
-    return f"Decode tokens/s/chip by what crosses the racks: {reached}."
-
-
-def axes_table(axes: Sequence[Axis]) -> Table:
-    """Return where the axes of the plan lie on the fabric."""
-    below = [
-        "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers. "
-        "waits: of the ms, until the last rank has come; `tco collective` has all start together."
-    ]
-    return AXIS.table(axes, "Axes of the plan on the fabric", (), below)
-
-
-def differing(chosen: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return what a plan has that differs from the chosen one."""
-    return {name: value for name, value in other.items() if chosen.get(name) != value}

@@ -267,20 +267,21 @@ def context_of_system(inputs: Inputs) -> dict[str, Any]:
     return {"scenario": scenario.name, "system": inputs.system.id, "date": inputs.date, "site": scenario.documents["site"], "set": in_words(given)}
 
 
-def deployed_of(results: Sequence[Result]) -> dict[str, Any]:
-    """Return what is on as production runs it, by name; a table by scenario where they differ."""
-    found: dict[str, dict[str, Any]] = {}
-    for result in results:
-        drafts = result.inputs.get("workload.draft_tokens")
-        here = {"draft_tokens": None if drafts is None else drafts.value, "formats": asked_of(result)["formats"]}
-        for name, value in (here | {name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")}).items():
-            found.setdefault(name, {})[result.scenario] = value
-    return common(found)
+def drafts_of(result: Result) -> float | None:
+    """Return how many tokens are drafted; none where nobody says."""
+    found = result.inputs.get("workload.draft_tokens")
+    return None if found is None else found.value
+
+
+def deployed(result: Result) -> dict[str, Any]:
+    """Return what is on as production runs it, by name."""
+    more = {name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")}
+    return {"draft_tokens": drafts_of(result), "formats": asked_of(result)["formats"], **more}
 
 
 def deployed_words(results: Sequence[Result]) -> str:
     """Return what is on beyond the model, its lengths and its formats, and whose software where that is not drawn."""
-    drafts = {None if (one := result.inputs.get("workload.draft_tokens")) is None else one.value for result in results}
+    drafts = set(map(drafts_of, results))
     software = [software_words(results)] if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results) else []
     if len(drafts) > 1:
         return ", ".join(["drafts differ", *software])
@@ -288,17 +289,12 @@ def deployed_words(results: Sequence[Result]) -> str:
     return ", ".join([*([] if count is None else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]), *software])
 
 
-def inputs_of(results: Sequence[Result]) -> dict[str, Any]:
-    """Return what the results rest on, by name; a table by scenario where they differ."""
+def shared(results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = asked_of) -> dict[str, Any]:
+    """Return what is told of results, by name: one value where all have the same, else that of each by its scenario."""
     found: dict[str, dict[str, Any]] = {}
     for result in results:
-        for name, value in asked_of(result).items():
+        for name, value in told(result).items():
             found.setdefault(name, {})[result.scenario] = value
-    return common(found)
-
-
-def common(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return values by name: one where all scenarios have the same, else that of each."""
     return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.result import set_of
 from tco.outputs.comparison import OF_RESULT, comparison_row
-from tco.outputs.premises import inputs_of, marked, premises, title_of
+from tco.outputs.premises import marked, premises, shared, title_of
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.studies.comparison import Ranked, Ranking
@@ -29,7 +29,7 @@ DIGITS = 3
 def ranking_answer(found: Ranking) -> Answer:
     """Return systems in the order of their cost, each with its place, or with the reason why it has none."""
     results = [row.result for row in found.rows]
-    said = {"ranked_by": found.metric, "baseline": HEADLINE_SYSTEM, "inputs": inputs_of(results), "rows": found.rows}
+    said = {"ranked_by": found.metric, "baseline": HEADLINE_SYSTEM, "inputs": shared(results), "rows": found.rows}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     row = Record(*comparison_row().within("result")) + PLACE
     return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tco.foundation.stand_ins import WITHHELD
-from tco.outputs.table import Table
 
 SENTENCE = "What was said here rests on your own values, and is withheld."
 NOTE = "what rests on your own values is withheld"
@@ -20,6 +19,8 @@ def alike(one: Any, other: Any) -> Any:
     """Return a document without what differs from its other making: null for a number, a word for a text, and the same in all that is within."""
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: alike(value, other.get(key)) for key, value in one.items()}
+    if hasattr(one, "_fields"):
+        return one._replace(**{name: MEMBERS[name](getattr(one, name), getattr(other, name, ())) for name in one._fields if name in MEMBERS})
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return [alike(*pair) for pair in paired(list(one), list(other), name_of)]
     if type(one) is type(other) and one == other:
@@ -60,6 +61,8 @@ def name_of(entry: Any) -> Any:
     """Return what tells an entry of a list apart from the others."""
     if isinstance(entry, dict):
         return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
+    if hasattr(entry, "_fields"):
+        return getattr(entry, "id", ())
     return entry if isinstance(entry, str) else ()
 
 
@@ -87,12 +90,11 @@ def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> 
     return [[alike(cell, its) for cell, its in zip(row, like or [None] * len(row), strict=False)] for row, like in pairs]
 
 
-def alike_table(one: Table, other: Table) -> Table:
-    """Return a table without what differs from its other making."""
-    return one._replace(
-        rows=[[str(cell) for cell in row] for row in alike_rows(one.rows, other.rows)],
-        columns=alike(list(one.columns), list(other.columns)),
-        title=alike(one.title, other.title),
-        above=lines_alike(one.above, other.above),
-        below=lines_alike(one.below, other.below),
-    )
+MEMBERS: dict[str, Callable[[Any, Any], Any]] = {  # of a table, or a page: how it stands alike; figures and the what-if whole or not at all
+    **dict.fromkeys(("columns", "title", "tables", "folded", "sections"), lambda one, other: alike(one, other or type(one)())),
+    **dict.fromkeys(("above", "below", "words", "verdict", "premises"), lines_alike),
+    "rows": alike_rows,
+    "figures": lambda one, other: [figure for figure, its in zip(one, other, strict=False) if figure == its],
+    "what_if": lambda one, other: one if one == other else None,
+    "notes": lambda one, other: [note for note in alike(list(one), list(other)) if note != WITHHELD],
+}

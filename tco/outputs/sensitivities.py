@@ -52,6 +52,12 @@ class DrawnInput(NamedTuple):
         """The input."""
         return self.swing.given
 
+    @property
+    def partners(self) -> list[str]:
+        """The inputs with which it flips the order, though neither does alone."""
+        both = [pair.paths for pair in self.found.pairs or () if self.given.path in pair.paths]
+        return [other if self.given.path == one else one for one, other in both]
+
 
 class Flip(NamedTuple):
     """Two inputs that flip the order together, of a study."""
@@ -79,11 +85,6 @@ def sensitivity_notes(found: Sensitivity) -> list[str]:
     return [f"no {'batch of the plan' if found.hold else 'plan'} meets the workload's targets with {', '.join(ends)}"]
 
 
-def drawn_inputs(found: Sensitivity) -> list[DrawnInput]:
-    """Return every input."""
-    return [DrawnInput(found, one) for one in found.swings]
-
-
 GIVEN = Record(Member("value", float, "0"), Member("low", float, "1"), Member("high", float, "2"), Member("unit", read="3"))
 SWING = Record(
     Member("metric_low", float | None, "at_low"),
@@ -108,7 +109,7 @@ INPUT = Record(
     *SWING.within("swing"),
     NARROWS,
 )
-ROW = Record(*INPUT.members, Member("flips_with", read=lambda one: " ".join(partners(one.found, one.given.path))), *INDICES)
+ROW = Record(*INPUT.members, Member("flips_with", read=lambda one: " ".join(one.partners)), *INDICES)
 WORTH = Record(
     Member("path", read="given.path"),
     Member("kind", read="given.kind"),
@@ -130,7 +131,7 @@ SENSITIVITY = Document(
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("baseline", str | None, lambda found: found.sides[1].scenario.name if found.sides[1:] else None),
     Member("plan", read=plan_words),
-    Member("inputs", [Record(*INPUT.members, *INDICES)], drawn_inputs),
+    Member("inputs", [Record(*INPUT.members, *INDICES)], lambda found: [DrawnInput(found, one) for one in found.swings]),
     Member("worth_finding_out", [WORTH], lambda found: [DrawnInput(found, one) for one in found.worth]),
     Member("pairs_that_flip", Maybe([PAIR]), lambda found: None if found.pairs is None else [Flip(found, pair) for pair in found.pairs]),
     Member("groups", {str: [SHARE]}, lambda found: {group: found.groups(name).items() for group, name in GROUPS.items()}),
@@ -141,14 +142,8 @@ SENSITIVITY = Document(
 def sensitivity_answer(found: Sensitivity) -> Answer:
     """Return what drives the metric."""
     own, notes = found.sides[0], sensitivity_notes(found)
-    rows, said = (ROW, drawn_inputs(found)), [*own.result.notes, *notes]
+    rows, said = (ROW, [DrawnInput(found, one) for one in found.swings]), [*own.result.notes, *notes]
     return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], rows, said, of=own.result.context | {"metric": found.metric})
-
-
-def partners(found: Sensitivity, path: str) -> list[str]:
-    """Return the inputs with which one flips the order, though neither does alone."""
-    both = [pair.paths for pair in found.pairs or () if path in pair.paths]
-    return [other if path == one else one for one, other in both]
 
 
 def pair_end(found: Sensitivity, path: str, at: float) -> tuple[str, float, str]:
@@ -186,7 +181,9 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
         shares = [f"{key} {share_words(share)}" for key, share in found.groups(name).items() if share >= LEAST]
         lines += [f"Squares of the swings by {group}: {', '.join(shares)}."] if shares else []
     if found.worth:
-        named = [f"{one.given.path} ({narrowing(found, one)})" for one in found.worth]
+        known = [(one.given.path, found.narrows(one)) for one in found.worth]
+        decides = "decides whether any plan meets the target"
+        named = [f"{path} ({decides if share is None else f'narrows the range by {share_words(share)}'})" for path, share in known]
         lines.append(f"Highest value of information, of estimates and assumptions (~): {', '.join(named)}.")
     lines += flip_lines(found)
     if not all(one.meets_low and one.meets_high for one in found.swings if one.swing != 0):
@@ -206,12 +203,6 @@ def flip_lines(found: Sensitivity) -> list[str]:
         pairs.append(f"{' with '.join(ends)} ({significant(pair.ratio)})")
     more = f"; {len(found.pairs) - NAMED} more pairs do" if len(found.pairs) > NAMED else ""
     return [*lines, f"Two that do not alone flip it together: {', '.join(pairs)}{more}." if pairs else "No two that do not alone flip it together."]
-
-
-def narrowing(found: Sensitivity, one: Swing) -> str:
-    """Say what knowing an input does to the range."""
-    share = found.narrows(one)
-    return "decides whether any plan meets the target" if share is None else f"narrows the range by {share_words(share)}"
 
 
 def range_words(given: Input) -> str:

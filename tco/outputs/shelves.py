@@ -2,65 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import table_of
-from tco.catalog.rows import ALTERNATIVE, Row, attribute, attributes, to_input
+from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
+from tco.foundation.errors import TcoError
 from tco.foundation.files import read_csv
-from tco.foundation.provenance import SOURCED
 from tco.outputs.record import Answer, Document, Member, Plain, Record, document
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
-    from tco.chain.result import Figures, Result
+    from tco.chain.result import Figures
     from tco.economics.perspective import Agreement, Worth
-    from tco.foundation.provenance import Input
     from tco.models.architecture import Architecture
 
-OWN = Member("own", bool)
-ORIGIN = (Member("as_of"), Member("kind"), Member("source"))
+
+class Shelf(NamedTuple):
+    """What is listed: how it is found, and the record of an item."""
+
+    found: Callable[[Catalogue], Iterable[Any]]
+    item: Record
 
 
-def texts(*keys: str) -> tuple[Member, ...]:
-    """Return fields that are texts, some of which not every item has."""
-    return tuple(Member(key, str | None) for key in keys)
+class Kind(NamedTuple):
+    """A kind of document that scenarios are put together from."""
+
+    one: str  # what one is called
+    group: str  # what its values are inputs of
+    texts: tuple[str, ...]  # what the list shows
+
+
+KINDS = {  # by the name of their folder, and of their commands
+    "sites": Kind("site", "site", ("name", "base", "tenure", "cooling", "grid")),
+    "terms": Kind("set of terms", "terms", ("name", "perspective", "date")),
+    "workloads": Kind("workload", "workload", ("name", "kind", "model", "precision")),
+    "clusters": Kind("cluster", "cluster", ("name", "switch", "port")),
+    "perspectives": Kind("perspective", "terms", ("name", "base", "owner", "pays")),
+}
 
 
 # ---------------------------------------------------------------- lists and checks
-ITEMS = {  # shelf -> an item of its list
-    "parts": Record(
-        *(
+EVER = "2099"  # the date after all rows: each price is the latest
+PRICED = ("price", "own_price")  # a whole part, or what an assembly adds to parts that are priced for themselves
+
+
+def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    """Yield every part with its latest price; one that is built up from silicon, or comes inside another, has none of its own."""
+    names, files, own = names_of(catalogue), dict[str, str](), set[str]()
+    for (part, _), rows in catalogue.part_rows.items():
+        files.setdefault(part, table_of(rows[0].where))
+        if any(row.overlay for row in rows):
+            own.add(part)
+    for part, known in sorted(catalogue.parts.items()):
+        row = {"id": part, "name": names.get(part, ""), "shelf": files[part], "price_usd": None}
+        row |= dict.fromkeys(("priced_as", "as_of", "kind", "source"), "")
+        if priced_as := next((name for name in PRICED if catalogue.has_part_value(part, name)), ""):
+            found = catalogue.part_input(part, priced_as, EVER)
+            row |= {"price_usd": found.value, "priced_as": priced_as, "as_of": found.as_of, "kind": found.kind, "source": found.source}
+        yield row | {"attributes": len(known), "own": part in own}
+
+
+def names_of(catalogue: Catalogue) -> dict[str, str]:
+    """Return what accelerators are called: the first name of each."""
+    found: dict[str, str] = {}
+    for folder in catalogue.folders:
+        path = folder / "accelerators.csv"
+        if path.is_file():
+            for _, row in read_csv(path, ("name", "part")):
+                found.setdefault(row["part"], row["name"])
+    return found
+
+
+def systems_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    """Yield every system with its chip, cooling and the options of each variant; `check` names what is no table."""
+    for name in catalogue.ids("systems"):
+        said = catalogue.document("systems", name, "system")[1]
+        variants = said.get("variants", {})
+        options = {key: [one for one in some if one != "default"] for key, some in (variants.items() if isinstance(variants, dict) else ())}
+        yield {"id": name, **{key: said.get(key, "") for key in ("name", "chip", "cooling")}, "variants": options}
+
+
+def models_listed(catalogue: Catalogue) -> Iterator[Any]:
+    """Yield every model with its size; one that is not read keeps its line, with the reason."""
+    from tco.models.architecture import load_model
+
+    for name in catalogue.models:
+        try:
+            model = load_model(catalogue, name)
+            yield {key: getattr(model, key) for key in ("id", "parameters", "active_parameters", "layers", "context", "source")}
+        except TcoError as error:
+            yield {"id": name, "not_read": str(error)}
+
+
+def scenarios_listed(catalogue: Catalogue) -> list[Any]:
+    """Return every shipped scenario."""
+    from tco.chain.inputs import load_scenario
+
+    return [load_scenario(catalogue, name) for name in catalogue.scenarios]
+
+
+def agreements_listed(catalogue: Catalogue) -> list[Agreement]:
+    """Return every agreement with a supplier."""
+    from tco.economics.perspective import load_agreement
+
+    return [load_agreement(catalogue, name) for name in catalogue.ids("rebates")]
+
+
+def metrics_listed(_: Catalogue) -> list[dict[str, str]]:
+    """Return all metrics: unit, which way is better, and what each is."""
+    from tco.chain.metrics import METRICS, is_worse
+
+    better = {None: "", True: "less", False: "more"}
+    return [{"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label} for name, one in METRICS.items()]
+
+
+def documents_listed(folder: str) -> Callable[[Catalogue], Iterator[dict[str, Any]]]:
+    """Return what finds the documents of a kind: some texts of each, and whether it is a person's own."""
+
+    def found(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+        for name in catalogue.ids(folder):
+            texts, _ = page_of(catalogue, folder, name)
+            said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
+            yield {"id": name, **said, "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0])}
+
+    return found
+
+
+OWN = Member("own", bool)
+SOURCES = Record(*map(Member, ("id", "title", "url", "date")))
+SHELVES = {
+    "parts": Shelf(
+        parts_listed,
+        Record(
+            *(*map(Member, ("id", "name", "shelf")), Member("price_usd", float | None)),
+            *(*map(Member, ("priced_as", "as_of", "kind", "source")), Member("attributes", int), OWN),
+        ),
+    ),
+    "systems": Shelf(systems_listed, Record(*map(Member, ("id", "name", "chip", "cooling")), Member("variants", {str: [str]}))),
+    "models": Shelf(
+        models_listed,
+        Record(
             Member("id"),
-            Member("name"),
-            Member("shelf"),
-            Member("price_usd", float | None),
-            Member("priced_as"),
-            *ORIGIN,
-            Member("attributes", int),
-            OWN,
-        )
+            *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
+            Member("source", optional=True),
+            Member("not_read", optional=True),
+        ),
     ),
-    "systems": Record(Member("id"), Member("name"), Member("chip"), Member("cooling"), Member("variants", {str: [str]})),
-    "models": Record(
-        Member("id"),
-        *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
-        Member("source", optional=True),
-        Member("not_read", optional=True),
+    "scenarios": Shelf(
+        scenarios_listed,
+        Record(
+            *(Member("id", read="name"), Member("title"), Member("system")),
+            *(Member(name, read=f"documents.{name}") for name in ("site", "terms", "workload", "cluster")),
+        ),
     ),
-    "scenarios": Record(*map(Member, ("id", "title", "system", "site", "terms", "workload", "cluster"))),
-    "sources": Record(*map(Member, ("id", "title", "url", "date"))),
-    "rebates": Record(*map(Member, ("id", "supplier", "holder", "kind", "from", "until"))),
-    "sites": Record(Member("id"), *texts("name", "base", "tenure", "cooling", "grid"), OWN),
-    "terms": Record(Member("id"), *texts("name", "perspective", "date"), OWN),
-    "workloads": Record(Member("id"), *texts("name", "kind", "model", "precision"), OWN),
-    "clusters": Record(Member("id"), *texts("name", "switch", "port"), OWN),
-    "perspectives": Record(Member("id"), *texts("name", "base", "owner", "pays"), OWN),
-    "metrics": Record(*map(Member, ("id", "unit", "better", "what"))),
+    "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
+    "rebates": Shelf(
+        agreements_listed, Record(*map(Member, ("id", "supplier", "holder", "kind")), Member("from", read="begins"), Member("until", read="ends"))
+    ),
+    "metrics": Shelf(metrics_listed, Record(*map(Member, ("id", "unit", "better", "what")))),
+    **{
+        name: Shelf(documents_listed(name), Record(Member("id"), *(Member(key, str | None) for key in kind.texts), OWN))
+        for name, kind in KINDS.items()
+    },
 }
-LISTS = {name: Document(f"{name}-list", Member("items", [item], lambda items: items)) for name, item in ITEMS.items()}
+LISTS = {name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items)) for name, shelf in SHELVES.items()}
 PUBLISHED = Record(
     Member("kind"),
     *(Member(name) for name in ("scenario", "system", "metric", "unit")),
@@ -77,7 +185,7 @@ CHECKS = {
         *(f"{name}-check", Member("ok", bool, lambda found: not found["findings"]), Member("findings", [str])),
         *([Member("published", [PUBLISHED])] if name == "scenarios" else []),
     )
-    for name in ITEMS
+    for name in SHELVES
     if name != "metrics"
 }
 FINDING = Record(Member("finding", read=str, label="finding"))
@@ -92,60 +200,29 @@ def cell(value: Any) -> str | float:
     return "" if value is None else str(value)
 
 
-def list_answer(name: str, catalogue: Catalogue, items: Sequence[Mapping[str, Any]]) -> Answer:
+def list_answer(name: str, catalogue: Catalogue) -> Answer:
     """Return the items of a shelf, with a column for whatever any of them has."""
+    found, members = list(SHELVES[name].found(catalogue)), SHELVES[name].item.members
+    items = [{one.key: value for one in members if (value := one.of(item)) is not None or not one.optional} for item in found]
     keys = dict.fromkeys(key for item in items for key in item) or ("id",)
     row, rows = Record(*(Member(key, label=key, show=6) for key in keys)), [{key: cell(item.get(key)) for key in keys} for item in items]
-    return LISTS[name].answer(catalogue, items, lambda: [row.table(rows, f"{len(items)} {name}")], (row, rows))
+    return LISTS[name].answer(catalogue, found, lambda: [row.table(rows, f"{len(items)} {name}")], (row, rows))
 
 
-def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], published: Sequence[Any] = (), tables: Sequence[Table] = ()) -> Answer:
-    """Return what a check found, and tables below the findings."""
+def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figures: Sequence[Any]) -> Answer:
+    """Return what a check found, and below it figures of publications with what comes out."""
     title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
     row = FINDING if findings else Record()
-    found = {"findings": findings, "published": published}
-    return CHECKS[name].answer(catalogue, found, lambda: [row.table(findings, title), *tables], (row, findings))
+
+    def tables() -> list[Table]:
+        from tco.outputs.claims import published_tables  # few checks have figures
+
+        return [row.table(findings, title), *(published_tables(figures) if figures else ())]
+
+    return CHECKS[name].answer(catalogue, {"findings": findings, "published": figures}, tables, (row, findings))
 
 
 # ---------------------------------------------------------------- parts
-EVER = "2099"  # the date after all rows: each price is the latest
-PRICED = ("price", "own_price")  # a whole part, or what an assembly adds to parts that are priced for themselves
-
-
-def part_items(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return every part; one that is built up from silicon, or comes inside another, has no price of its own."""
-    names = names_of(catalogue)
-    files, own = dict[str, str](), set[str]()
-    for (part, _), rows in catalogue.part_rows.items():
-        files.setdefault(part, table_of(rows[0].where))
-        if any(row.overlay for row in rows):
-            own.add(part)
-    return [
-        {"id": part, "name": names.get(part, ""), "shelf": files[part], **price_of(catalogue, part), "attributes": len(known), "own": part in own}
-        for part, known in sorted(catalogue.parts.items())
-    ]
-
-
-def price_of(catalogue: Catalogue, part: str) -> dict[str, Any]:
-    """Return the latest price of a part, and what it rests on."""
-    priced_as = next((name for name in PRICED if catalogue.has_part_value(part, name)), "")
-    if not priced_as:
-        return {"price_usd": None, "priced_as": "", "as_of": "", "kind": "", "source": ""}
-    found = catalogue.part_input(part, priced_as, EVER)
-    return {"price_usd": found.value, "priced_as": priced_as, "as_of": found.as_of, "kind": found.kind, "source": found.source}
-
-
-def names_of(catalogue: Catalogue) -> dict[str, str]:
-    """Return what accelerators are called: the first name of each."""
-    found: dict[str, str] = {}
-    for folder in catalogue.folders:
-        path = folder / "accelerators.csv"
-        if path.is_file():
-            for _, row in read_csv(path, ("name", "part")):
-                found.setdefault(row["part"], row["name"])
-    return found
-
-
 def span(low: float | None, high: float | None) -> str:
     """Return a range in one cell."""
     return f"{significant(low)} to {significant(high)}" if low is not None or high is not None else ""
@@ -173,11 +250,6 @@ PART_ROW = Record(
 PART = Document("parts-show", Member("part"), Member("rows", [PART_ROW]))
 
 
-def figure_of(row: Mapping[str, Any]) -> str:
-    """Return the attribute of a row with its value."""
-    return f"{row_label(row)} {significant(row['value'], 6)} {row['unit']}".rstrip()
-
-
 def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, Any]:
     """Return a row of a part as it is written, with how direct it is."""
     near = catalogue.with_directness(to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))).directness
@@ -191,7 +263,7 @@ def part_answer(catalogue: Catalogue, part: str) -> Answer:
     rows = [part_row(catalogue, part, name, row) for (owner, name), many in catalogue.part_rows.items() if owner == part for row in many]
 
     def tables() -> list[Table]:
-        notes = [f"{figure_of(row)}: {row['note']}" for row in rows if row["note"]]
+        notes = [f"{row_label(row)} {significant(row['value'], 6)} {row['unit']}".rstrip() + f": {row['note']}" for row in rows if row["note"]]
         cited = [f"{source}: {cited_as(catalogue, source)}" for source in sorted({row["source"] for row in rows})]
         below = ["Rows in brackets are alternatives: shown, not used.", *(["Notes:", *notes] if notes else []), "Sources:", *cited]
         above = [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
@@ -275,6 +347,11 @@ def scaled(value: Any, scale: float) -> str:
 
 
 # ---------------------------------------------------------------- models
+def blocks_of(model: Architecture) -> list[dict[str, Any]]:
+    """Return the kinds of layers, their parts by their members."""
+    return [{name: part if isinstance(part, int | None) else part._asdict() for name, part in one._asdict().items()} for one in model.blocks]
+
+
 BLOCK = Record(
     Member("layers", int),
     *(Member(name, Plain({"type": ["null", "object"]})) for name in ("attention", "feed_forward", "mixer")),
@@ -289,18 +366,11 @@ SIZES = Record(
     Member("source"),
     Member("note"),
 )
-MODEL = Document("models-show", *SIZES.members, Member("blocks", [BLOCK], lambda model: list(map(block_parts, model.blocks))))
-SAID = Record(Member("what", read="0", label="what"), Member("value", read="1", label="value", show=lambda row: row_text(row[1])))
-
-
-def row_text(value: Any) -> str:
-    """Return a value of a page as its table shows it."""
-    return significant(value, 6) if isinstance(value, float) else str(value)
-
-
-def block_parts(block: Any) -> dict[str, Any]:
-    """Return a kind of layer, its parts by their members."""
-    return {name: part if isinstance(part, int | None) else part._asdict() for name, part in block._asdict().items()}
+MODEL = Document("models-show", *SIZES.members, Member("blocks", [BLOCK], blocks_of))
+SAID = Record(
+    Member("what", read="0", label="what"),
+    Member("value", read="1", label="value", show=lambda row: significant(row[1], 6) if isinstance(row[1], float) else str(row[1])),
+)
 
 
 def model_answer(catalogue: Catalogue, model: Architecture) -> Answer:
@@ -315,7 +385,7 @@ def model_answer(catalogue: Catalogue, model: Architecture) -> Answer:
 
 
 # ---------------------------------------------------------------- sources
-SOURCE = Document("sources-show", *ITEMS["sources"].within("0"), Member("values", [str], "1"))
+SOURCE = Document("sources-show", *SOURCES.within("0"), Member("values", [str], "1"))
 USED = Record(Member("what", read="0", label="what"), Member("which", read="1", label="which"))
 
 
@@ -386,114 +456,40 @@ VALUE = Record(
     Member("from", label="from"),
     Member("note"),
 )
-PAGES = {
-    name: Document(f"{name}-show", Member("id"), Member("texts", {str: str}), Member("values", [VALUE]))
-    for name in ("sites", "terms", "workloads", "clusters", "perspectives")
-}
+PAGES = {name: Document(f"{name}-show", Member("id"), Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
 
 
-def page_answer(kind: str, group: str, catalogue: Catalogue, name: str, said: Mapping[str, tuple[str, str]], values: Sequence[Any]) -> Answer:
+def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
     """Return the page of a document: its texts, each with where it is said, above its values, what is to be said of each below."""
-    rows = [dict.fromkeys(VALUE.header, "") | {"path": f"{group}.{key}", "value": text, "from": where} for key, (text, where) in said.items()]
+    said, values = page_of(catalogue, folder, name)
+    nothing, group = dict.fromkeys(VALUE.header, ""), KINDS[folder].group
+    above = [nothing | {"path": f"{group}.{key}", "value": text, "from": where} for key, (text, where) in said.items()]
     content = {"id": name, "texts": {key: text for key, (text, _) in said.items()}, "values": values}
 
     def tables() -> list[Table]:
         notes = [f"{row['path']}: {row['note']}" for row in values if row["note"]]
-        above = [f"{key}: {text}" for key, (text, _) in said.items() if text]
-        shown = VALUE.table(values, name, above, ["Notes:", *notes] if notes else [])
+        texts = [f"{key}: {text}" for key, (text, _) in said.items() if text]
+        shown = VALUE.table(values, name, texts, ["Notes:", *notes] if notes else [])
         return [shown._replace(columns=shown.columns if values else (), align="lrllllll")]
 
-    return PAGES[kind].answer(catalogue, content, tables, (VALUE, [*rows, *values]))
+    return PAGES[folder].answer(catalogue, content, tables, (VALUE, [*above, *values]))
 
 
-# ---------------------------------------------------------------- what a scenario rests on
-class Stated(NamedTuple):
-    """An input of a scenario, a text or a number."""
-
-    path: str
-    value: Any
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    as_of: str = ""
-    kind: str = ""
-    source: str = ""
-    own: int = 0
-
-
-def number_text(row: Stated) -> str:
-    """Return the value of an input as a text, marked where it is an estimate."""
-    weak = "~" if row.kind and row.kind not in SOURCED else ""
-    return row.value if isinstance(row.value, str) else weak + significant(row.value, 6)
-
-
-INPUT = Record(
-    Member("path", label="path"),
-    Member("value", float | str, label="value", show=number_text),
-    Member("unit", label="unit"),
-    Member("low", float | None, label="low", show=6),
-    Member("high", float | None, label="high", show=6),
-    Member("as_of", label="as_of"),
-    Member("kind", label="kind", show=lambda row: f"{row.kind} (own)" if row.own else row.kind),
-    Member("source", label="source"),
-    Member("own", int),
-)
-INPUTS = Document("inputs", Member("scenario"), Member("inputs", [INPUT]))
-OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
-SCENARIO = Document("scenarios-show", Member("scenario"), Member("title"), Member("inputs", [OF_SCENARIO]))
-
-
-def stated(result: Result, as_written: bool = True) -> list[Stated]:
-    """Return what a result rests on, texts first; numbers in the unit they are written in, as `--set` takes them, or in that of the formulas."""
-    said = [Stated(path, text) for path, text in sorted(result.texts.items())]
-    return said + [number_stated(given, as_written) for _, given in sorted(result.inputs.items())]
-
-
-def listed(catalogue: Catalogue, result: Result) -> list[Stated]:
-    """Return what a result rests on, and what its money by month, delays and swaps would besides."""
-    money = catalogue.document_inputs("defaults", "money", "money", "money")
-    return stated(result) + [number_stated(given, True) for path, given in sorted(money.items()) if path not in result.inputs]
-
-
-def named(rows: Sequence[Stated], words: Sequence[str], chip: str) -> list[Stated]:
-    """Return the inputs that all words tell of, in any order: by the path first, then by what the attribute is or is also called.
-
-    What belongs to the chip of a system is told of by `chip` too.
-    """
-    asked = " ".join(words).lower().split()
-
-    def told(path: str) -> str:
-        group, _, rest = path.partition(".")
-        part, _, name = rest.rpartition(".")
-        known = attributes().get((group, name))
-        return f"{path} {known.description if known else ''} {known.also if known else ''} {'chip' if part == chip else ''}".lower()
-
-    found = [row for row in rows if all(word in told(row.path) for word in asked)]
-    return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
-
-
-def number_stated(given: Input, as_written: bool) -> Stated:
-    """Return an input that is a number."""
-    value, unit = (given.shown if as_written else None) or (given.value, given.unit)
-    scale = value / given.value if given.value else 1.0
-    low, high = (None if end is None else end * scale for end in (given.low, given.high))
-    return Stated(given.path, value, unit, low, high, given.as_of, given.kind, given.source, int(given.overlay))
-
-
-def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Stated]) -> Answer:
-    """Return some inputs of a scenario."""
-    content = {"scenario": result.scenario, "inputs": rows}
-    return INPUTS.answer(catalogue, content, lambda: [inputs_table(result, rows)], (INPUT, rows), result.notes, of=result.context)
-
-
-def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
-    """Return every input a scenario depends on."""
-    rows = stated(result, as_written=False)
-    content = {"scenario": result.scenario, "title": result.title, "inputs": rows}
-    return SCENARIO.answer(catalogue, content, lambda: [inputs_table(result, stated(result))], (OF_SCENARIO, rows), of=result.context)
-
-
-def inputs_table(result: Result, rows: Sequence[Stated]) -> Table:
-    """Return inputs as a table: an estimate is marked, and a value of one's own named."""
-    below = [f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set 'PATH=VALUE UNIT'."]
-    return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")
+def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
+    """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
+    kind = KINDS[folder]
+    path, document = catalogue.document(folder, name, kind.one)
+    base = str(document.get("base", ""))
+    texts, values = page_of(catalogue, folder, base) if base and base != name else ({}, [])
+    own, in_place = catalogue.is_overlay(path), catalogue.in_place(folder, path)
+    where, rows = name + own * " (own)", {row["path"]: row for row in values}
+    for key, entry in document.items():
+        if not (isinstance(entry, dict) and "value" in entry):
+            if not (own and key == "note"):  # one's own notes stay there
+                texts[key] = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry), where
+            continue
+        cells = in_place(Row(entry, f"{path}:{key}", own), kind.group, "", key).cells
+        row: dict[str, Any] = {"path": f"{kind.group}.{key}", "from": where}
+        row |= {column: None if (told := cells.get(column)) in (None, "") else float(told) for column in ("value", "low", "high")}
+        rows[row["path"]] = row | {column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")}
+    return texts, list(rows.values())

@@ -20,11 +20,6 @@ def plain_value(found: Solution, value: float | None) -> float | str | None:
     return None if value is None else found.today.plain(value)
 
 
-def first_break(found: Solution) -> float | None:
-    """Return the crossing nearest to today's; none where there is none."""
-    return found.breaks[0].value if found.breaks else None
-
-
 def setting(found: Solution, one: Break) -> str:
     """Return a value as `--set` takes it."""
     return f"{found.path}={found.today.text(one.value)}"
@@ -49,7 +44,7 @@ SOLVE = Document(
     Member("unit", read="today.unit"),
     Member("today", VALUE, lambda found: plain_value(found, found.today.value)),
     Member("crossing", bool, lambda found: bool(found.breaks)),
-    Member("value", VALUE, lambda found: plain_value(found, first_break(found))),
+    Member("value", VALUE, lambda found: plain_value(found, found.breaks[0].value if found.breaks else None)),
     Member("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
     Member("set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None),
     Member("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),

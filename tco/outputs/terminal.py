@@ -12,6 +12,7 @@ from tco.foundation.streams import plain
 from tco.outputs.table import Table, is_heading
 
 GAP, PIPED = 2, 3  # blanks between columns on a terminal and in a pipe
+ENDLESS = 1 << 30  # the width of a pipe
 WHOLE = 13  # characters up to which a number or a range stays on one line
 LONG = 12  # characters from which a word is a path or an id, and may end a line inside
 WORDS = re.compile(r" +|[^ ]+")
@@ -20,48 +21,25 @@ INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^
 
 def to_text(table: Table, width: int | None) -> str:
     """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
-    if width is not None:
-        return drawn(table, width)
-    lines = [plain(line) for line in (*([table.title] if table.title else []), *table.above)]
-    if table.columns:
-        grid = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
-        widths = [max(len(row[column]) for row in grid if not is_heading(row)) for column in range(len(table.columns))]
-        lines += [laid_out(row, widths, table) for row in grid]
-        lines.insert(len(lines) - len(table.rows), "─" * (sum(widths) + PIPED * (len(widths) - 1)))
-    lines += [plain(line) for line in table.below]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def laid_out(row: Sequence[str], widths: Sequence[int], table: Table) -> str:
-    """Return the cells of a row beside each other."""
-    return (" " * PIPED).join(
-        cell.ljust(room) if table.side(at) == "left" else cell.rjust(room) for at, (cell, room) in enumerate(zip(row, widths, strict=True))
-    )
-
-
-def drawn(table: Table, width: int) -> str:
-    """Return a table folded to some width."""
-    lines = [line for text in (*([table.title] if table.title else []), *table.above) for line in folded(plain(text), width)]
-    lines += grid(table, width) if table.columns else []
-    lines += [line for text in table.below for line in folded(plain(text), width)]
+    room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
+    lines = [line for text in (*([table.title] if table.title else []), *table.above) for line in folded(plain(text), room)]
+    lines += grid(table, room, gap) if table.columns else []
+    lines += [line for text in table.below for line in folded(plain(text), room)]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def grid(table: Table, width: int) -> list[str]:
+def grid(table: Table, width: int, gap: int) -> list[str]:
     """Return the rows of a table, in as many blocks of columns as the width asks for, the first column before each."""
     cells = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
     columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
     least = [max(narrowest(column[0]), *(room_of(cell, table.side(at)) for cell in column[1:]), 0) for at, column in enumerate(columns)]
     lines: list[str] = []
-    for block in blocks(least, width):
+    for block in blocks(least, width, gap):
         sides = [table.side(at) for at in block]
-        rooms = fitted([max(map(len, columns[at])) for at in block], [least[at] for at in block], sides, width)
-        drawn_rows = [
-            line for row in cells for line in (folded(row[0], width) if is_heading(row) else row_lines([row[at] for at in block], rooms, sides))
-        ]
-        head = len(list(row_lines([table.columns[at] for at in block], rooms, sides)))
-        drawn_rows.insert(head, "─" * (sum(rooms) + GAP * (len(rooms) - 1)))
-        lines += ["", *drawn_rows] if lines else drawn_rows
+        rooms = fitted([max(map(len, columns[at])) for at in block], [least[at] for at in block], sides, width - gap * (len(block) - 1))
+        rows = [list(folded(row[0], width) if is_heading(row) else row_lines([row[at] for at in block], rooms, sides, gap)) for row in cells]
+        rows.insert(1, ["─" * (sum(rooms) + gap * (len(rooms) - 1))])
+        lines += [*([""] if lines else []), *(line for row in rows for line in row)]
     return lines
 
 
@@ -108,24 +86,23 @@ def folded(text: str, width: int) -> list[str]:
     return [*lines, line]
 
 
-def blocks(least: Sequence[int], width: int) -> list[list[int]]:
+def blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
     """Return which columns stand beside each other: as many as have the least room they need."""
     found: list[list[int]] = [[0]]
     for at in range(1, len(least)):
         together = [*found[-1], at]
-        if len(found[-1]) > 1 and sum(least[one] + GAP for one in together) - GAP > width:
+        if len(found[-1]) > 1 and sum(least[one] + gap for one in together) - gap > width:
             found.append([0, at])
         else:
             found[-1] = together
     return found
 
 
-def fitted(rooms: list[int], least: list[int], sides: Sequence[str], width: int) -> list[int]:
-    """Return the rooms of columns that fill no more than the width.
+def fitted(rooms: list[int], least: list[int], sides: Sequence[str], space: int) -> list[int]:
+    """Return the rooms of columns that fill no more than a space.
 
     The widest gives way first: of numbers, then of texts, and below what they need only where nothing else helps.
     """
-    space = width - GAP * (len(rooms) - 1)
     while sum(rooms) > space:
         wide = [at for at, room in enumerate(rooms) if room > least[at]]
         wide = [at for at in wide if sides[at] == "right"] or wide or [at for at, room in enumerate(rooms) if room > 1]
@@ -135,9 +112,9 @@ def fitted(rooms: list[int], least: list[int], sides: Sequence[str], width: int)
     return rooms
 
 
-def row_lines(cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str]) -> Iterator[str]:
+def row_lines(cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str], gap: int) -> Iterator[str]:
     """Yield the lines of a row, its cells folded and beside each other."""
     columns = [folded(cell, room) for cell, room in zip(cells, rooms, strict=True)]
     for at in range(max(map(len, columns))):
         parts = [column[at] if at < len(column) else "" for column in columns]
-        yield (" " * GAP).join(part.ljust(room) if side == "left" else part.rjust(room) for part, room, side in zip(parts, rooms, sides, strict=True))
+        yield (" " * gap).join(part.ljust(room) if side == "left" else part.rjust(room) for part, room, side in zip(parts, rooms, sides, strict=True))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.arithmetic import mixed
+from tco.graph.run import side_by_side
 from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.ranges import end_words, percentiles
 from tco.outputs.record import Answer, Document, Member, Record
@@ -22,7 +23,9 @@ BINS, WIDTH, DIGITS = 16, 40, 3
 
 def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
     """Return percentiles, mean and standard deviation of every metric, with the reason where one has no value; None of those that have none."""
-    return {name: figures_of(name, many) if (many := found.sample.metrics.get(name)) is not None else None for name in METRICS}
+    drawn = found.sample.metrics
+    known = dict(zip(drawn, side_by_side(lambda name: figures_of(name, drawn[name]), [*drawn], len(found.sample.meets)), strict=True))
+    return {name: known.get(name) for name in METRICS}
 
 
 def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
@@ -57,7 +60,7 @@ DRAWN = Record(
     Member("high", float),
     Member("unit"),
     Member("distribution", read="shape"),
-    Member("follows", str | None, lambda one: follows(one.path, one.leader)),
+    Member("follows", str | None, lambda one: None if one.leader == one.path else one.leader),
 )
 UNCERTAINTY = Document(
     "uncertainty",
@@ -87,21 +90,15 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 
 def uncertainty_answer(found: Uncertainty) -> Answer:
     """Return the ranges of every metric."""
-    said = [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
+    every, said = figures(found), [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
     return UNCERTAINTY.answer(
-        found.asked.catalogue, found, lambda: uncertainty_tables(found), (ROW, figures(found).items()), said, of=found.asked.result.context
+        found.asked.catalogue, found, lambda: uncertainty_tables(found, every), (ROW, every.items()), said, of=found.asked.result.context
     )
 
 
-def follows(path: str, leader: str) -> str | None:
-    """Return the input whose draws another shares; None where it has its own."""
-    return None if leader == path else leader
-
-
-def uncertainty_tables(found: Uncertainty) -> list[Table]:
+def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | None]) -> list[Table]:
     """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
-    every, result = figures(found), found.asked.result
-    rows = []
+    result, rows = found.asked.result, []
     for metric, label, unit, size in SHOWN:
         one = every[metric]
         if one is None or one["sd"] == 0:
@@ -112,9 +109,10 @@ def uncertainty_tables(found: Uncertainty) -> list[Table]:
         rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
     title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
     above = [workload_line([result]), *premises([result]), *chances(found)]
+    plan = "that of the point, held" if found.hold else "re-optimised in each draw"
     below = [
         "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse end, and has a ratio of zero.",
-        f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan_words(found)}, its batch solved in each.",
+        f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan}, its batch solved in each.",
     ]
     percentiles = Table(("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below)
     return [percentiles, *histograms(found)]
@@ -129,11 +127,6 @@ def chances(found: Uncertainty) -> list[str]:
         said.append((sample.ties, "meet it on neither: a tie, which counts for none of the two"))
         said.append((sample.better, "of the others cost less a token here: P(better than baseline), a miss counted as lost"))
     return [f"{percent(which)} {words}." for which, words in said]
-
-
-def plan_words(found: Uncertainty) -> str:
-    """Say how plans were found."""
-    return "that of the point, held" if found.hold else "re-optimised in each draw"
 
 
 def percent(which: Any) -> str:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.catalog import Catalogue
+from tco.catalog.accuracy import FILES
 from tco.foundation.errors import DataError, UsageError
-from tco.foundation.files import write_atomically
+from tco.foundation.files import read_csv, write_atomically
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, to_csv, to_markdown
+from tco.studies.validation import back_test
+from tco.studies.validation.envelopes import Envelope, against_runs
+from tco.studies.validation.measured import read_measured
 from tco.studies.validation.run import Validation
 
 if TYPE_CHECKING:
-    from tco.studies.validation.back_test import BackTest
-    from tco.studies.validation.envelopes import Envelope
+    from tco.foundation.values import Values
+    from tco.studies.validation.calibrate import Calibration
 
 FILE = Member("file")
 MOST_GROUPS = 12
@@ -48,25 +52,18 @@ ROW = Record(Member("group", read="0"), Member("member", read="1"), *SCORE.withi
 
 def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_rows: bool) -> Answer:
     """Return how far predictions lie from the measurements of a file; with every row, or with the scores of all groups."""
-    listed, rows = (row_record(found), rows_of(found)) if with_rows else (ROW, score_rows(found.card))
-    asked = {"file": str(path), "kind": found.kind, "card": found.card, "rows": list(map(row_members, rows_of(found))) if with_rows else None}
-    return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), (listed, rows))
-
-
-def row_record(found: Validation) -> Record:
-    """Return the record of a row of a file."""
-    return Record(*(Member(str(name), float | str | None) for name in found.rows.columns))
+    asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
+    rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
+    if with_rows:
+        rows = Record(*(Member(str(name), float | str | None) for name in found.rows.columns)), rows_of(found)
+        asked["rows"] = [row | {"unstated": row["unstated"].split()} if "unstated" in row else row for row in rows[1]]  # by names
+    return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows)
 
 
 def rows_of(found: Validation) -> list[dict[str, Any]]:
     """Return the rows of a validation, nothing where nothing was predicted."""
     cells = ([None if isinstance(cell, float) and cell != cell else cell for cell in row] for row in found.rows.itertuples(index=False))  # noqa: PLR0124 - NaN
     return [dict(zip(map(str, found.rows.columns), row, strict=True)) for row in cells]
-
-
-def row_members(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON has it: what it leaves unstated by names."""
-    return row | {"unstated": row["unstated"].split()} if "unstated" in row else row
 
 
 def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
@@ -99,23 +96,22 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
     rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
-    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*ranges_in_words(card["ranges"]), *skipped])]
+    ranges = card["ranges"]
+    unstated = (
+        [
+            f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
+            f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
+        ]
+        if ranges["n"]
+        else []
+    )
+    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*unstated, *skipped])]
     for group, parts in card["by"].items():
         largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
         if len(parts) > 1:
             more = [f"and {len(parts) - MOST_GROUPS} more; --format json has all"] if len(parts) > MOST_GROUPS else []
             tables.append(Table((group, *columns[1:]), [score_cells(key, found) for key, found in largest], "", [], more))
     return tables
-
-
-def ranges_in_words(ranges: Mapping[str, Any]) -> list[str]:
-    """Return what is said of rows that leave something unstated, nothing where none does."""
-    if not ranges["n"]:
-        return []
-    return [
-        f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
-        f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
-    ]
 
 
 # ---------------------------------------------------------------- best plans against published runs
@@ -155,8 +151,12 @@ RUN_ROW = Record(*NAMED.within("0"), *RUN.within("1"))
 ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
 
 
-def envelopes_answer(catalogue: Catalogue, path: Path, envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Answer:
+def envelopes_answer(catalogue: Catalogue, path: Path, values: Values) -> Answer:
     """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
+    envelopes, whole = against_runs(table, catalogue, values)
     made = [NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))} for one, found in envelopes]
     asked = {"file": str(path), "summary": whole, "envelopes": made}
     rows = [(one, run) for one, _ in envelopes for run in one.runs]
@@ -217,8 +217,9 @@ BACK_TEST = Document(
 )
 
 
-def back_test_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: int) -> Answer:
+def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return for each chip, and for all, how many of its rows lie inside the ranges it would have been given had nobody measured it."""
+    found, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
     chips, summary = list(found.chips.items()), ("all", found.every)
     asked = {"file": str(path), "kind": found.kind, "draws": draws, "expected_inside": EXPECTED, "chips": chips, "summary": summary}
     below = [
@@ -241,8 +242,9 @@ RATIOS = Document(
 )
 
 
-def ratios_answer(catalogue: Catalogue, path: Path, found: BackTest, draws: int) -> Answer:
+def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
+    found, draws = back_test.compared(path, catalogue, settings), back_test.PAIR_DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
     asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "ratios": whole}
@@ -293,3 +295,42 @@ def write_report(found: Validation, name: str, folder: Path) -> None:
     write_atomically(folder / f"{found.kind}.csv", to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))))
     write_atomically(folder / f"{found.kind}.md", f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n")
     write_atomically(folder / f"{found.kind}.png", picture)
+
+
+# ---------------------------------------------------------------- the files of data/accuracy, kind by kind
+def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) -> None:
+    """Write the errors of some calibrations; what the folder holds of other kinds stays."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    made: dict[str, list[Sequence[Any]]] = {
+        "kinds": [
+            [kind, what, *rounded(one, ("n", "median_ape", "p90_ape", "spearman")), date]
+            for kind, fit in found.items()
+            for what, one in fit.accuracy.items()
+        ],
+        "chips": [
+            [kind, part, *rounded(one, ("n", "median_ape", "p90_ape", "left_out")), date]
+            for kind, fit in found.items()
+            for part, one in fit.chips.items()
+        ],
+        "orders": [[kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date] for kind, fit in found.items() if fit.order],
+        "left_out": list(left_out_rows(found)),
+    }
+    for name, rows in made.items():
+        path, columns = folder / f"{name}.csv", FILES[name]
+        kept = [list(row.values()) for _, row in read_csv(path, columns) if row["kind"] not in found] if path.is_file() else []
+        ordered: list[Sequence[Any]] = sorted([*kept, *rows], key=lambda row: str(row[0]))
+        write_atomically(path, to_csv(columns, ordered))
+
+
+def rounded(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Return some figures at four decimals; None where there is none."""
+    return tuple(round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names)
+
+
+def left_out_rows(found: Mapping[str, Calibration]) -> Iterator[tuple[Any, ...]]:
+    """Yield the parameters of every refit, so that each left-out figure can be computed again without a fit."""
+    for kind, made in found.items():
+        for one in made.refits:
+            for path, value in one.values.items():
+                yield kind, one.left_out, one.member, path, float(f"{value:.9g}")

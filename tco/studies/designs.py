@@ -21,7 +21,7 @@ from tco.chain.draws import CELLS, Draws, Many
 from tco.chain.metrics import MORE_IS_BETTER
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
 from tco.studies.curve import DRAWS, SEED, range_of
-from tco.studies.ranges import Array, Dice, settings_of
+from tco.studies.ranges import Array, Dice
 from tco.studies.response import Response, response_of, valued
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
         frontier.unsure = "no input of it has a range"
         return
     dice = Dice(response.catalogue, SEED, 0, DRAWS)
-    draws = settings_of(response.ranges, {path: dice.places(one) for path, one in response.ranges.items()})
+    draws = dice.settings(response.ranges)
     speeds = np.array([pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
     alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
     bands: dict[int, Band] = {}

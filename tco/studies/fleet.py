@@ -110,7 +110,7 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
         raise DataError(f"{one.name}: {one.result.inputs[SITE_POWER].value / 1e6:g} MW carry no scale-up domain of {one.result.system}")
     cost, waiting = (one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip"))
     return {name: hall[name] for name in SUMMED} | {
-        "cost_usd_per_year": None if cost is None else float(chips_cost(cost, hall["chips"])),
+        "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
     }
 

@@ -313,7 +313,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         rate,
         read,
         at(grid.cost),
-        joined.usd_per_million(at(grid.hour), joined.all_tokens(rate, read), 1.0),
+        joined.usd_per_million(at(grid.hour), rate + read, 1.0),
         joined.tokens_per_megawatt(rate, power),
         at(grid.step.per_token),
         at(grid.first),

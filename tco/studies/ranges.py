@@ -22,6 +22,7 @@ from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import LEADER, P95, Input
+from tco.graph.run import side_by_side
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -100,10 +101,14 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
     """Return the values of a range at some places."""
     shape = shape_of(belief, low)
     if shape == STEPS:
-        return np.where(place < -STEP, low, np.where(place > STEP, high, value))
+        return np.asarray(np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float)
     if shape == LOGNORMAL:
+        found = np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95)
+        found *= place
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
-            return np.asarray(value * np.exp(np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95) * place))
+            np.exp(found, out=found)
+        found *= value
+        return found
     if shape == NORMAL:
         return np.asarray(value + np.where(place < 0, (value - low) / P95, (high - value) / P95) * place)
     return along(low + (high - low) * table_of(shape).row((value - low) / (high - low)), place)
@@ -111,13 +116,13 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
 
 def along(row: Array, place: Array) -> Array:
     """Return the values of a row at some places, in proportion between two columns; the columns are evenly apart, so none is searched."""
-    last = len(row) - 1
-    found = np.asarray(place * (FINE / P95) + REACH * FINE)
-    first = np.minimum(np.maximum(found, 0), last - 1).astype(np.intp)
-    slopes = np.diff(row)
-    found = np.minimum(np.maximum(found, 0), last)
+    last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
+    found = np.asarray(place * (FINE / P95))
+    found += REACH * FINE
+    np.minimum(np.maximum(found, 0, out=found), last, out=found)
+    first = found.astype(np.intp)
     found *= slopes.take(first)
-    found += (row[:-1] - slopes * np.arange(last)).take(first)
+    found += (row - slopes * np.arange(last + 1)).take(first)
     return found
 
 
@@ -162,7 +167,7 @@ class Range(NamedTuple):
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
         many = values_at(self.shape, self.low, self.value, self.high, place)
-        return np.asarray(np.minimum(np.maximum(many, self.minimum), self.maximum))
+        return np.minimum(np.maximum(many, self.minimum, out=many), self.maximum, out=many)
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
@@ -200,7 +205,7 @@ class Dice:
 
     def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int) -> None:
         self.catalogue, self.seed, self.count = catalogue, np.array([seed], dtype=np.uint64), stop - start
-        self.pairs = np.arange(start // 2, (stop + 1) // 2, dtype=np.uint64) * np.uint64(2)
+        self.pairs = np.arange(start // 2 * 2, stop + stop % 2, 2, dtype=np.uint64) * GOLDEN
         self.own = slice(start % 2, start % 2 + stop - start)  # of the draws of these pairs
         self.thrown: dict[str, Array] = {}
 
@@ -208,35 +213,53 @@ class Dice:
         """Return the standard normal deviates of a name: those of Box and Muller, two draws from two uniform numbers."""
         found = self.thrown.get(name)
         if found is None:
-            key = mixed(mixed(self.seed) + np.uint64(crc32(name.encode())))
-            one, other = (uniform(mixed(key + (self.pairs + np.uint64(place)) * GOLDEN)) for place in (1, 2))
-            half = np.tan(np.pi * other)  # of the angle: cosine and sine of the whole follow in a third of their time
-            radius = np.sqrt(-2 * np.log(one)) / (1 + half**2)
-            found = self.thrown[name] = np.stack((radius * (1 - half**2), radius * 2 * half), axis=-1).ravel()[self.own]
+            key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            one, other = (uniform(mixed(self.pairs + place)) for place in (key + GOLDEN, key + GOLDEN + GOLDEN))
+            other *= np.pi
+            half = np.tan(other, out=other)  # of the angle: cosine and sine of the whole follow in a third of their time
+            radius = np.log(one, out=one)
+            radius *= -2
+            np.sqrt(radius, out=radius)
+            square = half**2
+            radius /= 1 + square
+            whole = np.empty((len(self.pairs), 2))
+            np.multiply(radius, np.subtract(1, square, out=square), out=whole[:, 0])
+            np.multiply(radius * 2, half, out=whole[:, 1])
+            found = self.thrown[name] = whole.ravel()[self.own]
         return found
 
     def places(self, one: Range) -> Array:
         """Return the places of an input: its own, or in part those of the causes it shares with others, normal all the same."""
         shared = loadings(self.catalogue, one.leader)
-        own = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader) if shared else self.throw(one.leader)
+        if not shared:
+            return self.throw(one.leader)
+        own: Array = np.sqrt(1 - sum(loading**2 for loading in shared.values())) * self.throw(one.leader)
         for cause, loading in shared.items():
-            own = own + loading * self.throw(f"cause {cause}")
+            own += loading * self.throw(f"cause {cause}")
         return own
+
+    def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[Array, str]]:
+        """Return inputs where they are drawn, as an evaluation takes them."""
+        drawn = side_by_side(lambda one: one.at(self.places(one)), [*ranges.values()], self.count)
+        return {path: (many, ranges[path].unit) for path, many in zip(ranges, drawn, strict=True)}
 
 
 def mixed(many: Array) -> Array:
-    """Return 64-bit numbers thoroughly mixed: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
-    mixed: Array = many ^ (many >> np.uint64(30))
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    """Mix 64-bit numbers thoroughly: the output of SplitMix64 (Steele, Lea and Flood 2014), which counts in steps of `GOLDEN`."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        many ^= many >> np.uint64(shift)
+        many *= np.uint64(factor)
+    many ^= many >> np.uint64(31)
+    return many
 
 
 def uniform(many: Array) -> Array:
     """Return 64-bit numbers as numbers above zero and up to one."""
-    return ((many >> np.uint64(11)) + np.uint64(1)) * 2.0**-53
+    many >>= np.uint64(11)
+    many += np.uint64(1)
+    found = many.view(np.int64).astype(float)
+    found *= 2.0**-53
+    return found
 
 
 def settings_of(ranges: Mapping[str, Range], places: Mapping[str, Array]) -> dict[str, tuple[Array, str]]:

@@ -20,7 +20,7 @@ from tco.chain.metrics import PERFORMANCE
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import P95
 from tco.studies.evaluation import Evaluation
-from tco.studies.ranges import Array, Dice, Range, ranges_of, settings_of
+from tco.studies.ranges import Array, Dice, Range, ranges_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -64,17 +64,17 @@ class Response:
 
     def drawn(self, dice: Dice) -> Draws:
         """Evaluate it in the draws that some dice give."""
-        return self.at(settings_of(self.ranges, {path: dice.places(one) for path, one in self.ranges.items()}))
+        return self.at(dice.settings(self.ranges))
 
     def sampled(self, dice: Dice, speeds: Sequence[float] = (), fixed: Sequence[Mapping[str, float]] = (), few: int = 0) -> Sampled:
         """Evaluate it in the draws that some dice give, with every input moved alone, and with some inputs fixed in the first few draws."""
         alone, sizes = one_at_a_time(self.ranges), [dice.count, 1 + 2 * len(self.ranges), *([1 + few] * len(fixed))]
         many = {}
-        for path, one in self.ranges.items():
-            drawn = one.at(dice.places(one))
+        for path, (drawn, unit) in dice.settings(self.ranges).items():
+            one = self.ranges[path]
             own = np.concatenate([[one.value], drawn[:few]])
             parts = [np.full(1 + few, values[path]) if path in values else own for values in fixed]
-            many[path] = np.concatenate([drawn, alone[path], *parts]), one.unit
+            many[path] = np.concatenate([drawn, alone[path], *parts]), unit
         ends = np.cumsum(sizes).tolist()
         every = self.at(many, speeds=speeds)
         drawn_, alone_, *fixed_ = (every.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True))

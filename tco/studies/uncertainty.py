@@ -241,11 +241,12 @@ def why_endless(metric: str, many: Array) -> str:
 
 def quantiles(many: Array, at: Array) -> Array:
     """Return quantiles, between two ranks in proportion; those of numpy read in a library of their own first."""
-    ranked = np.sort(many)
-    place = at * (len(many) - 1)
-    low, high = ranked[np.floor(place).astype(int)], ranked[np.ceil(place).astype(int)]
-    found = np.interp(place, np.arange(len(many)), np.where(np.isfinite(ranked), ranked, 0.0))
-    return np.asarray(np.where(np.isfinite(low) & np.isfinite(high), found, np.where(np.isfinite(low), high, low)))
+    ranked, place = np.sort(many), at * (len(many) - 1)
+    low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
+    with np.errstate(invalid="ignore"):
+        between = low + (high - low) * (place - np.floor(place))
+    found: Array = np.where(np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low))
+    return found
 
 
 def share(which: Array | None) -> float | None:
@@ -272,7 +273,7 @@ def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
         return None
     at = np.array(list(PERCENTILES.values())) / 100
     wide = np.sqrt(at * (1 - at) / len(known))
-    low, high = (quantiles(known, (at + side * wide).clip(0, 1)) for side in (-1, 1))
+    low, high = quantiles(known, np.array([at - wide, at + wide]).clip(0, 1))
     ended = np.isfinite(low) & np.isfinite(high)
     half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
     mean = float(known.std(ddof=1) / np.sqrt(len(known))) if np.isfinite(known).all() else np.nan

@@ -13,9 +13,11 @@ import pytest
 import typer
 from jsonschema import Draft202012Validator
 
+from tco import evaluate as tco_evaluate
 from tco.catalog.rows import Attribute, attributes
-from tco.chain import metrics
+from tco.chain import metrics, workloads
 from tco.chain.metrics import METRICS, Metric
+from tco.chain.result import why_absent
 from tco.cli import app, emit, options
 from tco.economics import cost
 from tco.foundation.equation import equation
@@ -64,6 +66,21 @@ def test_the_golden_row_of_the_page(with_metric):
     assert record.function(**json.loads(inputs)) == pytest.approx(float(expected), rel=float(tolerance))
     assert record.unit == unit
     assert source
+
+
+def test_the_kind_of_workload_of_the_page(own, monkeypatch):
+    """An hour costs what it does of a stated rate, and so do its tokens; what another kind has is told from what it does."""
+    code, row = blocks("Add a kind of workload")
+    made = vars(workloads) | {}
+    exec("from __future__ import annotations\n" + code, made)
+    for name, kind in eval(f"{{{row}}}", made).items():
+        monkeypatch.setitem(workloads.KINDS, name, kind)
+    own.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
+    asked = {"workload.output_rate": "500 token/s/chip"}
+    found, stated = (tco_evaluate("gb200-nvl72", {"workload": name, **asked}, catalogue=own.catalogue()) for name in ("replay", "stated"))
+    assert found.metrics == stated.metrics
+    assert found.metrics["usd_per_million_output_tokens"] > 0
+    assert "trains, this one replays requests" in why_absent(found, "step_s")
 
 
 def test_the_cost_line_of_the_page(own, monkeypatch):

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tco.cli.examples import EXAMPLES, SHELVES, examples
-from tco.cli.help import UNDER
+from tco.cli.help import UNDER, examples, kept_examples
 from tests.cli import tco
 from tests.cli.test_help import ALL
 from tests.cli.test_help import ROOT as TREE
 
 ROOT = Path(__file__).parents[2]
-LINES = sorted({line for words in ALL for line in examples(" ".join(words))})
+LINES = sorted({line for words in ALL for line in examples(" ".join(("tco", *words)))})
 # What takes seconds or minutes, a GPU or the whole of the catalogue, and is run by tests of its own: of these the command line alone is read.
 LONG = (
     "tco plot",
@@ -37,7 +36,7 @@ QUICK = [pytest.param(line, marks=pytest.mark.thorough) if line.startswith(DRAWN
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
 def test_every_page_has_two(words):
-    found = examples(" ".join(words))
+    found = examples(" ".join(("tco", *words)))
     assert len(set(found)) == 2
     assert all(line.startswith(" ".join(("tco", *words))) for line in found)
     shown = tco(*words, "--help").stdout
@@ -46,8 +45,7 @@ def test_every_page_has_two(words):
 
 def test_no_example_is_of_a_command_that_is_gone():
     known = {" ".join(words) for words in ALL}
-    assert EXAMPLES.keys() <= known
-    assert SHELVES.keys() <= known
+    assert kept_examples().keys() <= {f"tco {words}".strip() for words in known}
     assert UNDER.keys() <= known
 
 

@@ -21,7 +21,7 @@ def run(*arguments, **environment):
 NO_ANSWER = ("numpy", "json", "csv", "tomllib", "tco.catalog", "tco.chain", "tco.foundation.units", "tco.outputs")
 OTHER_ANSWERS = (
     *("tco.performance.training", "tco.performance.serving.loaded", "tco.performance.serving.axes", "tco.performance.serving.fixed_axes"),
-    *("tco.models.families", "tco.models.hybrids", "tco.models.stated", "tco.fabric.topology", "tco.foundation.equation", "tco.chain.saved"),
+    *("tco.models.families", "tco.models.hybrids", "tco.models.stated", "tco.foundation.equation", "tco.chain.saved"),
     *("tco.studies.validation", "tco.studies.claims", "tco.studies.frontier", "tco.studies.difference", "tco.cli.shelves", "tco.outputs.explanation"),
 )
 LIGHT = {

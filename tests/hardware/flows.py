@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from tco.fabric.topology import Graph, Node
+from tests.hardware.graph import Graph, Node
 
 Map = Callable[[Node], Node]
 

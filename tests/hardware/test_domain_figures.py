@@ -20,7 +20,7 @@ def figure(catalogue, name: str, wanted: str) -> float:
     scale_out = FORMULA.edge_bandwidth(chips, values[f"parts.{chip}.scale_out_bandwidth"])
     return {
         "hbm": lambda: domain["hbm_bytes"],
-        "hbm_as_reported": lambda: FORMULA.domain_capacity(chips, reported(catalogue, chip)),
+        "hbm_as_reported": lambda: FORMULA.joint_capacity(chips, reported(catalogue, chip)),
         "hbm_bandwidth": lambda: domain["hbm_byte_per_s"],
         "peak_bf16": lambda: domain["peak_bf16_flop_per_s"],
         "peak_fp4": lambda: domain["peak_fp4_flop_per_s"],

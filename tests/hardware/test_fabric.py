@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.catalog.systems import System, load_system
-from tco.fabric.scopes import Scope, fabric_scopes, from_the_lanes, torus_of, whole_racks
+from tco.fabric.scopes import Scope, fabric_scopes, from_the_lanes, hops_apart, torus_of, whole_racks
 from tco.fabric.slices import Slice, slice_of
-from tco.fabric.topology import LARGEST_GRAPH, Node, build
 from tests.chain import fabric_of, system_of
 from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
+from tests.hardware.graph import LARGEST_GRAPH, Node, build
 from tests.registry import read_rows
 from tests.shipped import CATALOGUE
 
@@ -113,6 +113,9 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
     mean, worst = build(system, scope).hops()
     assert float(scopes[scope].hops_mean) == pytest.approx(mean, rel=1e-12, abs=1e-12)
     assert float(scopes[scope].hops_worst) == worst
+    if system.fabric["kind"] == "two-level":
+        links = {node[1:]: links for node, links in build(system, scope).distances(("chip", 0, 0, 0)).items() if node[0] == "chip" and any(node[1:])}
+        assert {place: hops_apart(system, *place) for place in links} == {place: one - 1 for place, one in links.items()}
 
 
 @each

@@ -198,7 +198,7 @@ def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
 
 def test_a_slider_spans_what_is_believed_and_more(text):
     controls = program(text)["controls"]
-    assert sum(one["open"] for one in controls) == 14
+    assert sum(one["open"] for one in controls) == 13
     opened = {one["path"] for one in controls if one["open"]}
     assert {"terms.life", "terms.rate", "workload.interactivity", "site.electricity_price", "parts.trn3.price", "parts.gb200-gpu.price"} <= opened
     for one in controls:

@@ -9,9 +9,9 @@ import pytest
 
 from tco import evaluate
 from tco.chain.connections import route_of
-from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
+from tco.fabric.algorithms import OPERATIONS, timings, timings_on
 from tco.fabric.links import Group
-from tests.chain import links_of, system_of
+from tests.chain import dispatched, links_of, system_of
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE, DATA
 
@@ -41,7 +41,7 @@ def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation
 
 
 def test_an_expert_exchange_from_memory_to_memory_too():
-    near, far = (expert_exchange(links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory=share), 72, 8, 8, 7168.0) for share in ("0", "1"))
+    near, far = (dispatched(links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory=share), 72, 8, 8, 7168.0) for share in ("0", "1"))
     assert float(far - near) == pytest.approx(2e-6, rel=1e-9)
 
 

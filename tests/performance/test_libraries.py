@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tco import DataError
-from tco.catalog.schema import expect_library
+from tco.catalog.schema import LibrarySchema, expect
 from tco.fabric.algorithms import OPERATIONS, Tokens, choose, offered, places, reach, timings, ways
 from tco.fabric.library import EXCHANGES, family_library, read_library
 from tco.fabric.links import Group, Links, group_of, placed
@@ -52,7 +52,7 @@ def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_keeps_to_the_schema_of_ones_own(name):
     path = DATA / "libraries" / f"{name}.toml"
-    expect_library(path, tomllib.loads(path.read_text()))
+    expect(LibrarySchema, path, tomllib.loads(path.read_text()))
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.fabric.algorithms import OPERATIONS, expert_exchange, timings, timings_on
+from tco.fabric.algorithms import OPERATIONS, timings, timings_on
 from tco.fabric.links import Group, Latencies, Links, Timing, group_of
 from tco.fabric.scopes import crossing_bandwidth
 from tco.foundation.formula import Known
 from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
-from tests.chain import fabric_of, links_of, system_of
+from tests.chain import dispatched, fabric_of, links_of, system_of
 from tests.performance.servers import CATALOGUE, Server, changed, server
 
 FABRICS = {
@@ -235,7 +235,7 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
     @settings(max_examples=60)
     @given(groups(wires.world), st.floats(0.1, 1e5), st.sampled_from([1, 2, 4, 8]), st.floats(512, 16384))
     def bounded(ranks, tokens, active, token):
-        time, domains = float(expert_exchange(links, ranks, tokens, active, token)), math.ceil(ranks / wires.domain)
+        time, domains = float(dispatched(links, ranks, tokens, active, token)), math.ceil(ranks / wires.domain)
         chips = (ranks - 1) * (1 - (1 - 1 / ranks) ** active)
         assert time >= tokens * token * chips / (wires.anywhere + wires.network * (ranks > wires.world)) * SLACK
         if domains > 1:
@@ -243,8 +243,8 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
             assert time >= tokens * token * others / leaving(wires, ranks) * SLACK
         assert time >= float(links.latencies.expert_kernel)
         more = scaled(links, dict.fromkeys(RATES, 2.0))
-        assert time / 2 * SLACK <= float(expert_exchange(more, ranks, tokens, active, token)) <= time
-        assert time <= float(expert_exchange(links, ranks, 2 * tokens, active, token)) <= 2 * time / SLACK
+        assert time / 2 * SLACK <= float(dispatched(more, ranks, tokens, active, token)) <= time
+        assert time <= float(dispatched(links, ranks, 2 * tokens, active, token)) <= 2 * time / SLACK
 
     bounded()
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tco import evaluate
 from tco.chain.inputs import load_scenario
-from tco.fabric.algorithms import OPERATIONS, cheapest, expert_exchange
+from tco.fabric.algorithms import OPERATIONS, cheapest
 from tco.fabric.links import Links, group_of, links_for
 from tco.fabric.slices import Slice, Torus, slice_of, slices_of
-from tco.fabric.topology import Graph
-from tests.chain import links_of, system_of
+from tests.chain import dispatched, links_of, system_of
 from tests.hardware.flows import all_to_all, between
+from tests.hardware.graph import Graph
 from tests.shipped import CATALOGUE
 
 TORI = [name for name in CATALOGUE.ids("systems") if CATALOGUE.document("systems", name, "system")[1]["fabric"]["kind"] == "torus"]
@@ -87,7 +87,7 @@ def test_a_slice_is_never_slower_than_the_whole(name):
         assert cheapest(whole, "all-to-all", ranks, each) <= cheapest(whole, "all-to-all", chips, each) * (1 + 1e-9)
         for operation in ("all-gather", "reduce-scatter", "all-reduce"):
             assert cheapest(whole, operation, ranks, each * ranks) <= cheapest(whole, operation, chips, each * chips) * (1 + 1e-9)
-        assert expert_exchange(whole, ranks, each, 8, 7168.0) <= expert_exchange(whole, chips, each, 8, 7168.0) * (1 + 1e-9)
+        assert dispatched(whole, ranks, each, 8, 7168.0) <= dispatched(whole, chips, each, 8, 7168.0) * (1 + 1e-9)
 
 
 @settings(max_examples=60)
@@ -129,7 +129,7 @@ def test_two_joined_stars_are_never_quicker_than_one(operation):
 def test_experts_over_two_joined_stars_are_never_quicker():
     one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
     for ranks, tokens in itertools.product((2, 8, 36, 48, 72), (1, 16, 128, 4096)):
-        assert expert_exchange(two, ranks, tokens, 8, 7168.0) >= expert_exchange(one, ranks, tokens, 8, 7168.0) * (1 - 1e-9)
+        assert dispatched(two, ranks, tokens, 8, 7168.0) >= dispatched(one, ranks, tokens, 8, 7168.0) * (1 - 1e-9)
 
 
 def served(system: str) -> float:

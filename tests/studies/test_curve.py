@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import pairwise
 
@@ -294,6 +295,14 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     text = command("compare", "--why").stdout
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
+    for one, table in zip(said["verdict"], text.split("\n\n"), strict=True):  # of a system and of one run of it: one line, with the variance of both
+        lines = re.findall(r"^unexplained time of (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
+        swings = {name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*" for name, _ in lines}
+        parts = {name: [each["swing"] for each in one["drivers"] if re.fullmatch(path, each["path"])] for name, path in swings.items()}
+        assert len(parts) == len(lines)
+        assert any(len(some) > 1 for some in parts.values())
+        both = {name: np.sign(some[0]) * np.hypot.reduce(some) for name, some in parts.items()}
+        assert {name: float(swing) for name, swing in lines} == pytest.approx(both, abs=0.006)
 
 
 @pytest.mark.thorough

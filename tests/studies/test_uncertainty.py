@@ -126,6 +126,16 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
     assert whole.equals(alone)
 
 
+@pytest.mark.parametrize("hold", [True, False])
+def test_draws_are_the_same_to_the_byte_on_however_many_cores(hold, monkeypatch):
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr("tco.graph.run.CORES", cores)
+        found.append(tco.uncertainty(TRN3, samples=13_000, seed=2, hold=hold).sample)
+    for metric, many in found[0].metrics.items():
+        assert many.tobytes() == found[1].metrics[metric].tobytes(), metric
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [(("--workers", "0"), "expected one or more"), (("--workers", "2", "--cluster", "tcp://127.0.0.1:1"), "give one of them")],

@@ -21,6 +21,7 @@ from tco.foundation.equation import Symbol, expression
 from tco.foundation.formula import REGISTRY, Formula, normal_form
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by
+from tco.foundation.values import DERIVED
 from tco.graph.kernel import BATCH_PATH
 from tco.graph.program import Program, Row
 from tco.hardware.bill import bill_of_materials
@@ -42,7 +43,7 @@ GATHERED = {  # the sum in the order of its terms, as the engine adds them
 WHO = "terms.perspective"
 TRAINED = 4  # plans of a training job that the page chooses among
 BEFORE_REBATES = (TOKENS, GROSS_HOUR, HOUR)  # what the cost of tokens before rebates follows from
-DIVIDED = ("tensor parallel", "context parallel", "pipeline parallel")
+DIVIDED = ("TP", "CP", "PP")  # how the chips of an engine divide: by tensors, by context, by stages
 WHOLE = 2**53  # below which a float is a whole number to the last digit
 
 
@@ -114,7 +115,9 @@ def ways_of(recording: Recording, one: Evaluation) -> dict[str, list[Way]]:
         way = way_of(recording, one, asked, result)
         found[who] = [way._replace(fixed=way.fixed - {price})]
         if price in way.fixed and not way.none:
-            asked = {**asked, price: f"{price_of_chip(one, asked, result, price)!r} USD"}
+            whole = price_of_chip(one, asked, result, price)
+            recording.given.setdefault(price, Input(price, whole, "USD", kind="derived", source=DERIVED))
+            asked = {**asked, price: f"{whole!r} USD"}
             found[who].append(way_of(recording, one, asked, one.again(asked, refuse=False)))
     return found
 

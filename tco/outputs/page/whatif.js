@@ -120,6 +120,7 @@ function build() {
   plans.append(element("th", "plan that decodes", "left"), ...DATA.scenarios.map(() => element("td", "", "right plan")));
   plans.firstChild.scope = "row";
   if (WAYS.some(own => Object.values(own)[0][0].plans.length)) find("whatif-table").tBodies[0].append(plans);
+  find("whatif-unit").textContent = `${DATA.rank.words}, ${DATA.rank.unit}; the line marks the figure of the report.`;
   for (const [scenario, name] of DATA.scenarios.entries()) {
     const bar = element("div", "", "bar");
     bar.dataset.scenario = scenario;
@@ -229,7 +230,7 @@ function open(path) {
   hint.textContent = [
     known && control.high > control.low ? `P5 to P95 ${significant(control.low)} to ${significant(control.high)}` : "",
     control.from,
-    readers.length < DATA.scenarios.length ? `read by ${readers.join(", ")}` : "",
+    !readers.length ? "nothing shown rests on it with who pays now" : readers.length < DATA.scenarios.length ? `read by ${readers.join(", ")}` : "",
     new Set(cells.flat()).size > 1 ? "differs between scenarios: moving it makes them alike" : "",
     control.own ? "your own value" : "",
   ].filter(Boolean).join(" · ");
@@ -238,7 +239,7 @@ function open(path) {
     const at = [control.low, control.high].map(end => Math.min(Math.max(share(control, end), 0), 1));
     belief.style.left = `${100 * at[0]}%`;
     belief.style.width = `${100 * (at[1] - at[0])}%`;
-  } else belief.remove();
+  } else belief.parentElement.remove();
   range.addEventListener("input", () => move(path, valueAt(control, Number(range.value))));
   number.addEventListener("input", () => {
     const fine = number.value.trim() !== "" && move(path, Number(number.value));

@@ -43,7 +43,7 @@ def cost_of(results: Sequence[Result]) -> RankedBy:
     return next((cost for cost in COSTS if any(result.metrics[cost.metric] is not None for result in results)), COSTS[-1])
 
 
-OPEN = 14  # sliders that stand open
+OPEN = 13  # sliders that stand open
 # Those of the first line, and what readers ask first
 PREMISES = (
     *("workload.interactivity", "workload.input_tokens", "workload.output_tokens"),
@@ -76,7 +76,9 @@ def control(program: PageProgram, path: str, catalogue: Catalogue, chips: Mappin
     low, high = (None if end is None else float(f"{end / factor:.12g}") for end in (given.low, given.high))
     begin, end = ends(value, low, high, least, most)
     group, _, rest = path.partition(".")
-    known = attributes().get((group, rest.rpartition(".")[2]))
+    part, _, name = rest.rpartition(".")
+    known = attributes().get((group, name))
+    said = "price of the chip" if part in chips and name == "price" else known.description.partition(":")[0] if known else ""
     return {
         "path": path,
         "cells": cells,
@@ -90,8 +92,8 @@ def control(program: PageProgram, path: str, catalogue: Catalogue, chips: Mappin
         "begin": begin,
         "end": end,
         "geometric": begin > 0 and end / begin > GEOMETRIC,
-        "what": ": ".join(filter(None, (".".join(path.split(".")[1:-1]), known.description if known else ""))),
-        "also": f"{known.also if known else ''} {chips.get(path.split('.')[1], '')}".strip(),
+        "what": ": ".join(filter(None, (part, said))),
+        "also": f"{known.also if known else ''} {chips.get(part, '')}".strip(),
         "from": ", ".join(filter(None, (given.kind, given.as_of, catalogue.source_title(given.source)))),
         "own": given.overlay,
     }

@@ -6,13 +6,11 @@ from typing import Any
 
 from tco.foundation.trace import Node
 from tco.hardware.bill import BillLine
-from tco.outputs.workbook.sheets import Workbook, number_format, page
+from tco.outputs.workbook.sheets import Workbook, number_format
 
 SHEET = "BOM"
-HEADS = (
-    *(("path", 52), ("part", 28), ("quantity", 12), ("unit price, USD", 14), ("price, USD", 14), ("power, W", 12), ("kind", 11)),
-    *(("source", 46), ("price lies in", 40)),
-)
+HEADS = ("path", "part", "quantity", "unit price, USD", "price, USD", "power, W", "kind", "source", "price lies in")
+WIDTHS = (52, 28, 12, 14, 14, 12, 11, 46, 40)
 TOP = 2  # rows above the head
 QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
 
@@ -38,13 +36,9 @@ def place(book: Workbook) -> None:
 
 def write(book: Workbook) -> None:
     """Write the bill of every scenario, one below the other."""
-    book.text(SHEET, 0, 0, "Bill of materials", "title")
-    book.text(
-        SHEET, 1, 0, "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; prices follow the inputs.", "subtitle"
-    )
-    for column, (head, width) in enumerate(HEADS):
-        book.text(SHEET, TOP, column, head, "head" if QUANTITY <= column <= POWER else "head-text")
-        book.sheets[SHEET].set_column(column, column, width)
+    said = "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; prices follow the inputs."
+    book.title(SHEET, "Bill of materials", said)
+    book.head(SHEET, TOP, HEADS, range(QUANTITY, POWER + 1), WIDTHS)
     last = TOP
     for scenario, top, lines in blocks(book):
         result = book.results[scenario]
@@ -59,7 +53,7 @@ def write(book: Workbook) -> None:
                 letter = "ABCDEF"[column]
                 formula = f"=SUM({letter}{top + 2}:{letter}{last})"
                 book.live(SHEET, last, column, formula, value, "total", number_format(unit, float(value)))
-    page(book.sheets[SHEET], last, len(HEADS) - 1, TOP + 1, 2, book.footer)
+    book.page(SHEET, last, len(HEADS) - 1, TOP + 1, 2)
 
 
 def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:

@@ -5,39 +5,31 @@ from __future__ import annotations
 from tco.foundation.units import convert
 from tco.outputs.cells import decides, own_unit, place_of
 from tco.outputs.workbook.cells import InputCell
-from tco.outputs.workbook.sheets import Workbook, number_format, page
+from tco.outputs.workbook.sheets import Workbook, number_format
 
 SHEET = "Inputs"
 HEADS = (
-    *(("input", 44), ("value", 14), ("unit", 12), ("in base units", 16), ("base unit", 12), ("low", 12), ("high", 12), ("kind", 11)),
-    *(("as of", 11), ("source", 46), ("own", 7), ("decides structure", 11), ("read by", 30), ("note", 60)),
+    *("input", "value", "unit", "in base units", "base unit", "low", "high", "kind"),
+    *("as of", "source", "own", "decides structure", "read by", "note"),
 )
+WIDTHS = (44, 14, 12, 16, 12, 12, 12, 11, 11, 46, 7, 11, 30, 60)
 TOP = 2  # rows above the head
-NUMBERS = {"value", "in base units", "low", "high"}
-VALUE, BASE = 1, 3  # columns
+VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
 
 
 def write(book: Workbook) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
-    book.text(SHEET, 0, 0, "Inputs", "title")
-    book.text(
-        SHEET,
-        1,
-        0,
-        "Change a coloured value: everything else follows. Orange values are your own. low and high are the P5 and P95 of belief.",
-        "subtitle",
-    )
-    for column, (head, width) in enumerate(HEADS):
-        book.text(SHEET, TOP, column, head, "head" if head in NUMBERS else "head-text")
-        sheet.set_column(column, column, width)
+    said = "Change a coloured value: everything else follows. Orange values are your own. low and high are the P5 and P95 of belief."
+    book.title(SHEET, "Inputs", said)
+    book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
     leaves = sorted(book.content.inputs, key=lambda leaf: place_of(leaf.node.id))
     for row, leaf in enumerate(leaves, TOP + 1):
         write_row(book, row, leaf)
     last = TOP + len(leaves)
     sheet.autofilter(TOP, 0, last, len(HEADS) - 1)
     sheet.set_row(TOP, 30)
-    page(sheet, last, len(HEADS) - 2, TOP + 1, 1, book.footer)
+    book.page(SHEET, last, len(HEADS) - 2, TOP + 1, 1)
 
 
 def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
@@ -47,13 +39,11 @@ def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
     book.text(SHEET, row, 0, node.id)
     book.number(SHEET, row, VALUE, value, "own" if given.overlay else "input", number_format(name, value) if value else "0")
     book.text(SHEET, row, 2, name, "weak")
-    cell = f"B{row + 1}"
-    book.live(
-        SHEET, row, BASE, f"={cell}" if factor == 1 else f"={cell}*{factor!r}".upper(), node.value, "number", number_format(node.unit, node.value)
-    )
+    formula = f"=B{row + 1}" + ("" if factor == 1 else f"*{factor!r}".upper())
+    book.live(SHEET, row, BASE, formula, node.value, "number", number_format(node.unit, node.value))
     book.workbook.define_name(leaf.name, f"={SHEET}!$D${row + 1}")
     book.text(SHEET, row, 4, node.unit, "weak")
-    for column, bound in ((5, given.low), (6, given.high)):
+    for column, bound in ((LOW, given.low), (HIGH, given.high)):
         if bound is not None:
             own = convert(bound, node.unit, name)
             book.number(SHEET, row, column, own, "weak-number", number_format(name, own))

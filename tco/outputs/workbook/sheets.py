@@ -5,10 +5,11 @@ Colours have a meaning, number formats follow the unit, and pages print.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from tco import __version__
 from tco.catalog import Catalogue
 from tco.chain.result import Result
 from tco.foundation.streams import plain
@@ -67,21 +68,6 @@ class Looks:
         return self.made[key]
 
 
-def page(sheet: Any, last_row: int, last_column: int, head: int, left: int, footer: str, upright: bool = False) -> None:
-    """Set a sheet up for reading and for paper: its head and first columns stay, it is one page wide, and the head is on every page."""
-    sheet.hide_gridlines(2)
-    sheet.freeze_panes(head, left)
-    if not upright:
-        sheet.set_landscape()
-    sheet.set_paper(9)
-    sheet.fit_to_pages(1, 0)
-    sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
-    sheet.print_area(0, 0, last_row, last_column)
-    if head:
-        sheet.repeat_rows(0, head - 1)
-    sheet.set_footer(f"&L{footer}&C&A&R&P / &N")
-
-
 @cache
 def sheet_class() -> Any:
     """Return the class of sheets: one that takes formulas as they are, since a search of each for newer functions is a third of the time."""
@@ -104,14 +90,7 @@ class Workbook:
         self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
         self.where: dict[tuple[int, str], tuple[str, int, int]] = {}  # scenario and cell -> sheet, row, column
         self.grids: dict[str, tuple[int, Sequence[SheetRow]]] = {}  # sheet -> the row of its head, and what stands below
-        self.footer = f"tco {self.version}, data {self.catalogue.hash()}"
-
-    @property
-    def version(self) -> str:
-        """The version of the program."""
-        from tco import __version__
-
-        return __version__
+        self.footer = f"tco {__version__}, data {self.catalogue.hash()}"
 
     @property
     def results(self) -> Sequence[Result]:
@@ -150,3 +129,30 @@ class Workbook:
     def live(self, sheet: str, row: int, column: int, formula: str, value: Any, look: str = "number", numbers: str = "") -> None:
         """Write a formula, and beside it what it comes to now."""
         self.sheets[sheet].write_formula(row, column, formula, self.looks(look, numbers), float(value))
+
+    def title(self, sheet: str, *lines: str) -> None:
+        """Write the title of a sheet, and what is said below it."""
+        for row, line in enumerate(lines):
+            self.text(sheet, row, 0, line, "subtitle" if row else "title")
+
+    def head(self, sheet: str, row: int, names: Iterable[str], numbers: Container[int] = (), widths: Sequence[int] = ()) -> None:
+        """Write the head of a table, that of numbers to the right, and set how wide its columns are."""
+        for column, name in enumerate(names):
+            self.text(sheet, row, column, name, "head" if column in numbers else "head-text")
+        for column, width in enumerate(widths):
+            self.sheets[sheet].set_column(column, column, width)
+
+    def page(self, name: str, last_row: int, last_column: int, head: int, left: int, upright: bool = False) -> None:
+        """Set a sheet up for reading and for paper: its head and first columns stay, it is one page wide, and the head is on every page."""
+        sheet = self.sheets[name]
+        sheet.hide_gridlines(2)
+        sheet.freeze_panes(head, left)
+        if not upright:
+            sheet.set_landscape()
+        sheet.set_paper(9)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        sheet.print_area(0, 0, last_row, last_column)
+        if head:
+            sheet.repeat_rows(0, head - 1)
+        sheet.set_footer(f"&L{self.footer}&C&A&R&P / &N")

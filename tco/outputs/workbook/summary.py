@@ -10,7 +10,7 @@ from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS, cost_behi
 from tco.outputs.premises import SHOWN, premises, title_of
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import SPLIT
-from tco.outputs.workbook.sheets import Workbook, number_format, page
+from tco.outputs.workbook.sheets import Workbook, number_format
 
 SHEET = "Summary"
 VALUES = 2  # first column of values, after label and unit
@@ -38,23 +38,18 @@ class SummaryTable:
 
 def write(book: Workbook) -> None:
     """Write the comparison on top, the stack of costs with its chart, and all metrics below."""
-    results, sheet = book.results, book.sheets[SHEET]
+    results = book.results
     names = [result.scenario for result in results]
     last = VALUES + len(names) - 1
-    above = [
-        title_of(results),
-        *premises([result for result in results if result.bill]),
-        f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices are held.",
-    ]
-    book.text(SHEET, 0, 0, "Total cost of ownership", "title")
-    for row, line in enumerate(above, 1):
-        book.text(SHEET, row, 0, line, "subtitle")
+    held = f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices are held."
+    above = [title_of(results), *premises([result for result in results if result.bill]), held]
+    book.title(SHEET, "Total cost of ownership", *above)
     top = len(above) + 1
     shown = [one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)]
     stack = classes_of(book)
     stack_top = top + len(shown) + 3
     table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
-    head(book, top, ("", "unit", *names))
+    book.head(SHEET, top, ("", "unit", *names), range(VALUES, VALUES + len(book.results)))
     for row, (metric, label, unit, size) in enumerate(shown, top + 1):
         book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
         book.text(SHEET, row, 1, unit, "weak")
@@ -68,16 +63,8 @@ def write(book: Workbook) -> None:
     if stack:
         write_stack(book, stack_top, stack, table)
     write_metrics(book, table)
-    sheet.set_column(0, 0, 50)
-    sheet.set_column(1, 1, 18)
-    sheet.set_column(VALUES, last, 20)
-    page(sheet, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, book.footer, upright=True)
-
-
-def head(book: Workbook, row: int, texts: tuple[str, ...]) -> None:
-    """Write the head of a table."""
-    for column, text in enumerate(texts):
-        book.text(SHEET, row, column, text, "head" if column >= VALUES else "head-text")
+    book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in names)))
+    book.page(SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True)
 
 
 def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
@@ -95,7 +82,7 @@ def write_stack(book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]]
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
     names = [result.scenario for result in book.results]
     book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
-    head(book, top, ("class of cost", "unit", *names))
+    book.head(SHEET, top, ("class of cost", "unit", *names), range(VALUES, VALUES + len(book.results)))
     chart = book.workbook.add_chart({"type": "column", "subtype": "stacked"})
     last = VALUES + len(names) - 1
     for at, (asset, lines) in enumerate(stack.items()):
@@ -134,13 +121,16 @@ def write_stack(book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]]
 def write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
     book.text(SHEET, table.top - 1, 0, "Every metric", "section")
-    head(book, table.top, ("metric", "unit", *(result.scenario for result in book.results)))
+    book.head(SHEET, table.top, ("metric", "unit", *(result.scenario for result in book.results)), range(VALUES, VALUES + len(book.results)))
     base = next(at for at, result in enumerate(book.results) if result.scenario == book.baseline)
     for name, row in table.rows.items():
         unit = METRICS[TOKENS if name == GROSS else name].unit
         book.text(SHEET, row, 0, name)
         book.text(SHEET, row, 1, unit, "weak")
-        values = [gross_of(result.metrics) if name == GROSS else result.metrics[name] for result in book.results]
+        values = [result.metrics.get(name) for result in book.results]
+        if name == GROSS:
+            parts = [[result.metrics[one] for one in (TOKENS, GROSS_HOUR, HOUR)] for result in book.results]
+            values = [None if None in one else gross_token_cost(*one) for one in parts]
         numbers = number_format(unit, *(value for value in values if value is not None))
         for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
             if value is None:
@@ -162,9 +152,3 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
 def call(formula: Any, **cells: str) -> str:
     """Return one call of a registered formula on cells."""
     return excel.call(REGISTRY[formula.__name__], cells)
-
-
-def gross_of(metrics: dict[str, Any]) -> float | None:
-    """Return what a million output tokens cost before rebates."""
-    net, gross, hour = (metrics[name] for name in (TOKENS, GROSS_HOUR, HOUR))
-    return None if None in (net, gross, hour) else gross_token_cost(net, gross, hour)

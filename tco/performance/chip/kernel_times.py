@@ -23,9 +23,10 @@ from tco.performance.chip.roofline import (
     attention_bytes,
     attention_flops,
     conversion_traffic,
+    elementwise_bytes,
     exponential_rate,
-    hidden_pass_bytes,
-    kernel_time,
+    per_rank,
+    repeated,
     smooth_maximum,
     stream_time,
 )
@@ -127,7 +128,7 @@ def product_kernel(
     parts, terms = {"compute": found.computing, "memory": found.moving, "latency": launch}, [launch, found.time]
     if FORMATS[form.activations].casts:
         cast = casting_time(chip, made, form, rows, inner)
-        parts["cast"] = kernel_time(library.practice("casts_activations"), cast)
+        parts["cast"] = repeated(cast, library.practice("casts_activations"))
         terms.append(parts["cast"])
     parts["call"] = cost.program_call_time(library.practice("call_time"), rows, columns, element_size(WIDE), library.practice("result_time"))
     terms.append(parts["call"])
@@ -155,12 +156,12 @@ def expert_layer(
     local = cost.group_tokens(experts, 1.0, ranks)
     load = cost.busiest_popular(cost.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.experts.expert_imbalance"], local, skew, even)
     reached = cost.popular_experts(load, local, skew, even)
-    rows = cost.per_expert(load, reached)
+    rows = per_rank(load, reached)
     up, down = (product(made, rows, columns, inner, reached) for columns, inner in ((2 * width, hidden), (hidden, width)))
     numbers = cost.expert_numbers(width, hidden, library.practice("expert_passes"))
-    touched = hidden_pass_bytes(load, numbers, 1.0, element_size(WIDE))
+    touched = elementwise_bytes(load, numbers, 1.0, element_size(WIDE))
     passing = stream_time(touched, chip.bandwidth("row_efficiency"))
-    latency = kernel_time(library.practice("expert_stages"), chip.practice("kernel_stage"))
+    latency = repeated(chip.practice("kernel_stage"), library.practice("expert_stages"))
     parts = {
         "compute": total("computing", (up.computing, down.computing)),
         "memory": total("moving", (up.moving, down.moving)),
@@ -176,7 +177,7 @@ def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: A
     cast = FORMATS[form.activations]
     size = cost.quantising_size(cast.reads, element_size(WIDE), made.input_size)
     moving = stream_time(conversion_traffic(rows, inner, size), chip.bandwidth("row_efficiency"))
-    return total("cast", (kernel_time(cast.casts, chip.practice("kernel_stage")), over_rows(chip, inner, 1, moving)))
+    return total("cast", (repeated(chip.practice("kernel_stage"), cast.casts), over_rows(chip, inner, 1, moving)))
 
 
 def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
@@ -188,7 +189,7 @@ def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
 
 def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> Kernel:
     """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row, sums are flat."""
-    touched = hidden_pass_bytes(rows, width, passes, element_size(WIDE))
+    touched = elementwise_bytes(rows, width, passes, element_size(WIDE))
     moved = cost.uncached_bytes(touched, chip.part("last_level_cache"), chip.practice("cache_kept"))
     moving = stream_time(moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency"))
     launch = chip.practice("kernel_launch")
@@ -220,11 +221,11 @@ def prefill(
     core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
     moved = cost.flash_bytes(batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
-    latency = [kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))]
-    latency.append(kernel_time(library.practice("prefill_stages"), chip.practice("kernel_stage")))
+    latency = [repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))]
+    latency.append(repeated(chip.practice("kernel_stage"), library.practice("prefill_stages")))
     if chip.tiled:
         latency.append(cost.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
-        one = kernel_time(library.practice("prepares_attention"), chip.practice("attention_preparation"))
+        one = repeated(chip.practice("attention_preparation"), library.practice("prepares_attention"))
         latency.append(cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
     flops = attention_flops(queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values)
     parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
@@ -244,8 +245,8 @@ def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, 
         group, single = heads / kv_heads, chip.part("single_query_on_vector")
         parts["compute"] = cost.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
         core = smooth_maximum(smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP)
-    stages = kernel_time(library.practice("decode_stages"), chip.practice("kernel_stage"))
-    launches = kernel_time(library.practice("attention_launches"), chip.practice("kernel_launch"))
+    stages = repeated(chip.practice("kernel_stage"), library.practice("decode_stages"))
+    launches = repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))
     parts["latency"] = total("latency", (stages, launches))
     return Kernel(total("attention", (core, stages, launches)), parts, flops, moved)
 
@@ -273,8 +274,8 @@ def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys
         cost.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth")
     )
     widening = stream_time(cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
-    starts = kernel_time(cores, chip.practice("decode_block_time"))
-    stages = kernel_time(library.practice("latent_stages"), chip.practice("kernel_stage"))
+    starts = repeated(chip.practice("decode_block_time"), cores)
+    stages = repeated(chip.practice("kernel_stage"), library.practice("latent_stages"))
     joining = cost.joining_time(blocks, batch, chip.practice("kernel_stage"))
     latency = total("latency", (stages, joining, starts))
     parts = {"compute": one, "cores": loading, "memory": memory, "queries": queries, "widening": widening, "latency": latency}

@@ -300,12 +300,6 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
     return local_experts * select(even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2)))
 
 
-@formula(unit="", source="tco-model")
-def per_expert(load: Pure, reached: Pure) -> Any:
-    """Tokens of one of the experts that are reached: x / E."""
-    return load / reached
-
-
 @formula(unit="", source="tco-calibration")
 def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
     """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its expert and back."""

@@ -231,7 +231,7 @@ def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: 
         array_rows, joined, array_columns, moving = made.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
         return cost.array_time(rows, padded, groups, moving, made.rate)
-    return least_over("tiles", TILES, split_tiles_time if split else tiles_time, rows, columns, inner, groups, *tiled(made, hidden))
+    return least_over("tiles", TILES, tiles_time, rows, columns, inner, groups, split, *tiled(made, hidden))
 
 
 def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
@@ -247,30 +247,7 @@ def tiles_time(
     columns: Any,
     inner: Any,
     groups: Any,
-    cores: Any,
-    rate: Any,
-    load: Any,
-    _: Any,
-    latency: Any,
-    chain: Any,
-    ends: Any,
-    input_size: Any,
-    weight_size: Any,
-) -> Any:
-    """Return the time of products cut into tiles of one size, each on one core."""
-    tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
-    step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
-    ends = cost.ends_time(ends, rows, tile_rows)
-    return cost.waves_time(tiles, cores, inner, step, chain, ends)
-
-
-def split_tiles_time(
-    tile_rows: Any,
-    tile_columns: Any,
-    rows: Any,
-    columns: Any,
-    inner: Any,
-    groups: Any,
+    split: bool,
     cores: Any,
     rate: Any,
     load: Any,
@@ -281,12 +258,12 @@ def split_tiles_time(
     input_size: Any,
     weight_size: Any,
 ) -> Any:
-    """Return the same where several cores may share a tile."""
+    """Return the time of products cut into tiles of one size, each on one core, or on several that split the inner side where that is quicker."""
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
     ends = cost.ends_time(ends, rows, tile_rows)
     whole = cost.waves_time(tiles, cores, inner, step, chain, ends)
-    return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)))
+    return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends))) if split else whole
 
 
 class Tiling(NamedTuple):
@@ -304,11 +281,11 @@ def tiling(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = No
     if made.array is not None:
         return None
     many, split = 1 if groups is None else groups, groups is None and made.splits
-    rests = (rows, columns, inner, many, *tiled(made, groups is not None))
-    times = [(split_tiles_time if split else tiles_time)(*tile, *rests) for tile in TILES]
+    sides, rests = (rows, columns, inner, many), tiled(made, groups is not None)
+    times = [tiles_time(*tile, *sides, split, *rests) for tile in TILES]
     best = TILES[int(np.argmin(times))]
     tiles = float(cost.tiles_of(rows, columns, many, *best))
-    shared = split and min(times) < tiles_time(*best, *rests)
+    shared = split and min(times) < tiles_time(*best, *sides, False, *rests)
     sharing = min(max(made.cores / tiles, 1.0), SPLITS) if shared else 1.0
     waves = tiles / made.cores if shared else np.ceil(tiles / made.cores - 1e-9)
     return Tiling(*best, tiles, float(max(waves, 1.0)), float(sharing))

@@ -48,9 +48,9 @@ def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def repeated(time: Second, layers: Pure) -> Any:
-    """Time of an operator over all layers that have it: t = n t_1."""
-    return time * layers
+def repeated(time: Second, number: Pure) -> Any:
+    """Time of what happens so often, one after the other, such as an operator in all layers or kernels in a row: t = n t_1."""
+    return time * number
 
 
 @formula(unit="s", source="tco-model")
@@ -90,12 +90,6 @@ def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
 
 
 @formula(unit="", source="aws-nki-trn2")
-def array_fill(weights: Pure, tokens: Pure, padded: Pure, moving: Pure) -> Any:
-    """Share of a systolic array's work that is useful: w T / (w_padded max(T, T_min)); fewer moving rows than that wait for the weights."""
-    return weights / padded * (tokens / maximum(tokens, moving))
-
-
-@formula(unit="", source="aws-nki-trn2")
 def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure) -> Any:
     """Weights with the padding of arrays that work joined along the sum or side by side, whichever pads less.
 
@@ -105,12 +99,6 @@ def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, colu
     joined = ceil_ratio(inner, joined_rows) * joined_rows * ceil_ratio(outer, columns) * columns
     apart = ceil_ratio(inner, rows) * rows * ceil_ratio(outer, beside) * beside
     return minimum(joined, apart)
-
-
-@formula(unit="byte", source="scaling-book")
-def product_bytes(tokens: Pure, inner: Pure, outer: Pure, weights: Pure, input_size: Byte, output_size: Byte) -> Any:
-    """Traffic of a product: Q = b_in (m k + W) + b_out m n, W being the distinct weights read."""
-    return input_size * (tokens * inner + weights) + output_size * tokens * outer
 
 
 @formula(unit="s", source="tco-model")
@@ -156,28 +144,10 @@ def message_bytes(tokens: Pure, hidden: Pure, element_size: Byte) -> Any:
     return tokens * hidden * element_size
 
 
-@formula(unit="byte", source="tco-calibration")
-def hidden_pass_bytes(tokens: Pure, hidden: Pure, passes: Pure, element_size: Byte) -> Any:
-    """Traffic of elementwise passes over the hidden state of some tokens: Q = T h p b."""
-    return hidden * passes * element_size * tokens
-
-
 @formula(unit="s", source="tco-model")
 def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
     """Time of moving data: t = Q / B."""
     return bytes_moved / bandwidth
-
-
-@formula(unit="s", source="tco-calibration")
-def kernel_time(kernels: Pure, launch_time: Second) -> Any:
-    """Start, tail and drain of dependent kernels: t = n t_1."""
-    return kernels * launch_time
-
-
-@formula(unit="s", source="tco-calibration")
-def added_latency(time: Second, wait: Second) -> Any:
-    """A collective inside an engine's step, where ranks also wait for each other: t + wait."""
-    return time + wait
 
 
 @formula(unit="", source="tco-model")

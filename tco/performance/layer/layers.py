@@ -21,6 +21,7 @@ from tco.models.architecture import Block
 from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values, projections, up_and_down
 from tco.performance.chip import kernels as kernel
 from tco.performance.chip.roofline import (
+    achieved_rate,
     attended_keys,
     attention_bytes,
     attention_flops,
@@ -28,7 +29,6 @@ from tco.performance.chip.roofline import (
     computing_time,
     elementwise_bytes,
     entries_of,
-    hidden_pass_bytes,
     message_bytes,
     only_if_shared,
     passed_numbers,
@@ -37,7 +37,6 @@ from tco.performance.chip.roofline import (
     smooth_maximum,
     stream_time,
 )
-from tco.performance.layer.machine import share_of_rate
 from tco.performance.layer.operators import ATTENTION, DENSE, EXPERTS, HEAD, Operator, Pass, Shape
 
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
@@ -207,7 +206,7 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
         state = mixer.state_numbers / parallel
         flops = passing_flops(mixer.passes * state, shape.tokens)
         moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
-        rate = share_of_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.counted("recurrent_share"))
+        rate = achieved_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.counted("recurrent_share"))
         time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
         made.core("recurrence", layers, time, flops, moved, rate)
 
@@ -248,7 +247,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
         made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
     with scope("permute and gate"):
         moved = [
-            hidden_pass_bytes(load, f.latent or made.model.hidden, machine.permutes, machine.activation_size),
+            elementwise_bytes(load, f.latent or made.model.hidden, machine.permutes, machine.activation_size),
             elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
         ]
         if made.casts(EXPERTS):

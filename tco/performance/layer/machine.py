@@ -17,26 +17,20 @@ from tco.fabric.algorithms import known_of
 from tco.fabric.links import Latencies, Links
 from tco.foundation.errors import unknown
 from tco.foundation.formula import Known, formula, in_use
-from tco.foundation.units import FLOPPerSecond, Pure, Second
+from tco.foundation.units import Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
-from tco.performance.chip.roofline import exponential_rate, sustained_clock, usable_memory
+from tco.performance.chip.roofline import exponential_rate, repeated, sustained_clock, usable_memory
 from tco.performance.software import MEASURED, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 
 
-@formula(unit="FLOP/s", source="tco-calibration")
-def share_of_rate(rate: FLOPPerSecond, share: Pure) -> Any:
-    """Rate of a kind of operator against dense products: P_k = P x share."""
-    return rate * share
-
-
 @formula(unit="s", source="tco-calibration")
-def aged(time: Second, age: Pure) -> Any:
-    """A gap or a wait under software of some age: t a."""
-    return time * age
+def times_as_long(time: Second, factor: Pure) -> Any:
+    """Time of what takes so many times as long under young software, in a slower engine or on the way back: t f."""
+    return time * factor
 
 
 @formula(unit="", source="tco-calibration")
@@ -67,12 +61,6 @@ def older_release(gain: Pure, months: Pure) -> Any:
 def permute_passes(passes: Pure, dereferences: Pure) -> Any:
     """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
     return passes * (1 - dereferences)
-
-
-@formula(unit="s", source="aws-nki-dma")
-def dependent_reads_time(reads: Pure, start: Second) -> Any:
-    """Gap before the weights of an expert arrive that DMA engines read once tokens have chosen it: n t_start."""
-    return reads * start
 
 
 WEIGHTS = {4: "fp4", 8: "fp8", 16: "bf16"}  # of experts, by the bits of a number
@@ -177,7 +165,7 @@ def machine(
     kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits)
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
-    expert = dependent_reads_time(values[f"{prior}.expert_reads"], values[f"{part}.dma_start"]) if traits.fed else None
+    expert = repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"]) if traits.fed else None
     release: Any = None
     waits = [reach.of(values, path) for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
     if expert is not None and reach.gap is not None:
@@ -185,9 +173,9 @@ def machine(
     if reach.months is not None:
         age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], reach.months)
         age = age if reach.gap is None else age_left(age, reach.gap)
-        waits = [aged(wait, age) for wait in waits]
-        expert = None if expert is None else aged(expert, age)
-        links = links._replace(latencies=Latencies(*(None if one is None else aged(one, age) for one in links.latencies)))
+        waits = [times_as_long(wait, age) for wait in waits]
+        expert = None if expert is None else times_as_long(expert, age)
+        links = links._replace(latencies=Latencies(*(None if one is None else times_as_long(one, age) for one in links.latencies)))
         if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
             release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], reach.months))
             release = release if reach.gap is None else age_left(release, reach.gap)

@@ -17,15 +17,13 @@ from tco.fabric.algorithms import Paces, Tokens, choose, evenly, paces_of, quick
 from tco.fabric.links import Group, Links, Reach
 from tco.foundation.formula import formula, in_use, somewhere, total
 from tco.foundation.trace import scope
-from tco.foundation.units import FLOP, Byte, Pure, Second
+from tco.foundation.units import FLOP, Byte, Pure
 from tco.models.layers import Architecture, Side
 from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.kernels import quantising_size
 from tco.performance.chip.products import Operands, Product, Sides, product, products, together
 from tco.performance.chip.roofline import (
-    added_latency,
     elementwise_bytes,
-    kernel_time,
     layer_kernels,
     only_if_shared,
     rank_wait,
@@ -33,21 +31,9 @@ from tco.performance.chip.roofline import (
     stream_time,
     wait_beyond,
 )
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.machine import Machine, times_as_long
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
-
-
-@formula(unit="s", source="tco-calibration")
-def engine_factor(time: Second, factor: Pure) -> Any:
-    """Time of grouped products in an engine whose kernels are slower than the best: t f."""
-    return time * factor
-
-
-@formula(unit="s", source="aws-nki-dma")
-def experts_start_time(reached: Pure, start: Second) -> Any:
-    """Gaps before the weights of all experts a group reads, one after the other: E t_1."""
-    return reached * start
 
 
 class Products(NamedTuple):
@@ -166,7 +152,7 @@ WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where prod
 def waited_for(time: Any, waits: Mapping[str, Any], name: str, ranks: Any, world: Any) -> Any:
     """Return the time of a collective until the last of its ranks has come, and longer where they reach beyond their world."""
     beyond = ranks > world
-    time = added_latency(time, rank_wait(waits[name], ranks))
+    time = total("until_the_last", [time, rank_wait(waits[name], ranks)])
     return wait_beyond(time, waits["network_wait"], 1.0 * beyond) if somewhere(beyond) else time
 
 
@@ -250,9 +236,9 @@ class Pass:
         found = experts_products(machine, several, reached, machine.operands[EXPERTS])
         one = total(name, found.time)
         if machine.expert_factor is not None:
-            one = engine_factor(one, machine.expert_factor)
+            one = times_as_long(one, machine.expert_factor)
         if machine.expert_start is not None and self.shape.decode:
-            one = total("experts one after the other", [one, experts_start_time(reached, machine.expert_start)])
+            one = total("experts one after the other", [one, repeated(machine.expert_start, reached)])
         taken = Products(EXPERTS, several, reached, found)
         self.operators.append(self.summed(name, layers, one, total(name, found.flops), total(name, found.bytes), taken, started))
 
@@ -303,7 +289,7 @@ class Pass:
             moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
             self.stream(name, 1, total("elementwise", moved))
         with scope("launches"):
-            time = kernel_time(total("kernels", self.kernels), machine.launch)
+            time = repeated(machine.launch, total("kernels", self.kernels))
             self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
 
     def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
@@ -338,7 +324,7 @@ class Pass:
             return waited_for(time, machine.waits, name, ranks, machine.links.world)
 
         found = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
-        return until_the_last(time) if found is None else added_latency(time, found)
+        return until_the_last(time) if found is None else total("until_the_last", [time, found])
 
     def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""

@@ -31,7 +31,8 @@ STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows,
 CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
 NEAR = 0.1  # share by which a plan may lie below the best
 SHARE = 2  # times as few pilot draws as there are speeds, for each of these
-FIRST = 4  # plans, those that are the best most often, one of which a draw is given first
+FIRST = np.arange(4)  # plans, those that are the best most often, one of which a draw is given first
+SPARE = 0.1  # share by which a plan of a pilot draw may be late with a batch that would be as good as another's: it may be earlier across a step
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
 OWN: Speeds = (None,)
@@ -113,14 +114,14 @@ def chips_of(plans: ServingPlan) -> Array:
     return np.ravel(attention_chips(plans.decode)) * 1.0
 
 
-def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds = OWN) -> list[Chosen]:
+def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds = OWN, begin: Array = FIRST, spare: float = 0.0) -> list[Chosen]:
     """Return the best of some plans in every draw at each speed, with the batch that meets it; of one plan, that one."""
     if hints is None:
         return [under_load(block, speed) for speed in speeds]
     ready, soon = reading(block)
     return [
         Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
-        for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds), strict=True)
+        for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True)
     ]
 
 
@@ -177,10 +178,11 @@ def room(block: Block, plans: int) -> Array:
     return found
 
 
-def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds) -> tuple[Array, Array, Array]:
+def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float) -> tuple[Array, Array, Array]:
     """Return the plan that decodes in every draw at each speed, its batch, and whether it gives each user that speed.
 
-    A plan that is late with the batch that would make it as good as another is not solved. Where none meets the target the
+    Some plans are looked at to begin with, and one of them is solved. A plan that is late with the batch that would make it as good, but for
+    a share to `spare`, is not. Where none meets the target the
     quickest plan that fits decodes a single sequence. A case is a draw at a speed: those of all speeds are solved together.
     """
     count, plans, many = block.count, len(chips), len(speeds)
@@ -190,7 +192,7 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds) -> tuple[
     fits, most = (one[:, draw] if many > 1 else one for one in (held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))))
     rows, batch, rate = np.zeros(many * count, dtype=int), np.ones(many * count), np.zeros(many * count)
 
-    def times(some: slice, sizes: Array) -> Array:
+    def times(some: Any, sizes: Array) -> Array:
         """Return the time of a token of some plans, each with a batch in every case."""
         token = Curve(block, "token", some)
         return np.concatenate([token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1)
@@ -202,7 +204,8 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds) -> tuple[
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
         better = np.flatnonzero(gained > rate[which])
-        better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
+        if which is not every:
+            better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
@@ -217,14 +220,16 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds) -> tuple[
     if plans == 1:
         solve(rows, every, np.minimum(hints.batch[speed, rows], most[0]))
         return by_speed(rows), by_speed(batch), by_speed(rate > 0)
-    begin = slice(FIRST)
+    begin = begin[begin < plans]
     tried = np.minimum(hints.batch[:, begin].T[:, speed], most[begin])
-    hoped = expected(hints.power[:, begin].T[:, speed], tried, times(begin, tried), allowed, most[begin])
-    first = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
-    solve(first, every, hoped[first, every])
-    needed = np.clip(rate * chips[:, None] * allowed, 1.0, most)
+    hoped = expected(hints.power[:, begin].T[:, speed], tried, times(begin[:, None], tried), allowed, most[begin])
+    best = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
+    first = begin[best]
+    solve(first, every, hoped[best, every])
+    least = rate * (1 - spare)
+    needed = np.clip(least * chips[:, None] * allowed, 1.0, most)
     time = times(slice(None), needed)
-    could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > rate))
+    could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > least))
     could[first, every] = False
     if could.any():
         some, which = np.nonzero(could)
@@ -254,42 +259,46 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     return Hints(*(one.reshape(many, count) for one in (batch, power, rate)))
 
 
-def promising(kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()) -> dict[int, Array]:
-    """Return the rows of plans to choose among on each axis: the best of some pilot draws, and those near the best at a centre.
+def promising(
+    kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()
+) -> tuple[dict[int, Array], Hints | None]:
+    """Return the rows of plans to choose among on each axis, and what is known of them: the best of some pilot draws, and those near it at a centre.
 
     They are those for the workload's own speed, and for others those of some of the draws.
     """
-    kept: dict[int, Any] = {}
-    wins: dict[int, Any] = {}
-    for asked, share in ((OWN, 1), (speeds, SHARE * len(speeds))):
-        if not asked:
+    every, kept, wins, first = (*OWN, *speeds), dict[int, Any](), dict[int, Any](), None
+    for at in range(CENTRES):
+        centre = {path: one[at : at + 1] for path, one in pilots.items()}
+        if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
             continue
-        first: Hints | None = None
-        for at in range(CENTRES):
-            centre = {path: one[at : at + 1] for path, one in pilots.items()}
-            if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
-                continue
-            block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, asked)
-            if hints is None:
-                needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-                rates = {DECODE: np.reshape(np.where(needed <= memory, rate, 0.0), (1, -1))}
-            else:
-                rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-                read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
-                rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
-            first = first or hints
-            for axis, many in rates.items():
-                near = (many >= (1 - NEAR) * many.max(axis=1, keepdims=True)) & ((many.max(axis=1, keepdims=True) > 0) | (asked is OWN))
-                kept[axis] = kept.get(axis, False) | near.any(axis=0)
+        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, every)
+        if hints is None:
+            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+            rates = {DECODE: np.reshape(np.where(needed <= memory, rate, 0.0), (1, -1))}
+        else:
+            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+            read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
+            rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
+        first = first or hints
+        for axis, many in rates.items():
+            most = many.max(axis=1, keepdims=True)
+            most[1:][most[1:] == 0] = np.inf  # at a speed that no plan reaches none is near the best
+            kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * most).any(axis=0)
+    begin = FIRST
+    if first is not None:  # to begin with those that are the best at the centre
+        near_best = first.rate / np.maximum(first.rate.max(axis=1, keepdims=True), EXACTLY)
+        begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
+    for asked, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[: len(every)]:
         own = {path: one[::share] for path, one in pilots.items()}
-        for chosen in choose(Block(kernel, names, own, len(next(iter(own.values())))), plans, first, asked):
+        block = Block(kernel, names, own, len(next(iter(own.values()))))
+        for chosen in choose(block, plans, first and Hints(*(one[asked] for one in first)), every[asked], begin, SPARE):
             for axis, near in kept.items():
                 wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
     found = {}
     for axis, near in kept.items():
         some = np.flatnonzero(near | (wins[axis] > 0))
         found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
-    return found
+    return found, first and Hints(*(one[:, found[DECODE]] for one in first))
 
 
 def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:

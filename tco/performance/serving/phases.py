@@ -31,7 +31,7 @@ from tco.performance.chip.roofline import (
     with_unexplained,
 )
 from tco.performance.layer.layers import forward_pass, gather_keys
-from tco.performance.layer.machine import Machine, aged
+from tco.performance.layer.machine import Machine, times_as_long
 from tco.performance.layer.operators import Operator, Pass, Shape
 from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
@@ -258,7 +258,7 @@ def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
     """Return the time of a pass: its operators, what the host adds, how old the engine is, and what none of them explains."""
     time = total(name, [*(operator.time for operator in operators), machine.overhead])
     if machine.release is not None:
-        time = aged(time, machine.release)
+        time = times_as_long(time, machine.release)
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 

@@ -87,11 +87,6 @@ class Software(NamedTuple):
         return Programs(self.compiled, not self.fused_experts, self.separate_experts)
 
 
-def feature_of(row: Mapping[str, str]) -> Feature:
-    """Return the feature of a row."""
-    return Feature(row["value"], row["since"], row["engine"], row["family"], frozenset(row["needs"].split()))
-
-
 def facts_of(model: Architecture, precision: str) -> frozenset[str]:
     """Return the facts of a job that features may need: the format of the forward pass, and experts with gates."""
     gated = any(block.feed_forward.experts and block.feed_forward.matrices == GATED for block in model.blocks)
@@ -106,7 +101,8 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
         for folder in catalogue.folders:
             if (path := folder / FILE).is_file():
                 for _, row in read_csv(path, COLUMNS):
-                    found.setdefault(row["input"], []).append(feature_of(row))
+                    one = Feature(row["value"], row["since"], row["engine"], row["family"], frozenset(row["needs"].split()))
+                    found.setdefault(row["input"], []).append(one)
         return found
 
     made: dict[str, list[Feature]] = catalogue.once(FILE, read)

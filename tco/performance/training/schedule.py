@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,6 +279,16 @@ def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Any:
     return (1 - share) * kept + share * recomputed
 
 
+class Common(dict[Any, Any]):
+    """What plans come to alike that differ in recomputation and sharding alone, by a name and what of these it rests on."""
+
+    def of(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make()` makes, made once."""
+        if key not in self:
+            self[key] = make()
+        return self[key]
+
+
 class Pipe(NamedTuple):
     """All micro-batches through the pipeline."""
 
@@ -312,7 +323,16 @@ def sent(links: Links, size: Any, group: Group) -> Any:
     return choose(reach(links, Group(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size)
 
 
-def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Pipe:
+def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Any:
+    """Return the time for which a stage waits for what stages send each other of a micro-batch."""
+    size = hidden_bytes(micro.tokens, job.model.hidden, plan.tensor, job.wide_size)
+    stages = strided(machine.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
+    boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
+    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
+    return exposed_time(sent(machine.links, size, stages), boundaries, share)
+
+
+def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, common: Common) -> Pipe:
     """Return the time of all micro-batches through the pipeline."""
     model, layers = job.model, slots(plan, job.model)
     count = micro_batches(job.sequences, plan.data, plan.micro_batch)
@@ -327,11 +347,7 @@ def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Pipe:
         bubble = dual_pipe_bubble(plan.pipeline, longest, backward, weights)
     else:
         bubble = pipeline_bubble(plan.pipeline, plan.interleave, longest)
-    size = hidden_bytes(micro.tokens, model.hidden, plan.tensor, job.wide_size)
-    stages = strided(machine.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
-    boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
-    transfer = exposed_time(sent(machine.links, size, stages), boundaries, share)
+    transfer = common.of("transfer", lambda: transferred(job, machine, plan, micro))
     links, waits = (
         {tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
         for times in (micro.links, micro.waits)

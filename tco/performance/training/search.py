@@ -12,7 +12,7 @@ import numpy as np
 from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
 from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, space
-from tco.performance.training.schedule import AGAIN, MicroBatch, data_stride, micro_batch, pipeline
+from tco.performance.training.schedule import AGAIN, Common, MicroBatch, data_stride, micro_batch, pipeline
 from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
 from tco.performance.training.work import Shape
 
@@ -92,10 +92,11 @@ def choices(
 ) -> Iterator[tuple[Plan, Step, Any]]:
     """Yield plans with each choice of recomputation and sharding, their steps, and whether they fit."""
     levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
-    pipes = {level: pipeline(job, machine, plan, micro) for level, plan in levels.items()}
+    common = Common()
+    pipes = {level: pipeline(job, machine, plan, micro, common) for level, plan in levels.items()}
     for zero, hybrid in sharding:
         plans = {level: plan._replace(zero=zero, hybrid=hybrid) for level, plan in levels.items()}
-        steps = {level: step(job, machine, plan, micro, pipes[level]) for level, plan in plans.items()}
+        steps = {level: step(job, machine, plan, micro, pipes[level], common) for level, plan in plans.items()}
         for level in recompute:
             if level != PARTIAL:
                 yield plans[level], steps[level], steps[level].held <= machine.memory
@@ -105,7 +106,7 @@ def choices(
             if not np.any(between):  # every plan fits as it is, or not at all
                 yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
                 continue
-            made, _, _, share = partial_step(job, machine, plans[less], micro, (steps[less], steps[WHOLE]))
+            made, _, _, share = partial_step(job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common)
             fits = (made.held <= machine.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
             yield plans[less]._replace(recompute=PARTIAL, share=share), made, fits
 

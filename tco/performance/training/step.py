@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan
 from tco.performance.training.schedule import (
+    Common,
     MicroBatch,
     Pipe,
     Way,
@@ -27,7 +30,7 @@ from tco.performance.training.schedule import (
     shape_of,
     slots,
 )
-from tco.performance.training.work import TIERS, Work, gathered, hidden_bytes, work_of
+from tco.performance.training.work import TIERS, Exchange, Work, gathered, hidden_bytes, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
@@ -145,12 +148,24 @@ def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
-def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard], times: Any) -> dict[str, Any]:
+class Gathers(NamedTuple):
+    """Gathers of parameters: their sizes, and the times of each."""
+
+    sizes: list[Any]
+    made: list[Exchange]
+
+
+def gathers_of(job: Job, links: Links, groups: list[Shard]) -> Gathers:
+    """Return the gathers of what groups of more than one share."""
+    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
+    return Gathers(sizes, [gathered(links, size, g.group) for size, g in zip(sizes, groups, strict=True)])
+
+
+def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard], times: Any, find: Callable[[], Gathers]) -> dict[str, Any]:
     """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and memory."""
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
-    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
-    made = [gathered(machine.links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
+    sizes, made = find()
 
     def beside(each: list[Any]) -> Any:
         return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
@@ -168,38 +183,74 @@ def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard],
     return {"gathers": total("added_by_gathers", [*slower, on_links])}
 
 
-def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe) -> Step:
-    """Return the whole step of a plan whose pipeline is known."""
-    links, zero = machine.links, plan.zero
+def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, common: Common) -> Step:
+    """Return the whole step of a plan whose pipeline is known, and what it has in common with others."""
+    links, zero, hybrid = machine.links, plan.zero, plan.hybrid
     parts = {"pipeline": pipe.time}
-    groups = shards(job, links, plan)
-    if plan.hybrid:
-        parts["gradients"] = averaged_across(job, links, groups)
+    groups = every = common.of("shards", lambda: shards(job, links, plan))
+    if hybrid:
+        parts["gradients"] = common.of("across", lambda: averaged_across(job, links, every))
         groups = [Shard(g.parameters, g.group.per_domain, Group(g.group.per_domain, 1, g.group.per_domain, 1)) for g in groups]
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
-        parts |= beside_pipeline(job, machine, pipe, layer, (2 if job.software.adapters else 3) * held)
+        gathers = partial(common.of, ("gathers of layers", hybrid), lambda: gathers_of(job, links, layer))
+        parts |= beside_pipeline(job, machine, pipe, layer, (2 if job.software.adapters else 3) * held, gathers)
     elif not job.software.adapters:
-        once = total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
+        once = common.of(("gathers once", hybrid), lambda: gathered_once(job, links, groups))
         if zero == 2:  # gradients are scattered after every micro-batch
-            parts |= beside_pipeline(job, machine, pipe, groups, 1)
+            gathers = partial(common.of, ("gathers", hybrid), lambda: gathers_of(job, links, groups))
+            parts |= beside_pipeline(job, machine, pipe, groups, 1, gathers)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
-    ranks = [g.ranks if zero else 1 for g in groups]
-    updates = [schedule.optimizer_time(g.parameters, n, machine.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
-    rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
-    hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
     if not job.software.adapters:
-        parts["optimizer"] = total("optimizer", [*updates, *hosts])
+        parts["optimizer"] = common.of(("optimizer", zero > 0, hybrid), lambda: optimized(job, machine, plan, groups))
     summed = total("step_without_loss", list(parts.values()))
     known = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
     time = known if machine.unexplained is None else with_unexplained(known, machine.unexplained)
-    used = memory_of(job, plan, micro, pipe, groups)
+    used = memory_of(job, plan, micro, pipe, groups, common)
     return Step(time, parts, used, total("memory_in_use", list(used.values())), known)
 
 
-def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard]) -> dict[str, Any]:
+def gathered_once(job: Job, links: Links, groups: list[Shard]) -> Any:
+    """Return the time to gather all parameters once a step."""
+    return total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
+
+
+def optimized(job: Job, machine: Machine, plan: Plan, groups: list[Shard]) -> Any:
+    """Return the time of the optimizer's step, on the chip or on its host."""
+    ranks = [g.ranks if plan.zero else 1 for g in groups]
+    updates = [schedule.optimizer_time(g.parameters, n, machine.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
+    rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
+    hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
+    return total("optimizer", [*updates, *hosts])
+
+
+def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard], common: Common) -> dict[str, Any]:
     """Return the memory of the fullest chip by use."""
+    held = common.of(("memory", plan.zero, plan.hybrid), lambda: memory_of_model(job, plan, groups))
+    flight = common.of("in flight", lambda: in_flight_of(plan, pipe))
+    activations = held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
+    return {**held, "activations": activations, **common.of("buffers", lambda: buffers_of(job, plan, micro))}
+
+
+def in_flight_of(plan: Plan, pipe: Pipe) -> Any:
+    """Return the micro-batches whose activations the fullest chip holds."""
+    extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
+    return in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
+
+
+def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:
+    """Return the memory of the output head's logits, and of what is sent beside computing."""
+    used: dict[str, Any] = {}
+    if not job.software.chunks_loss:
+        used["logits"] = held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
+    states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
+    used["buffers"] = overlap_buffers(states, plan.overlap, plan.tensor)
+    return used
+
+
+def memory_of_model(job: Job, plan: Plan, groups: list[Shard]) -> dict[str, Any]:
+    """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
     zero, copies = plan.zero, 2 if plan.schedule == "dual-pipe" else 1  # both ends of the model on every chip
     summed = job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]  # one micro-batch leaves nothing to sum
     sizes = {"weights": job.wide_size, "gradients": summed, "optimizer": job.values["workload.optimizer_size"]}
@@ -214,13 +265,6 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     if zero == 3:  # the layer at work and the next one are gathered
         whole = [sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
         used["gathered weights"] = total("gathered_weights", whole)
-    extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
-    flight = in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
-    used["activations"] = held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
-    if not job.software.chunks_loss:
-        used["logits"] = held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
-    states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
-    used["buffers"] = overlap_buffers(states, plan.overlap, plan.tensor)
     return used
 
 
@@ -256,12 +300,14 @@ def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     )
 
 
-def partial_step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step]) -> tuple[Step, Pipe, MicroBatch, Any]:
+def partial_step(
+    job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step], common: Common
+) -> tuple[Step, Pipe, MicroBatch, Any]:
     """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again."""
     share = layers_again(job, machine, plan, *whole) if plan.share is None else plan.share
-    mixed = partly(micro, kept_level(job), share)
-    pipe = pipeline(job, machine, plan._replace(recompute=PARTIAL), mixed)
-    return step(job, machine, plan._replace(recompute=PARTIAL), mixed, pipe), pipe, mixed, share
+    mixed, plan = partly(micro, kept_level(job), share), plan._replace(recompute=PARTIAL)
+    pipe = pipeline(job, machine, plan, mixed, common)
+    return step(job, machine, plan, mixed, pipe, common), pipe, mixed, share
 
 
 def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
@@ -271,15 +317,15 @@ def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, M
         micro = micro_batch(job, machine, shape_of(plan), work)
     if plan.recompute == PARTIAL:
         both = tuple(
-            step(job, machine, one, micro, pipeline(job, machine, one, micro))
+            step(job, machine, one, micro, pipeline(job, machine, one, micro, Common()), Common())
             for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE))
         )
-        made, pipe, micro, _ = partial_step(job, machine, plan, micro, both)  # type: ignore[arg-type]
+        made, pipe, micro, _ = partial_step(job, machine, plan, micro, both, Common())  # type: ignore[arg-type]
         return made, pipe, micro, work
     with scope("pipeline"):
-        pipe = pipeline(job, machine, plan, micro)
+        pipe = pipeline(job, machine, plan, micro, Common())
     with scope("step"):
-        return step(job, machine, plan, micro, pipe), pipe, micro, work
+        return step(job, machine, plan, micro, pipe, Common()), pipe, micro, work
 
 
 def chosen_share(job: Job, machine: Machine, plan: Plan) -> Plan:

@@ -26,8 +26,8 @@ from tco.performance.chip.kernels import products_weights
 from tco.performance.chip.products import Operands, Sides, products
 from tco.performance.chip.roofline import (
     causal_keys,
+    elementwise_bytes,
     exposed_time,
-    hidden_pass_bytes,
     only_if_shared,
     passed_numbers,
     per_rank,
@@ -36,7 +36,7 @@ from tco.performance.chip.roofline import (
     stream_time,
 )
 from tco.performance.layer import layers as layer
-from tco.performance.layer.machine import Machine
+from tco.performance.layer.machine import Machine, times_as_long
 from tco.performance.layer.operators import DENSE, HEAD, Operator, Pass, experts_products
 from tco.performance.layer.operators import Shape as LayerShape
 from tco.performance.training.job import BEST, UNFUSED, Job
@@ -64,12 +64,6 @@ def hidden_bytes(tokens: Pure, width: Pure, split: Pure, element_size: Byte) -> 
 def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
     """Share of a collective's time the step grows by: all of it, or x where it runs in pieces beside compute: 1 - o (1 - x)."""
     return 1 - overlapped * (1 - exposed)
-
-
-@formula(unit="s", source="tco-calibration")
-def backward_time(forward: Second, times: Pure) -> Any:
-    """Time backward of an operator that is no product with weights, in units of its time forward: t r."""
-    return forward * times
 
 
 @formula(unit="s", source="tco-model")
@@ -371,7 +365,7 @@ def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> It
     """Return an operator that is no product with weights both ways."""
     name, layers, forward = operator.name, operator.layers, operator.time
     if name == LAUNCHES:  # of each product two backward
-        return Item(name, "latency", forward, backward_time(forward, 2), again)
+        return Item(name, "latency", forward, times_as_long(forward, 2), again)
     if again and name in (CORE, ELEMENTWISE) and (name == ELEMENTWISE) == job.software.fused:
         again = SELECTIVE
     with scope(name):
@@ -380,7 +374,7 @@ def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> It
             share = attention_share(job, machine)
             forward, backward = (attention_pass_time(operator.time, one, share) for one in (1.0, times))
         else:
-            backward = backward_time(forward, times)
+            backward = times_as_long(forward, times)
     if name not in (CORE, RECURRENCE):
         return Item(name, "memory", forward, backward, again, bandwidth=operator.bandwidth)
     part = Part(operator.flops, operator.bytes, machine.peak(HEAD))
@@ -400,16 +394,16 @@ def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: A
     with scope("attention scores in memory"):
         moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
         forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = backward_time(forward, job.value("score_backward"))
+        backward = times_as_long(forward, job.value("score_backward"))
     return Item("attention scores in memory", "memory", forward, backward, SELECTIVE, bandwidth=machine.bandwidth)
 
 
 def scan_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, m: StateMixer, layers: int) -> Item:
     """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
     with scope("recurrence in memory"):
-        moved = hidden_pass_bytes(tokens, (m.inner + m.groups * m.state) / shape.tensor, job.value("scan_passes"), job.wide_size)
+        moved = elementwise_bytes(tokens, (m.inner + m.groups * m.state) / shape.tensor, job.value("scan_passes"), job.wide_size)
         forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = backward_time(forward, job.value("recurrence_backward"))
+        backward = times_as_long(forward, job.value("recurrence_backward"))
     return Item("recurrence in memory", "memory", forward, backward, FULL, bandwidth=machine.bandwidth)
 
 
@@ -448,9 +442,9 @@ def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedF
     width, links, own = f.latent or job.model.hidden, machine.links, per_rank(work.tokens, shape.tensor)
     if f.bias:  # bias, clamp and probability of each expert
         with scope("activations of experts with bias"):
-            moved = hidden_pass_bytes(work.tokens, f.active * f.width / shape.tensor, job.value("biased_expert_passes"), job.wide_size)
+            moved = elementwise_bytes(work.tokens, f.active * f.width / shape.tensor, job.value("biased_expert_passes"), job.wide_size)
             forward = repeated(stream_time(moved, machine.bandwidth), layers)
-            backward = backward_time(forward, 2)
+            backward = times_as_long(forward, 2)
         work.items.append(Item("activations of experts with bias", "memory", forward, backward, FULL, bandwidth=machine.bandwidth))
     if np.all(np.asarray(shape.expert) == 1):
         return

@@ -18,10 +18,9 @@ from tco.chain.workloads import server_of
 from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
 from tco.fabric.costs import lanes_rate
-from tco.fabric.scopes import fabric_scopes, ring_neighbours
+from tco.fabric.scopes import fabric_scopes, hops_apart, ring_neighbours
 from tco.fabric.scopes import lanes as lanes_of
 from tco.fabric.scopes import number as number_of
-from tco.fabric.topology import build
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.expression import Amount, amount, evaluate, offered
 from tco.foundation.files import place_in
@@ -29,7 +28,7 @@ from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
 from tco.foundation.units import unit
 from tco.foundation.values import Values, as_number, as_traced
-from tco.hardware.bill import bill_of_materials, device_capacity, pin_bandwidth, stack_capacity, systolic_peak
+from tco.hardware.bill import bill_of_materials, device_capacity, joint_capacity, pin_bandwidth, systolic_peak
 from tco.hardware.network import (
     DESIGNS,
     clos_endpoints,
@@ -52,7 +51,7 @@ from tco.studies.claims.ledger import Claim
 
 Found = TypeVar("Found")
 CALLED = (  # formulas of the program that a row may call, in their units
-    *(systolic_peak, stack_capacity, pin_bandwidth, device_capacity, block_scaled_size, machine_balance, lanes_rate),
+    *(systolic_peak, joint_capacity, pin_bandwidth, device_capacity, block_scaled_size, machine_balance, lanes_rate),
     *(switch_radix, clos_endpoints, edge_bandwidth, network_planes, intrinsic_value, warrant_discount),
 )
 FORMULAS = {one.__name__: offered(REGISTRY[one.__name__]) for one in CALLED}
@@ -219,10 +218,7 @@ class Context:
 
     def hops(self, system: str, rack: float, tray: float, position: float) -> Amount:
         """Return the devices between the first chip of a world and another, on the shortest path."""
-        places, end = build(self._system(system)).distances(("chip", 0, 0, 0)), ("chip", int(rack), int(tray), int(position))
-        if end not in places:
-            raise DataError(f"{system} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
-        return Amount(float(places[end] - 1))
+        return Amount(hops_apart(self._system(system), int(rack), int(tray), int(position)))
 
     def doubling_size(self, system: str, collective: str) -> Amount:
         """Return the buffer of a rank with which a collective over one world takes twice its latency."""

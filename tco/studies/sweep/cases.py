@@ -52,7 +52,7 @@ class Strata(Dice):
         """Return the standard normal deviates of a name."""
         found = self.thrown.get(name)
         if found is None:
-            key = mixed(mixed(self.seed) + np.uint64(crc32(name.encode())))
+            key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
             within = uniform(mixed(key + (self.draws + np.uint64(1)) * GOLDEN))
             found = self.thrown[name] = deviates((permuted(self.draws, self.samples, mixed(key)) + within) / self.samples)
         return found

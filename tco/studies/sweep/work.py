@@ -81,7 +81,6 @@ def folders_of(catalogue: Catalogue) -> Folders:
     return tuple(str(folder.resolve()) for folder in catalogue.folders if folder != data_directory())
 
 
-TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
 AHEAD = 3  # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
@@ -132,7 +131,6 @@ def done_by(
     if workers is not None and cluster is not None:
         raise UsageError("--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them")
     if workers is None and cluster is None:
-        keep_memory()
         return (Piece(number, make(number), arithmetic()) for number in numbers)
     return made_by_others(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
 
@@ -142,22 +140,7 @@ def on_ground(ground: Ground, witness: Witness, make: Make, number: int) -> Piec
     if (why := ground.why_stranger(ground.standing())) is not None:
         raise DataError(f"a worker {why}; install the same on all")
     witness.refuse_other_figures()
-    keep_memory()
     return Piece(number, make(number), arithmetic())
-
-
-@cache
-def keep_memory() -> None:
-    """Let the C library of Linux keep what arrays leave free.
-
-    It gives it back and fetches it anew; a worker of Dask does so at once, which takes twice as long as what is computed in the memory.
-    """
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        library = ctypes.CDLL(None)
-        for option, size in (TRIM, MMAP):
-            library.mallopt(option, size)
 
 
 # ---------------------------------------------------------------- workers of Dask

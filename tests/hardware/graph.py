@@ -1,7 +1,6 @@
 """The scale-up fabric as a graph: chips and switches with the lanes between them, built from the system's own file.
 
-The closed forms of `fabric.py` answer at run time; the graph is their oracle (hops by breadth-first search, rates by linear
-programming in the tests). What its wires allow is judged in `wires.py`.
+It is the oracle of the closed forms: hops by breadth-first search, rates by linear programming.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
+from tco import DataError
 from tco.catalog.systems import System
 from tco.fabric.scopes import count, lanes, number, torus_of, whole_racks
 from tco.fabric.slices import slice_of
-from tco.foundation.errors import DataError
 
 LARGEST_GRAPH = 1024  # chips; a larger world is judged by its closed forms alone
 Node = tuple[object, ...]

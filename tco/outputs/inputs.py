@@ -1,0 +1,105 @@
+"""What a scenario rests on: the answers of `tco inputs` and `tco scenarios show`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tco.catalog import Catalogue
+from tco.catalog.rows import attributes
+from tco.foundation.provenance import SOURCED, Input
+from tco.outputs.record import Answer, Document, Member, Record
+from tco.outputs.table import Table, significant
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
+
+
+class Stated(NamedTuple):
+    """An input of a scenario, a text or a number."""
+
+    path: str
+    value: Any
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    as_of: str = ""
+    kind: str = ""
+    source: str = ""
+    own: int = 0
+
+
+def number_text(row: Stated) -> str:
+    """Return the value of an input as a text, marked where it is an estimate."""
+    weak = "~" if row.kind and row.kind not in SOURCED else ""
+    return row.value if isinstance(row.value, str) else weak + significant(row.value, 6)
+
+
+INPUT = Record(
+    Member("path", label="path"),
+    Member("value", float | str, label="value", show=number_text),
+    Member("unit", label="unit"),
+    Member("low", float | None, label="low", show=6),
+    Member("high", float | None, label="high", show=6),
+    Member("as_of", label="as_of"),
+    Member("kind", label="kind", show=lambda row: f"{row.kind} (own)" if row.own else row.kind),
+    Member("source", label="source"),
+    Member("own", int),
+)
+INPUTS = Document("inputs", Member("scenario", read="0.scenario"), Member("inputs", [INPUT], "1"))
+OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
+SCENARIO = Document("scenarios-show", Member("scenario", read="0.scenario"), Member("title", read="0.title"), Member("inputs", [OF_SCENARIO], "1"))
+
+
+def stated(result: Result, as_written: bool = True) -> list[Stated]:
+    """Return what a result rests on, texts first; numbers in the unit they are written in, as `--set` takes them, or in that of the formulas."""
+    said = [Stated(path, text) for path, text in sorted(result.texts.items())]
+    return said + [number_stated(given, as_written) for _, given in sorted(result.inputs.items())]
+
+
+def listed(catalogue: Catalogue, result: Result) -> list[Stated]:
+    """Return what a result rests on, and what its money by month, delays and swaps would besides."""
+    money = catalogue.document_inputs("defaults", "money", "money", "money")
+    return stated(result) + [number_stated(given, True) for path, given in sorted(money.items()) if path not in result.inputs]
+
+
+def named(rows: Sequence[Stated], words: Sequence[str], chip: str) -> list[Stated]:
+    """Return the inputs that all words tell of, in any order: by the path first, then by what the attribute is or is also called.
+
+    What belongs to the chip of a system is told of by `chip` too.
+    """
+    asked = " ".join(words).lower().split()
+
+    def told(path: str) -> str:
+        group, _, rest = path.partition(".")
+        part, _, name = rest.rpartition(".")
+        known = attributes().get((group, name))
+        return f"{path} {known.description if known else ''} {known.also if known else ''} {'chip' if part == chip else ''}".lower()
+
+    found = [row for row in rows if all(word in told(row.path) for word in asked)]
+    return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
+
+
+def number_stated(given: Input, as_written: bool) -> Stated:
+    """Return an input that is a number."""
+    value, unit = (given.shown if as_written else None) or (given.value, given.unit)
+    scale = value / given.value if given.value else 1.0
+    low, high = (None if end is None else end * scale for end in (given.low, given.high))
+    return Stated(given.path, value, unit, low, high, given.as_of, given.kind, given.source, int(given.overlay))
+
+
+def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Stated]) -> Answer:
+    """Return some inputs of a scenario."""
+    return INPUTS.answer(catalogue, (result, rows), lambda: [inputs_table(result, rows)], (INPUT, rows), result.notes, of=result.context)
+
+
+def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
+    """Return every input a scenario depends on."""
+    rows = stated(result, as_written=False)
+    return SCENARIO.answer(catalogue, (result, rows), lambda: [inputs_table(result, stated(result))], (OF_SCENARIO, rows), of=result.context)
+
+
+def inputs_table(result: Result, rows: Sequence[Stated]) -> Table:
+    """Return inputs as a table: an estimate is marked, and a value of one's own named."""
+    below = [f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set 'PATH=VALUE UNIT'."]
+    return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")
