@@ -76,9 +76,9 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     machine, model = server_of(inputs, values)
     request = request_of(values)
     if request.offline or values.exists("workload.concurrency"):
-        axes = plans.filling(plans.plan_axes(model, machine.links, 0), machine.links)
+        axes = plans.filling(search.offered_axes(machine, model, 0), machine.links)
         return ServingPlan(plans.decoding(axes, 1.0), axes, plans.engines_of_world(machine.links, axes.chips))
-    reading = plans.plan_axes(model, machine.links, request.prompt)
+    reading = search.offered_axes(machine, model, request.prompt)
     beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
     return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), beside)
 
@@ -113,7 +113,7 @@ class Lot:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
         key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
         if key not in self.kernels:
-            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), {}, rows)
+            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), rows)
         self.kernels[key].grow()
         return self.kernels[key]
 

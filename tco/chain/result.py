@@ -20,13 +20,14 @@ from tco.chain.workloads import KINDS, kinds_of
 from tco.economics.cost import CIRCULAR, CostLine
 from tco.economics.dates import Ages, Available, available_of
 from tco.economics.perspective import Rebate
+from tco.fabric.costs import lanes_rate
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, write_atomically
 from tco.foundation.provenance import Input, period
 from tco.foundation.shown import html_of
 from tco.foundation.trace import Node
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill, device_capacity, domain_bandwidth, domain_peak, joint_capacity
+from tco.hardware.bill import Bill, device_capacity, domain_peak, joint_capacity
 from tco.performance.chip.roofline import machine_balance
 from tco.performance.profile import Report
 from tco.performance.serving.answer import ServingResult
@@ -286,7 +287,7 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
         part = f"parts.{system.chip}"
         found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
     found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
-    found.domain["hbm_byte_per_s"] = None if bandwidth is None else domain_bandwidth(system.chips, bandwidth)
+    found.domain["hbm_byte_per_s"] = None if bandwidth is None else lanes_rate(system.chips, bandwidth)
     return found
 
 

@@ -19,6 +19,7 @@ from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance import software
+from tco.performance.chip.formats import computed_on, family_of
 from tco.performance.serving.answer import ServingResult
 from tco.performance.software import (
     SOFTWARE,
@@ -74,7 +75,6 @@ def model_of(inputs: Inputs, values: Values) -> Architecture:
 
 def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], reach: Reach) -> Machine:
     """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name."""
-    from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import Stored, machine
 
@@ -97,8 +97,6 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
-    from tco.performance.chip.formats import computed_on
-
     chip, texts = inputs.system.chip, inputs.workload.formats
     made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
     return {name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
@@ -128,7 +126,6 @@ def refuse_no_requests(values: Values) -> None:
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
-    from tco.performance.chip.formats import family_of
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
     from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room

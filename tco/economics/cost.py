@@ -380,8 +380,7 @@ def shares_by_directness(lines: list[CostLine], inputs: Mapping[str, Input]) -> 
     for line in lines:
         if line.asset in HARDWARE:
             sums[directness_of(line, inputs)] += float(line.flow.amount)
-    whole = sum(sums.values())
-    return {name: value / whole for name, value in sums.items()} if whole else {}
+    return shares_of(sums)
 
 
 def directness_of(line: CostLine, inputs: Mapping[str, Input]) -> str:
@@ -389,13 +388,18 @@ def directness_of(line: CostLine, inputs: Mapping[str, Input]) -> str:
     return least_direct(inputs[path].directness for path in line.flow.inputs)
 
 
+def shares_of(sums: Mapping[str, float]) -> dict[str, float]:
+    """Return sums as shares of all; nothing where there is none."""
+    whole = sum(sums.values())
+    return {name: value / whole for name, value in sums.items()} if whole else {}
+
+
 def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
     """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing where there is none."""
     sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
     for kind, amount in amounts:
         sums["sourced" if kind in SOURCED else kind] += float(amount)
-    whole = sum(sums.values())
-    return {name: value / whole for name, value in sums.items()} if whole else {}
+    return shares_of(sums)
 
 
 COMMITTED = "committed"

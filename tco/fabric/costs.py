@@ -16,7 +16,7 @@ from tco.foundation.units import Byte, BytePerSecond, PerSecond, Pure, Second, S
 
 @formula(unit="byte/s", source="dally2004")
 def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
-    """Rate of some equal lanes: B = n B_lane."""
+    """Rate of some equal lanes, or of the memory of some chips, together: B = n B_1."""
     return lanes * lane
 
 

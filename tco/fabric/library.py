@@ -7,7 +7,7 @@ may be shown as a candidate and is never chosen. `best` offers whatever a fabric
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.fabric.costs import token_bytes
@@ -18,13 +18,6 @@ KEYS = ("name", "source", "note", "extends", "every", "caller", "called", "excha
 EXCHANGES = ("dispatch", "combine")
 COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
 Offers = Mapping[str, Mapping[str, bool]]  # by operation and algorithm: whether groups of several domains have it too
-
-
-class Readable(Protocol):
-    """Values by path."""
-
-    def __getitem__(self, path: str, /) -> Any:
-        """Return the value of a path."""
 
 
 class Library(NamedTuple):
@@ -140,7 +133,7 @@ def family_library(catalogue: Catalogue, family: str) -> Library:
     return library_of(catalogue, known[family])
 
 
-def practised(library: Library, values: Readable) -> Library:
+def practised(library: Library, values: Mapping[str, Any]) -> Library:
     """Return a library with the practice its rows state: what its caller adds, and how it exchanges expert tokens."""
     if library.caller:
         own = f"performance.{library.caller}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,13 +42,6 @@ def scale_out_rate(bandwidth: BytePerSecond, efficiency: Pure, design: Pure, ove
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
-class Readable(Protocol):
-    """Values by path."""
-
-    def __getitem__(self, path: str, /) -> Any:
-        """Return the value of a path."""
-
-
 PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
 
 
@@ -65,7 +58,7 @@ class Route(NamedTuple):
         return 2 * self.tiers - 1
 
 
-def network_of(values: Readable, route: Route, bandwidth: Any, efficiency: Any, step: Any) -> tuple[Any, Any]:
+def network_of(values: Mapping[str, Any], route: Route, bandwidth: Any, efficiency: Any, step: Any) -> tuple[Any, Any]:
     """Return rate and step latency of the scale-out network for a chip, from what its links and a single switch reach."""
     design, passed = values[f"performance.network.{route.design}_efficiency"], values["cluster.oversubscription"]
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
@@ -247,7 +240,7 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
 SWITCHES_ACROSS = 2  # one in either domain
 
 
-def latencies_of(values: Readable, chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
+def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     scale = latency_scale(
@@ -288,7 +281,7 @@ def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
 
 
 def links_of(
-    values: Readable,
+    values: Mapping[str, Any],
     chip: str,
     family: str,
     tiers: list[Tier],
@@ -341,14 +334,16 @@ def links_of(
     )
 
 
-def domain_of(values: Readable, chip: str) -> Tier:
+def domain_of(values: Mapping[str, Any], chip: str) -> Tier:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
     return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
 
 
-def links_of_chips(values: Readable, chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False) -> Links:
+def links_of_chips(
+    values: Mapping[str, Any], chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False
+) -> Links:
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)

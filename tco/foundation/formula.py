@@ -10,9 +10,10 @@ allowed: while a trace is recorded, one formula call is one node.
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from functools import cache, lru_cache, wraps
+from functools import cache, lru_cache, reduce, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -97,12 +98,7 @@ def total(name: str, terms: Sequence[Any]) -> Any:
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("total", name, terms)
-    if not len(terms):
-        return 0.0
-    result = terms[0]
-    for term in terms[1:]:
-        result = result + term
-    return result
+    return reduce(operator.add, terms) if len(terms) else 0.0
 
 
 def least(name: str, candidates: Sequence[Any]) -> Any:
@@ -110,10 +106,15 @@ def least(name: str, candidates: Sequence[Any]) -> Any:
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("least", name, candidates)
-    result = candidates[0]
-    for candidate in candidates[1:]:
-        result = np.minimum(result, candidate)
-    return result
+    return reduce(np.minimum, candidates)
+
+
+def greatest(name: str, candidates: Sequence[Any]) -> Any:
+    """The largest of several candidates of one unit, as a single node: the bound that binds."""
+    recorder = in_use()
+    if recorder is not None:
+        return recorder.gather("greatest", name, candidates)
+    return reduce(np.maximum, candidates)
 
 
 MANY = 2**11  # numbers of an array that is large beside the cost of a call
@@ -158,17 +159,6 @@ def stacked(terms: Sequence[Any], axes: int) -> Any:
 def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any, ...]:
     """Return each number of the candidates as an array whose first axis is theirs."""
     return tuple(np.array(column, dtype=float).reshape(-1, *([1] * axes)) for column in zip(*candidates, strict=True))
-
-
-def greatest(name: str, candidates: Sequence[Any]) -> Any:
-    """The largest of several candidates of one unit, as a single node: the bound that binds."""
-    recorder = in_use()
-    if recorder is not None:
-        return recorder.gather("greatest", name, candidates)
-    result = candidates[0]
-    for candidate in candidates[1:]:
-        result = np.maximum(result, candidate)
-    return result
 
 
 def select(condition: Any, yes: Any, no: Any) -> Any:

@@ -96,7 +96,7 @@ def weight(varies: int) -> tuple[int, int]:
 class Kernel:
     """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it varies on, `numbers` what is known already."""
 
-    def __init__(self, program: Program, varying: Iterable[str], fixed: Mapping[str, float], plans: Mapping[int, Any]) -> None:
+    def __init__(self, program: Program, varying: Iterable[str], plans: Mapping[int, Any]) -> None:
         self.operation: list[str] = []
         self.taken: list[tuple[int, ...]] = []
         self.varies: list[int] = []
@@ -106,19 +106,13 @@ class Kernel:
         self.schedules: dict[Any, Schedule] = {}
         self.borders: dict[Any, list[int]] = {}
         self.shared: dict[Any, list[int]] = {}
-        self.program, self.varying, self.fixed, self.plans = program, frozenset(varying), fixed, plans
+        self.program, self.varying, self.plans = program, frozenset(varying), plans
         self.made: list[int] = []  # place of each step of the program
         self.grow()
 
     def grow(self) -> None:
         """Take in the steps that the program has got since."""
-        leaves: dict[int, int] = {}
-        for path, places in self.program.inputs.items():
-            for place in places:
-                if path in self.varying:
-                    leaves[place] = self.input(path)
-                elif path in self.fixed:
-                    leaves[place] = self.number(self.fixed[path])
+        leaves = {place: self.input(path) for path, places in self.program.inputs.items() if path in self.varying for place in places}
         made = self.made
         for place in range(len(made), len(self.program.steps)):
             step = self.program.steps[place]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 CELLS = 2**14  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
-CORES = os.cpu_count() or 1
+CORES = min(os.cpu_count() or 1, 4)  # that share work: more would wait for one another in the interpreter
 ALONE = 2**12  # draws for which a core of their own is worth it
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself

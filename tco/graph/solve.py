@@ -34,7 +34,7 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
 
     newest = looked_at(np.minimum(np.maximum(first, low), high), None)
     found, places = newest.copy(), np.arange(len(aim))
-    before, first_, quick, slow = (np.stack([number, np.full(len(aim), np.nan)]) for number in (low, low, low, high))
+    before, earlier, quick, slow = (np.stack([number, np.full(len(aim), np.nan)]) for number in (low, low, low, high))
     for step in range(ROUNDS):
         late = newest[1] > OVER
         third = np.where(late, slow, quick) if step >= STEPS else newest
@@ -48,14 +48,14 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
             if not len(left):
                 break
             places, power = places[left], power[left]
-            newest, before, first_, third, quick, slow = (one.take(left, axis=1) for one in (newest, before, first_, third, quick, slow))
+            newest, before, earlier, third, quick, slow = (one.take(left, axis=1) for one in (newest, before, earlier, third, quick, slow))
         if step < STEPS:
-            tried = np.minimum(np.maximum(onward((newest, before, first_), power), quick[0]), slow[0])
+            tried = np.minimum(np.maximum(onward((newest, before, earlier), power), quick[0]), slow[0])
             again = ((tried == quick[0]) & ~np.isnan(quick[1])) | ((tried == slow[0]) & ~np.isnan(slow[1]))
             tried = np.where(again, (quick[0] + slow[0]) / 2, tried)
         else:
             tried = across(newest, np.where(newest[1] > OVER, quick, slow), third)
-        first_, before, newest = before, newest, looked_at(tried, None if len(places) == len(aim) else places)
+        earlier, before, newest = before, newest, looked_at(tried, None if len(places) == len(aim) else places)
     return found[0], (found[1] + 1) * aim
 
 

@@ -157,12 +157,6 @@ def joint_capacity(number: Pure, capacity: Byte) -> Any:
     return number * capacity
 
 
-@formula(unit="byte/s", source="tco-model")
-def domain_bandwidth(chips: Pure, bandwidth: BytePerSecond) -> Any:
-    """Memory bandwidth of all chips of a scale-up domain: B = N b."""
-    return chips * bandwidth
-
-
 @formula(unit="USD", source="tco-model")
 def extended_price(unit_price: USD, quantity: Pure) -> Any:
     """Price of all of a part in one world: extended = unit price x quantity."""

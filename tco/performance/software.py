@@ -38,7 +38,7 @@ BEST = "best"  # owner of the best values of parameters of practice
 REACH = "software_reach"  # of a family: how far its software is on the way
 APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
 YOUNGEST = "performance.public.youngest_port"  # months from the release of a chip to the first software that was measured on one
-MORE = "efficiency"  # in the names of parameters of which more is better
+MORE, FACTOR = "efficiency", "factor"  # in the names of parameters of which more is better, and of times over those of others
 MONTHS, DAYS = 12, 30  # of a year and of a month
 
 
@@ -109,6 +109,13 @@ def reached_time(public: Second, best: Second, gap: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
+def reached_factor(public: Pure, best: Pure, gap: Pure) -> Any:
+    """The same of a time over that of other software: f_b min(x, 1) max(x, 1)^g, x = f_p / f_b."""
+    over = public / best
+    return best * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+
+
+@formula(unit="", source="tco-model")
 def reached_share(public: Pure, best: Pure, gap: Pure) -> Any:
     """A share of a peak between that of public software and the best, never below the public one: e_b max(x, 1) min(x, 1)^g, x = e_p / e_b."""
     over = public / best
@@ -128,7 +135,8 @@ class Reach(NamedTuple):
         if self.gap is None or name not in self.best:
             return public
         with scope("software", name):
-            return (reached_share if MORE in name else reached_time)(public, values[f"performance.{BEST}.{name}"], self.gap)
+            law = reached_share if MORE in name else reached_factor if FACTOR in name else reached_time
+            return law(public, values[f"performance.{BEST}.{name}"], self.gap)
 
 
 MEASURED = Reach()  # of rows and kernels that were timed

@@ -39,10 +39,9 @@ from tco.performance.serving.plans import (
     attention_chips,
     borders_crossed,
     decoding,
-    plan_axes,
     request_of,
 )
-from tco.performance.serving.search import pass_at, shortfall
+from tco.performance.serving.search import offered_axes, pass_at, shortfall
 from tco.studies.evaluation import Evaluation, catalogue_for
 
 if TYPE_CHECKING:
@@ -230,8 +229,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
     own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
     batches = np.array([sorted({*map(float, SEQUENCES), *own})])
-    plan = decoding(plan_axes(decode.model, decode.machine.links, prompt + answer), batches)
-    before = PrefillPlan(*(axis[:, :, None] for axis in plan_axes(prefill.model, prefill.machine.links, prompt)))
+    plan = decoding(offered_axes(decode.machine, decode.model, prompt + answer), batches)
+    before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
@@ -252,7 +251,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
         soon = whole_prompt <= limit
-    rate, share = phases.output_rate(made, read, prompt, answer), phases.prefill_share(made, read, prompt, answer)
+    pools = made, read, prompt, answer, decode.machine.shared("pool_sharpness")
+    rate, share = phases.output_rate(*pools), phases.prefill_share(*pools)
     hour = joined.hour_of_both_pools(decode.metric("tco_usd_per_used_chip_hour"), prefill.metric("tco_usd_per_used_chip_hour"), share)
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""

@@ -103,15 +103,19 @@ def values_at(belief: str, low: float, value: float, high: float, place: Array) 
     if shape == STEPS:
         return np.asarray(np.where(place < -STEP, low, np.where(place > STEP, high, value)), dtype=float)
     if shape == LOGNORMAL:
-        found = np.where(place < 0, math.log(value / low) / P95, math.log(high / value) / P95)
-        found *= place
+        found = bent(math.log(value / low) / P95, math.log(high / value) / P95, place)
         with np.errstate(over="ignore"):  # what has no end is moved to the bound of its attribute
             np.exp(found, out=found)
         found *= value
         return found
     if shape == NORMAL:
-        return np.asarray(value + np.where(place < 0, (value - low) / P95, (high - value) / P95) * place)
+        return np.asarray(value + bent((value - low) / P95, (high - value) / P95, place))
     return along(low + (high - low) * table_of(shape).row((value - low) / (high - low)), place)
+
+
+def bent(below: float, above: float, place: Array) -> Array:
+    """Return places times one slope below nought and times another above: the greater of both products, or the lesser where it is less steep."""
+    return np.asarray((np.maximum if above >= below else np.minimum)(below * place, above * place))
 
 
 def along(row: Array, place: Array) -> Array:
@@ -119,7 +123,7 @@ def along(row: Array, place: Array) -> Array:
     last, slopes = len(row) - 1, np.append(np.diff(row), 0.0)
     found = np.asarray(place * (FINE / P95))
     found += REACH * FINE
-    np.minimum(np.maximum(found, 0, out=found), last, out=found)
+    found.clip(0, last, out=found)
     first = found.astype(np.intp)
     found *= slopes.take(first)
     found += (row - slopes * np.arange(last + 1)).take(first)
@@ -167,7 +171,7 @@ class Range(NamedTuple):
     def at(self, place: Array) -> Array:
         """Return the values at some places, as standard normal deviates."""
         many = values_at(self.shape, self.low, self.value, self.high, place)
-        return np.minimum(np.maximum(many, self.minimum, out=many), self.maximum, out=many)
+        return many.clip(self.minimum, self.maximum, out=many)
 
 
 def ranges_of(result: Result) -> dict[str, Range]:
@@ -219,12 +223,13 @@ class Dice:
             half = np.tan(other, out=other)  # of the angle: cosine and sine of the whole follow in a third of their time
             radius = np.log(one, out=one)
             radius *= -2
-            np.sqrt(radius, out=radius)
+            radius = np.sqrt(radius, out=radius)
             square = half**2
             radius /= 1 + square
             whole = np.empty((len(self.pairs), 2))
             np.multiply(radius, np.subtract(1, square, out=square), out=whole[:, 0])
-            np.multiply(radius * 2, half, out=whole[:, 1])
+            half *= 2
+            np.multiply(radius, half, out=whole[:, 1])
             found = self.thrown[name] = whole.ravel()[self.own]
         return found
 

@@ -214,7 +214,8 @@ def counted(metric: str, many: Array) -> Array:
     """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all else a draw without it is beyond the worse end."""
     if metric in RATIOS:
         return many[~np.isnan(many)]
-    return np.where(np.isfinite(many), many, -np.inf if metric in MORE_IS_BETTER else np.inf)
+    known = np.isfinite(many)
+    return many if known.all() else np.where(known, many, -np.inf if metric in MORE_IS_BETTER else np.inf)
 
 
 def spread(metric: str, many: Array) -> dict[str, float | None] | None:

@@ -58,7 +58,7 @@ def test_a_source_is_listed_once():
 
 def test_models(catalogue):
     for name in catalogue.models:
-        assert load_model(catalogue, name).parameters > 1e9
+        assert load_model(catalogue, name).parameters > 0.9e9
 
 
 def test_units_of_attributes_are_in_the_table():

@@ -28,7 +28,7 @@ def leaves(program, values, units):
 
 
 def kernel_of(program, varying, **results):
-    kernel = Kernel(program, varying, {}, {})
+    kernel = Kernel(program, varying, {})
     return kernel, {name: kernel.made[program.place(value)] for name, value in results.items()}
 
 

@@ -165,7 +165,8 @@ def test_a_plan_is_described_by_factors_of_its_chips(system):
         assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips
         assert found["batch"] == 8 * found["dp"] * found["pp"]
         lies = layout_of(plan, made.machine.links)
-        assert found["ep"] * found["pp"] * lies.replicas * lies.copies == plan.chips
+        parts = lies.stage if plan.expert_parallel else 1  # of every expert, where each chip holds one
+        assert found["ep"] * parts * found["pp"] * lies.replicas * lies.copies == plan.chips
 
 
 # ---------------------------------------------------------------- memory

@@ -8,6 +8,7 @@ import pytest
 import tco
 from tco.performance.serving.loaded import under_load
 from tco.performance.serving.plans import PrefillPlan, ServingPlan, decoding, plan_axes
+from tco.performance.serving.search import offered_axes
 from tests.performance.servers import server
 
 
@@ -38,9 +39,9 @@ def test_engines_hold_the_requests_in_flight_in_whole_sequences(concurrency):
 
 def test_of_plans_under_load_the_best_in_time_is_taken():
     """Each plan asked alone: of those that fit, are quick enough and answer soon enough, the one with the most tokens a chip."""
-    made = server("gb200-nvl72", workload__concurrency="512", workload__ttft="2 s")
+    made = server("gb200-nvl72", workload__concurrency="512", workload__ttft="5 s", workload__interactivity="20 token/s")
     machine, model, request = made.machine, made.model, made.request
-    axes = plan_axes(model, machine.links, 0)
+    axes = offered_axes(machine, model, 0)
     alone = (PrefillPlan(*(float(axis[row, 0]) for axis in axes)) for row in range(len(axes.chips)))
     kept = [plan for plan in alone if machine.links.world % plan.chips == 0 or plan.chips > machine.links.world]
     speed, soon = made.machine.values["workload.interactivity"], made.machine.values["workload.ttft"]
@@ -53,7 +54,8 @@ def test_of_plans_under_load_the_best_in_time_is_taken():
             rates[plan] = float(found.rates["output_tokens_per_s_per_chip"])
     best = max(rates, key=rates.__getitem__)
     assert len(rates) > 3
-    asked = {"workload.concurrency": "512", "workload.ttft": "2 s", "workload.software": "10000 months", "workload.draft_tokens": "0"}
+    asked = {"workload.concurrency": "512", "workload.ttft": "5 s", "workload.interactivity": "20 token/s", "workload.draft_tokens": "0"}
+    asked |= {"workload.software": "10000 months"}
     chosen = tco.evaluate_draws("gb200-nvl72", asked | {"terms.rate": np.array([0.1, 0.2])})
     assert chosen.metrics["output_tokens_per_s_per_chip"] == pytest.approx(rates[best], rel=1e-9)
 

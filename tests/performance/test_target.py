@@ -22,9 +22,13 @@ RATE = "output_tokens_per_s_per_chip"
 @pytest.mark.parametrize("speed", [30, 47.3])
 def test_users_get_the_speed_asked_for(system, speed):
     """Or a little more where the next batch is a step of tiles: a larger one then misses the speed, or makes less."""
-    found = evaluate(system, {"workload.interactivity": f"{speed} token/s"})
+    gives_the_speed(system, evaluate(system, {"workload.interactivity": f"{speed} token/s"}), speed, 1e-3)
+
+
+def gives_the_speed(system, found, speed, over):
+    """Hold an answer to the speed asked for, so far over it at most but where the next batch is a step of tiles."""
     assert speed <= found.metrics["tokens_per_s_per_user"]
-    if found.metrics["tokens_per_s_per_user"] > speed * 1.001:
+    if found.metrics["tokens_per_s_per_user"] > speed * (1 + over):
         decode = found.plan.decode
         larger = evaluate(system, plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003))).metrics
         assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < found.metrics[RATE]
@@ -32,9 +36,9 @@ def test_users_get_the_speed_asked_for(system, speed):
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
 def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(system):
-    """The speed is the one asked for to a few hundred-thousandths; what the search took of arrays is what numbers give."""
+    """The speed is the one asked for to a few hundred-thousandths, or a step; what the search took of arrays is what numbers give."""
     found = evaluate(system)
-    assert 50 <= found.metrics["tokens_per_s_per_user"] <= 50 * (1 + 3e-5)
+    gives_the_speed(system, found, 50, 3e-5)
     alone = evaluate(system, plan=found.plan)
     for metric, value in found.metrics.items():
         assert value is None or alone.metrics[metric] == pytest.approx(value, rel=1e-12), metric

@@ -22,9 +22,9 @@ from tco.performance.chip.roofline import (
     achieved_rate,
     attention_bytes,
     attention_flops,
-    conversion_traffic,
     elementwise_bytes,
     exponential_rate,
+    message_bytes,
     per_rank,
     repeated,
     smooth_maximum,
@@ -176,7 +176,7 @@ def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: A
     """Return the time of casting the wide activations of a product to its format before it."""
     cast = FORMATS[form.activations]
     size = cost.quantising_size(cast.reads, element_size(WIDE), made.input_size)
-    moving = stream_time(conversion_traffic(rows, inner, size), chip.bandwidth("row_efficiency"))
+    moving = stream_time(message_bytes(rows, inner, size), chip.bandwidth("row_efficiency"))
     return total("cast", (repeated(chip.practice("kernel_stage"), cast.casts), over_rows(chip, inner, 1, moving)))
 
 

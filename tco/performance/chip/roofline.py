@@ -114,12 +114,6 @@ def added_beside(one: Second, other: Second, sharpness: Pure) -> Any:
     return longer - one + longer * np.expm1(np.log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
 
 
-@formula(unit="byte", source="tco-model")
-def conversion_traffic(tokens: Pure, numbers: Pure, conversion_size: Byte) -> Any:
-    """Traffic of turning activations into a narrow format: Q = T n b_c."""
-    return tokens * numbers * conversion_size
-
-
 @formula(unit="s", source="tco-model")
 def computing_time(flops: FLOP, rate: FLOPPerSecond) -> Any:
     """Time of some work on engines of a rate: t = F / P."""

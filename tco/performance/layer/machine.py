@@ -98,6 +98,7 @@ class Machine(NamedTuple):
     overhead: Any = None  # host time of a step that no kernel hides
     waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
+    whole_factor: Any = None  # the same of experts that stand whole on their ranks
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
@@ -164,6 +165,9 @@ def machine(
     wide = computed_on(values, chip, "bf16", "workload.precision")
     kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits)
+    weights = WEIGHTS[int(FORMATS[stored.experts].element)]
+    other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block  # than the blocks of matrix units
+    whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
     expert = repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"]) if traits.fed else None
     release: Any = None
@@ -205,7 +209,8 @@ def machine(
         dispatch_size=element_size(wire),
         overhead=waits[1],
         waits=dict(zip(WAITS, waits[2:], strict=True)),
-        expert_factor=values[f"{own}.expert_factor_{WEIGHTS[int(FORMATS[stored.experts].element)]}"],
+        expert_factor=reach.of(values, f"{own}.expert_factor_{weights}"),
+        whole_factor=reach.of(values, f"{own}.expert_factor_{whole}"),
         bucket=values[f"{own}.prompt_bucket"] if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,)) else None,
         expert_start=expert,
         release=release,

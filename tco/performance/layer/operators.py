@@ -15,9 +15,9 @@ import numpy as np
 
 from tco.fabric.algorithms import Paces, Tokens, choose, evenly, paces_of, quickest, reach
 from tco.fabric.links import Group, Links, Reach
-from tco.foundation.formula import formula, in_use, somewhere, total
+from tco.foundation.formula import formula, in_use, select, somewhere, total
 from tco.foundation.trace import scope
-from tco.foundation.units import FLOP, Byte, Pure
+from tco.foundation.units import FLOP, Byte, Pure, Second
 from tco.models.layers import Architecture, Side
 from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.kernels import quantising_size
@@ -31,9 +31,15 @@ from tco.performance.chip.roofline import (
     stream_time,
     wait_beyond,
 )
-from tco.performance.layer.machine import Machine, times_as_long
+from tco.performance.layer.machine import Machine
 
 ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
+
+
+@formula(unit="s", source="tco-calibration")
+def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Any:
+    """Time of grouped products in an engine whose kernels are slower than the best, by other factors for whole and for split experts: t f."""
+    return time * select(expert_parallel > 1, whole, split)
 
 
 class Products(NamedTuple):
@@ -236,7 +242,7 @@ class Pass:
         found = experts_products(machine, several, reached, machine.operands[EXPERTS])
         one = total(name, found.time)
         if machine.expert_factor is not None:
-            one = times_as_long(one, machine.expert_factor)
+            one = engine_factor(one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel)
         if machine.expert_start is not None and self.shape.decode:
             one = total("experts one after the other", [one, repeated(machine.expert_start, reached)])
         taken = Products(EXPERTS, several, reached, found)

@@ -35,9 +35,9 @@ class ServingResult:
 
     @property
     def path(self) -> str:
-        """Which way through the engine the answer took: the closed loop that measured points go through, or its limit."""
+        """Which way through the engine the answer took: the closed loop that measured points go through, or its steady state."""
         if self.plan is not None and self.plan.engines is None:
-            return "disaggregated, steady state, no queueing"
+            return "disaggregated, steady state, pools in the best proportion"
         return "the closed loop of requests in flight"
 
     @property

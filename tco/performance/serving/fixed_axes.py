@@ -89,7 +89,7 @@ def plans_with(model: Architecture, links: Links, given: Mapping[str, float], pr
             kept &= axis == given[key]
     if "ep" in given:
         stage = layout_of(found, links).stage
-        kept &= (given["ep"] <= stage) & (stage % given["ep"] == 0)
+        kept &= (given["ep"] <= stage) & (stage % given["ep"] == 0) & (found.expert_parallel == 0)
     if not kept.any():
         text = ",".join(f"{prefix}{key}={value}" for key, value in given.items())
         raise DataError(f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep the chips of a stage, tp the heads")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.foundation.formula import formula, maximum, minimum, somewhere, total
+from tco.foundation.formula import formula, greatest, maximum, minimum, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
@@ -19,6 +19,7 @@ from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
     cache_bytes,
     causal_keys,
+    computing_time,
     exposed_exchange,
     exposed_time,
     memory_in_use,
@@ -74,10 +75,16 @@ def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
     return one_token / step_time
 
 
-@formula(unit="token/s/chip", source="scaling-book")
-def output_rate(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
-    """Output tokens per second and chip of both pools: R = 1 / (1/D + (I/O)/P)."""
-    return 1 / (1 / decode + input_tokens / output_tokens / prefill)
+@formula(unit="token/s/chip", source="little1961")
+def output_rate(
+    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = 1e300
+) -> Any:
+    """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
+
+    Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither pool is busy all the time where the
+    other feeds it. That is most at this x, and 1 / (1/D + (I/O)/P) where neither ever waits.
+    """
+    return decode / (1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))) ** (1 + 1 / sharpness)
 
 
 @formula(unit="token/s/chip", source="scaling-book")
@@ -86,10 +93,13 @@ def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens:
     return output * input_tokens / output_tokens
 
 
-@formula(unit="", source="scaling-book")
-def prefill_share(decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure) -> Any:
-    """Share of the chips that prefill: s = (I/O)/P / (1/D + (I/O)/P)."""
-    return input_tokens / output_tokens / prefill / (1 / decode + input_tokens / output_tokens / prefill)
+@formula(unit="", source="little1961")
+def prefill_share(
+    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = 1e300
+) -> Any:
+    """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1 / (1 + 1/p)."""
+    each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
+    return each / (1 + each)
 
 
 @formula(unit="s", source="tco-model")
@@ -108,6 +118,9 @@ def reading_time(time: Second, per_prompt: Second) -> Any:
 def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
     """Prompts of an attention group that a pass of some tokens holds, below one where it holds a part of one: n = b / T."""
     return budget / tokens
+
+
+ROUTED = ("router", "dispatch", "experts", "permute and gate", "combine")  # what stands between a token and its routed experts
 
 
 class PassResult(NamedTuple):
@@ -235,7 +248,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     """Return a decode step, its cells named in the place that is open."""
     shape = decode_shape(machine, plan, request)
     tokens = shape.tokens
-    operators = staged(machine, model, plan, tokens, forward_pass(Pass(machine, model, shape), tokens))
+    operators = staged(machine, model, plan, tokens, beside_routed(forward_pass(Pass(machine, model, shape), tokens)))
     time = per_token = whole_pass(machine, "decode_step_time", operators)
     if request.drafts is not None:
         with scope("drafting"):
@@ -252,6 +265,31 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
     return PassResult(time, memory, operators, per_token)
+
+
+@formula(unit="s", source="tensorrt-llm-min-latency")
+def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Any:
+    """Time of a shared expert that is left where it runs while the routed ones leave the memory idle: max(t - max(T - Q / B, 0), t_work)."""
+    return maximum(time - maximum(routed - busy, 0), work)
+
+
+def beside_routed(operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a decode step, the shared expert on a stream of its own beside the exchange and the routed experts.
+
+    What it computes and reads takes as long as ever; its waits and the ends of its tiles are hidden.
+    """
+    routed = [one for one in operators if one.name in ROUTED]
+    place = next((at for at, one in enumerate(operators) if one.name == "shared expert"), None)
+    if not routed or place is None:
+        return operators
+    shared = operators[place]
+    with scope("beside routed experts"):
+        taken = total("routed", [one.time for one in routed])
+        busy = total("memory", [repeated(stream_time(one.bytes, one.bandwidth), one.layers) for one in routed if not one.link])
+        bounds = [computing_time(shared.flops, shared.compute_rate), stream_time(shared.bytes, shared.bandwidth)]
+        work = repeated(greatest("work", bounds), shared.layers)
+        operators[place] = shared._replace(time=exposed_beside(shared.time, work, taken, busy))
+    return operators
 
 
 def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:

@@ -245,10 +245,11 @@ def stages_of(world: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Return chips, tensor, context and pipeline parallel and cut of every plan, a row each; `parts` are those a sequence may be split into.
+    """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a row each; `parts` may share a sequence.
 
     A dense model has no experts to spread, so a stage is one attention group. A stage that fills its world may be one of several. Where
-    a stage spans domains, splitting sequences is one way to cross their border, even if they are short.
+    a stage spans domains, splitting sequences is one way to cross their border, even if they are short. A stage of one attention group
+    may split every expert over its chips instead of spreading whole ones.
     """
     rows = []
     for stage in stages_of(world):
@@ -263,8 +264,9 @@ def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int
                     cuts += [CUTS.index("tensor")] * (tensor % domains == 0 and ranks in parts)
                     cuts += [CUTS.index("context")] * (ranks % domains == 0)
                 for cut in cuts:
-                    depths = (1, *STAGES) if stage == world and not cut else (1,)
-                    rows += [(stage * depth, tensor, ranks, depth, cut) for depth in depths if depth == 1 or stage * depth <= LARGEST]
+                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (stage == world and not cut and stage * depth <= LARGEST)]
+                    spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
+                    rows += [(stage * depth, tensor, ranks, depth, cut, spread) for depth in depths for spread in spreads]
     return np.array(rows, dtype=float)
 
 
@@ -276,7 +278,7 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
     table = plans_of(int(links.world), int(links.domain), heads, sparse, parts)
     if not context:
         table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))._replace(expert_parallel=np.zeros((len(table), 1)))
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
 
 
 def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:

@@ -12,8 +12,8 @@ from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving import phases
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import Request, ServingPlan, attention_chips, filling, notes_on_request, plan_axes, request_of
-from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load
+from tco.performance.serving.plans import Request, ServingPlan, attention_chips, filling, notes_on_request, request_of
+from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load, offered_axes
 
 if TYPE_CHECKING:
     from tco.performance.serving.fixed_axes import AxesGiven
@@ -39,7 +39,7 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
     """Search the plans of some axes, or all, under the workload's targets."""
     if request.offline or values.exists("workload.concurrency"):
         given = None if axes is None else axes.decode
-        every = filling(plan_axes(model, machine.links, 0), machine.links) if given is None else given
+        every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
         before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
         if axes is not None and axes.readers is not None:
             ready = choose_prefill(machine, model, request, values["workload.ttft"], axes.prefill)
@@ -84,11 +84,11 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
 def pooled(
     machine: Machine, plan: ServingPlan, request: Request, decode: PassResult, prefill: PassResult, choices: dict[str, Choice]
 ) -> ServingResult:
-    """Return what two pools give in the proportion the workload asks for: the limit of the closed loop in which none waits for the other."""
-    prompt, answer = request.prompt, request.answer
+    """Return what two pools give in the best proportion, which meet as sharply as those of a closed loop do."""
+    prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
     read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
-    output = phases.output_rate(made, read, prompt, answer)
+    output = phases.output_rate(made, read, prompt, answer, sharpness)
     rates = {
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
@@ -96,4 +96,5 @@ def pooled(
         "ttft_s": phases.time_to_first_token(phases.reading_time(prefill.time, prefill.per_prompt), decode.time),
         "tpot_s": decode.per_token,
     }
-    return ServingResult(plan, rates, phases.prefill_share(made, read, prompt, answer), decode, prefill, choices, machine.links, machine.waits)
+    share = phases.prefill_share(made, read, prompt, answer, sharpness)
+    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, machine.waits)

@@ -93,7 +93,17 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
 
 def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
     """Return every way an engine that decodes may divide, each axis a column."""
-    return plan_axes(model, machine.links, full_context(request.prompt, request.answer))
+    return offered_axes(machine, model, full_context(request.prompt, request.answer))
+
+
+def offered_axes(machine: Machine, model: Architecture, context: float) -> PrefillPlan:
+    """Return every way in which the machine's engine lets its chips divide for sequences of some tokens, each axis a column."""
+    axes = plan_axes(model, machine.links, context)
+    if machine.values.exists(f"performance.{machine.engine}.grouped_attention"):
+        return axes
+    group = attention_chips(axes)
+    kept = ((group == 1) | (group == axes.chips / axes.pipeline_parallel))[:, 0]
+    return PrefillPlan(*(axis[kept] for axis in axes))
 
 
 def choose_decode(
@@ -160,7 +170,7 @@ def just_in_time(
 
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
     """Search prefill plans, those given or all, for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
-    plan = axes or plan_axes(model, machine.links, request.prompt)
+    plan = axes or offered_axes(machine, model, request.prompt)
     result = prefill(machine, model, plan, request)
     fits, soon = result.memory <= machine.memory, reading_time(result.time, result.per_prompt) <= (ttft or np.inf)
     choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan)

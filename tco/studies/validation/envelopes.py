@@ -4,7 +4,7 @@ Runs of one chip, model, set of formats and lengths form an envelope: at each sp
 or a higher one makes. A configuration (an engine, its pools and how their chips divide) that was run several times under a load counts once,
 by its newest run. Two predictions are held against it: the envelope of the same runs, each predicted as it was configured and loaded with the
 parameters of the refit that never saw the chip, so that like is held against like; and the search of `tco perf CHIP` among all plans: pools in
-balance, public software that has grown up, no tokens predicted ahead.
+the best proportion, public software that has grown up, no tokens predicted ahead, measured over a run as a benchmark does.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def envelopes_of(table: pd.DataFrame, catalogue: Catalogue, values: Values, chip
 
 
 def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float | None:
-    """Return the output tokens a chip makes in the best plan that gives users some speed; None where no plan does."""
+    """Return the output tokens a chip makes over a run of the best plan that gives users some speed; None where no plan does."""
     settings = {
         "workload.model": named["model"],
         "workload.precision": named["dense"],
@@ -200,8 +200,9 @@ def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float 
         "workload.software": GROWN_UP,
         "workload.draft_tokens": "0",
     }
-    found: float | None = evaluate(named["chip"], settings, catalogue=catalogue).metrics["output_tokens_per_s_per_chip"]
-    return found
+    found = evaluate(named["chip"], settings, catalogue=catalogue).metrics["output_tokens_per_s_per_chip"]
+    steady = catalogue.practice("serving", "steady_share").value
+    return None if found is None else float(found * steady)
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:

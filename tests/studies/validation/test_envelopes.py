@@ -108,4 +108,6 @@ def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb
     eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(drop=True)
     (found,) = envelopes_of(eight, catalogue, values)
     assert len(found.speed) >= 5
-    assert summary(found.runs)["least"] >= 0.95
+    stands = summary(found.runs)  # over a run, as a benchmark measures it
+    assert stands["below_0.9"] == 0
+    assert 0.95 <= stands["median"] <= 1.25
