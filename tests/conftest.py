@@ -9,13 +9,20 @@ import pytest
 from hypothesis import settings
 
 from tco import Catalogue, load_catalogue
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, keep
 
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tco")
 for name in ("COLUMNS", "TERMINAL_WIDTH", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):  # what would change how help is printed
     os.environ.pop(name, None)
 os.environ["NO_COLOR"] = "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share the shipped catalogue among tests, but where what is timed is how long it takes to read."""
+    if not config.getoption("benchmark_only"):
+        keep()
+
 
 PART_COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
 

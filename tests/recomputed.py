@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tco.foundation.formula import greatest, least, total
+from tests.registry import greatest, least, total
 
 GATHERED = {"total": total, "least": least, "greatest": greatest}
 

@@ -13,8 +13,26 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import tco
-from tco.foundation.formula import REGISTRY, Formula
-from tco.foundation.units import parse_quantity
+from tco.foundation.equation import Symbol, equation
+from tco.foundation.formula import RECORDER, REGISTRY, Formula, Known, ceil_ratio, greatest, least, select, total
+from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
+
+__all__ = [
+    "RECORDER",
+    "Known",
+    "Symbol",
+    "ceil_ratio",
+    "convert",
+    "equation",
+    "greatest",
+    "least",
+    "registry",
+    "same_unit",
+    "select",
+    "total",
+    "unit",
+    "unit_table",
+]  # what tests of several files ask for
 
 GOLDEN = Path(__file__).parent / "golden"
 Case = TypeVar("Case")

@@ -6,13 +6,10 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.catalog.catalogue import limit_of, limits
-from tco.catalog.rows import attributes
-from tco.chain.inputs import Inputs, load_scenario
 from tco.economics.dates import is_old
-from tco.foundation.provenance import period
-from tco.foundation.values import Values
-from tests.chain import system_of
+from tests.chain import Inputs, Values, load_scenario, period, system_of
 from tests.cli import document, tco
+from tests.shipped import attributes
 
 BILL = ("servers", "network", "storage")
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError, evaluate
-from tco.economics.perspective import load_agreement
-from tco.foundation.provenance import period
+from tests.chain import load_agreement, period
 from tests.cli import tco
 
 DAYS = st.dates(date(1990, 1, 1), date(2090, 12, 31))

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import tco
-from tco import DataError, load_catalogue
-from tco.chain import draws
-from tco.chain.draws import CELLS
+from tco import DataError
+from tests.chain import CELLS, draws
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 ROOM = {"site.rack_kw_max": "900 kW", "workload.draft_tokens": "0"}
 TOKEN, USER, RATE = "usd_per_million_output_tokens", "tokens_per_s_per_user", "output_tokens_per_s_per_chip"
 TRN3, GB200, A100 = "trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64"

@@ -7,9 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from tco.foundation.equation import Symbol, equation, fingerprint, fingerprints
-from tco.foundation.formula import REGISTRY, Formula, ceil_ratio, select
-from tests.registry import FORMULAS, each_formula
+from tco.foundation.equation import fingerprint, fingerprints
+from tests.registry import FORMULAS, REGISTRY, Formula, Symbol, ceil_ratio, each_formula, equation, select
 
 A, B, C = (Symbol("name", name) for name in "abc")
 

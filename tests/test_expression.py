@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tco import DataError
 from tco.foundation.expression import amount, evaluate
-from tco.foundation.units import registry, unit
+from tests.registry import registry, unit
 
 NAMES = {"a": (3.0, "GB"), "parts.some-part.rate": (2.0, "GB/s"), "t": (5.0, "s"), "n": (4.0, "")}
 

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from tco.chain.result import figures_of
-from tests.chain import system_of
+from tests.chain import figures_of, system_of
 from tests.cli import tco
 
 

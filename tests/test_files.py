@@ -10,7 +10,8 @@ import pytest
 
 from tco import DataError, UsageError
 from tco.foundation import files
-from tco.foundation.files import read_csv, read_text, read_toml, write_atomically
+from tco.foundation.files import read_text, write_atomically
+from tests.shipped import read_csv, read_toml
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.foundation.formula import REGISTRY, ceil_ratio, formula, greatest, least, least_over, normal_cdf, select, total
-from tco.foundation.trace import recording
-from tco.foundation.units import unit_table
-from tests.registry import FORMULAS, WRONG, each_formula, read_rows
+from tco.foundation.formula import formula, least_over, normal_cdf
+from tests.chain import recording
+from tests.registry import FORMULAS, REGISTRY, WRONG, ceil_ratio, each_formula, greatest, least, read_rows, select, total, unit_table
 from tests.shipped import CATALOGUE
 
 

@@ -7,17 +7,14 @@ from functools import cache
 
 import pytest
 
-from tco import evaluate, load_catalogue
-from tco.chain.inputs import load_scenario
-from tco.foundation.trace import Node
+from tco import evaluate
 from tco.performance.layer.layers import forward_pass
 from tco.performance.layer.operators import HEAD
-from tco.performance.serving import phases
-from tco.studies.difference import state_of
-from tests.chain import by_path, inputs_of, nodes_below
-from tests.shipped import DATA
+from tests.chain import Node, by_path, inputs_of, load_scenario, nodes_below
+from tests.performance.servers import serving as phases
+from tests.shipped import CATALOGUE, DATA
+from tests.studies.room import state_of
 
-CATALOGUE = load_catalogue()
 NAMES = list(CATALOGUE.scenarios)
 
 

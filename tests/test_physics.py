@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import tco
-from tco import DataError, load_catalogue
-from tco.chain.inputs import load_scenario
-from tco.chain.metrics import METRICS, SHARES, is_possible
-from tco.models.architecture import load_model
-from tco.studies.uncertainty import counted, spread
-from tests.chain import HEADLINE
+from tco import DataError
+from tco.chain.metrics import is_possible
+from tco.studies.uncertainty import counted
+from tests.chain import HEADLINE, METRICS, load_scenario
+from tests.shipped import CATALOGUE, load_model
+from tests.studies.room import spread
 
-CATALOGUE = load_catalogue()
+SHARES = {"exposed_communication", "goodput", "host_floor", "mfu", "pipeline_bubble"}
+
 TRAINING = sorted(
     name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name
 )

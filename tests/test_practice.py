@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tco import DataError, evaluate, load_catalogue
-from tco.foundation.units import parse_quantity
 from tests.chain import plain_values
 from tests.cli import document, tco
+from tests.registry import parse_quantity
 
 ROOT = Path(__file__).parents[1]
 RATE = "output_tokens_per_s_per_chip"

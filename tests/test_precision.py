@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.foundation.equation import Symbol, expression
-from tco.foundation.formula import REGISTRY, normal_form
-from tests.registry import ROWS, over
+from tco.foundation.equation import expression
+from tco.foundation.formula import normal_form
+from tests.registry import REGISTRY, ROWS, Symbol, over
 
 EXACT = mpmath.mp.clone()
 EXACT.dps = 400  # of numbers next to each other the first hundreds are alike

@@ -12,9 +12,8 @@ import re
 import pytest
 
 from tco.chain.scenario import run
-from tco.foundation.formula import RECORDER
-from tco.foundation.units import registry
 from tests.chain import HEADLINE, inputs_of, result
+from tests.registry import RECORDER, registry
 from tests.test_readings import OTHER
 
 

@@ -10,10 +10,8 @@ import statistics
 import numpy as np
 import pint
 
-from tco.foundation.equation import equation
-from tco.foundation.trace import recording, walk
-from tco.foundation.units import convert, registry, same_unit
-from tests.registry import FORMULAS, ROWS, each_formula, each_row, over
+from tests.chain import recording, walk
+from tests.registry import FORMULAS, ROWS, convert, each_formula, each_row, equation, over, registry, same_unit
 
 SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tco.chain.scenario import compare
-from tests.chain import HEADLINE, again, result
+from tests.chain import HEADLINE, again, compare, result
 from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]

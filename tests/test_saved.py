@@ -10,9 +10,9 @@ import pytest
 
 import tco
 from tco import DataError, UsageError
-from tco.foundation.formula import REGISTRY
-from tco.studies.difference import state_of
+from tests.registry import REGISTRY
 from tests.shipped import CATALOGUE
+from tests.studies.room import state_of
 
 NAMES = ("trn3-nl72x2", "gb200-nvl72", "train-gpt3-175b-a100x64")
 PARTS = (

@@ -7,10 +7,9 @@ import math
 import pytest
 
 from tco import evaluate
-from tco.chain.metrics import METRICS
-from tco.chain.scenario import compare
-from tco.foundation.provenance import DIRECTNESS
-from tests.chain import HEADLINE, again, inputs_of, nodes_below, result
+from tests.chain import HEADLINE, METRICS, again, compare, inputs_of, nodes_below, result
+
+DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
 
 each = pytest.mark.parametrize("name", HEADLINE)
 

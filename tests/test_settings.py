@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tco.chain.metrics import METRICS
-from tests.chain import again, nodes_below, result
+from tests.chain import METRICS, again, nodes_below, result
 
 NAME = "trn3-nl72x2"
 

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import tco
-from tco import DataError, load_catalogue
-from tco.chain.inputs import Inputs, bounds, load_scenario
+from tco import DataError
 from tco.chain.scenario import chain_of
-from tests.chain import nodes_below
+from tests.chain import Inputs, bounds, load_scenario, nodes_below
 from tests.recomputed import recomputed
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 SCENARIOS = sorted(CATALOGUE.scenarios)
 ROOM = {"site.rack_kw_max": "900 kW"}  # no rack is refused
 SWITCH, MEMORY = "parts.scorpio-p-32.price", "parts.trn3.hbm_bandwidth"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.catalog.systems import load_system
-from tco.chain.inputs import load_scenario
 from tests.shipped import CATALOGUE
 
 METRICS = ("tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "ttft_s", "usd_per_million_output_tokens")
@@ -18,19 +16,22 @@ WORKLOADS = [
 ]
 
 
+TRAINING = {"workload": "llama-3.1-405b-training", "workload.model": "llama-3.1-8b", "cluster.chips": "2304"}  # whole worlds of 64 and of 72
+PLAN = {"tp": "2", "pp": "2", "micro_batch": "1", "zero": "3"}  # fits every chip, and exchanges over all that joins them
+
+
+def same(system, settings, plan, metrics):
+    found = evaluate(system, settings, plan, catalogue=CATALOGUE, trace=True)
+    for metric in metrics:
+        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric
+
+
 @pytest.mark.parametrize("settings", WORKLOADS, ids=lambda found: "-".join(found.values()))
 @pytest.mark.parametrize("system", CATALOGUE.ids("systems"))
 def test_the_trace_is_the_number(system, settings):
-    found = evaluate(load_scenario(CATALOGUE, system), settings | {"workload.interactivity": "5 token/s"}, catalogue=CATALOGUE, trace=True)
-    for metric in METRICS:
-        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric
+    same(system, settings | {"workload.interactivity": "5 token/s"}, None, METRICS)
 
 
 @pytest.mark.parametrize("system", CATALOGUE.ids("systems"))
 def test_the_trace_of_training_is_the_number(system):
-    base = load_scenario(CATALOGUE, "llama-3.1-405b-training-gb200-nvl72")
-    scenario = base._replace(name=system, system=system, rebates=None)
-    chips = "288" if int(load_system(CATALOGUE, system).chips) % 9 == 0 else "256"
-    found = evaluate(scenario, {"workload.model": "llama-3.1-8b", "cluster.chips": chips}, catalogue=CATALOGUE, trace=True)
-    for metric in ("tco_usd_per_chip_hour", "step_s", "mfu", "train_usd_per_trillion_tokens"):
-        assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-9), metric
+    same(system, TRAINING, PLAN, ("tco_usd_per_chip_hour", "step_s", "mfu", "train_usd_per_trillion_tokens"))

@@ -11,8 +11,7 @@ from threading import Barrier
 import pytest
 
 from tco import evaluate, load_catalogue
-from tco.foundation.trace import recording
-from tests.chain import nodes_below
+from tests.chain import nodes_below, recording
 from tests.registry import FORMULA
 
 THREADS = 8

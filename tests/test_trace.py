@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.foundation.formula import RECORDER, greatest, least, total
-from tco.foundation.trace import STRUCTURE, Traced, paused, plain, recording, scope, walk
-from tests.registry import FORMULA
+from tco.foundation.trace import Traced, paused, plain
+from tests.chain import recording, scope, walk
+from tests.registry import FORMULA, RECORDER, greatest, least, total
+
+STRUCTURE = "structure"
 
 
 @pytest.fixture

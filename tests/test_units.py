@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tco import DataError
 from tco.foundation import units
-from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
-from tests.registry import over
+from tests.registry import convert, over, parse_quantity, registry, same_unit, unit, unit_table
 
 TEXTS = sorted(unit_table())
 

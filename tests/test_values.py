@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.foundation.provenance import KINDS, SOURCED, Given, Input, bounded, worst
-from tco.foundation.trace import recording
-from tco.foundation.values import Values, as_traced
+from tco.foundation.provenance import Given, bounded, worst
+from tests.chain import KINDS, Input, Values, as_traced, recording
 from tests.registry import FORMULA
+
+SOURCED = {"analyst", "derived", "filing", "measured", "press", "vendor"}
 
 CATALOGUE = {"a.x": Input("a.x", 2.0, "USD", 1.0, 3.0, kind="vendor", source="s"), "a.y": Input("a.y", 5.0, "W", kind="assumed", source="s")}
 

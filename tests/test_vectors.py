@@ -13,11 +13,10 @@ import re
 import pytest
 
 from tco.fabric.scopes import mean_hops
-from tco.foundation.formula import REGISTRY
-from tco.foundation.units import convert
-from tco.models.layers import Attention, FeedForward
+from tco.models.layers import Attention
 from tco.studies.operations import bus_bandwidth
-from tests.registry import over, read_rows
+from tests.registry import REGISTRY, convert, over, read_rows
+from tests.shipped import FeedForward
 
 ROWS = read_rows("vectors.csv")
 each_vector = over({row["id"]: row for row in ROWS})

@@ -26,12 +26,12 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER
 from tco.cli import app
 from tco.cli.help import examples
 from tco.foundation.formula import REGISTRY, Formula
-from tco.outputs.mathematics import mathml
 from tco.studies.claims import check_claims
 from tco.studies.evaluation import HEADLINE
 
 sys.path.insert(0, str(Path(__file__).parent))
 from literate import drawn, filled, inside, noted, ran  # the site loads this file alone
+from mathematics import mathml
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("guide", "tutorials")  # folders of pages written by hand

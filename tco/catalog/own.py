@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from tco.catalog.catalogue import Catalogue
 from tco.catalog.rows import Row, attribute, to_input
@@ -13,14 +13,21 @@ NAMED = 3  # rows that a note names
 LOOKED = 100  # rows that are held against the names of all parts, for the nearest
 
 
-def own_rows(catalogue: Catalogue) -> Iterator[tuple[str, Row]]:
-    """Yield the path and the row of every value in the tables of a person's own folders; an attribute nobody reads raises `DataError`."""
+def own_rows(catalogue: Catalogue) -> list[tuple[str, Row]]:
+    """Return the path and the row of every value in the tables of a person's own folders."""
     tables = (catalogue.part_rows, catalogue.share_rows, catalogue.vesting_rows, catalogue.calibration_rows, catalogue.grid_rows)
-    for group, table in zip(("parts", "shares", "rebates", "performance", "site"), tables, strict=True):
-        for (name, key), rows in table.items():
-            for row in rows:
-                if row.overlay:
-                    yield f"{group}.{name}.{key}", row
+    groups = ("parts", "shares", "rebates", "performance", "site")
+    found: list[tuple[str, Row]] = catalogue.once(
+        "own rows",
+        lambda: [
+            (f"{group}.{name}.{key}", row)
+            for group, table in zip(groups, tables, strict=True)
+            for (name, key), rows in table.items()
+            for row in rows
+            if row.overlay
+        ],
+    )
+    return found
 
 
 def check_own_rows(catalogue: Catalogue) -> None:

@@ -230,7 +230,7 @@ def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
     """Return the fingerprint of every formula that some metrics rest on."""
     from tco.foundation.equation import fingerprints  # a saved result asks for them, an answer does not
 
-    return fingerprints(node.formula for root in nodes.values() for node in walk(root) if node.formula)
+    return fingerprints(node.formula for node in walk(*nodes.values()) if node.formula)
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:

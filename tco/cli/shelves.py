@@ -114,7 +114,7 @@ def documents_check(folder: str, catalogue: Catalogue) -> list[str]:
     from tco.catalog import checks
 
     findings = checks.check_documents(catalogue, folder, GROUPS[folder])
-    judged = partial(JUDGES[folder], catalogue)
+    judged = partial(judge, catalogue, folder)
     return findings or [f"{folder}/{name}.toml: {error}" for name in catalogue.ids(folder) if (error := error_of(judged, name))]
 
 
@@ -127,62 +127,51 @@ def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
     return None
 
 
-# Documents of values are those of the headline's inputs, with one of them in place of its own; each is judged by reading what its texts name.
+# Documents of values are inputs of a group; each is judged by reading what its texts name, in the headline's inputs with it in place of its own.
 GROUPS = {"sites": "site", "terms": "terms", "workloads": "workload", "clusters": "cluster", "perspectives": "terms"}
+TEXTS = {"sites": ("site.tenure", "site.cooling"), "terms": ("terms.yield", "terms.commitment")}
 
 
-def inputs_with(catalogue: Catalogue, folder: str, name: str) -> Any:
-    """Return the headline's inputs with one document in place of its own."""
+def judge(catalogue: Catalogue, folder: str, name: str) -> None:
+    """Read what the texts of a document name: how a site is held, who pays, a model, a switch and its ports, whose cost it is."""
+    from tco.chain.connections import CHEAPEST, port_rate
     from tco.chain.inputs import plain_inputs
-
-    return plain_inputs(catalogue, {GROUPS[folder]: name})
-
-
-def judge_workload(catalogue: Catalogue, name: str) -> None:
-    """Read what is to be done, and the model that does it, if any."""
+    from tco.economics.perspective import load_perspective
+    from tco.hardware.network import switch_part
     from tco.models.architecture import load_model
 
-    inputs = inputs_with(catalogue, "workloads", name)
-    if inputs.kind != "stated":
+    if folder == "perspectives":
+        load_perspective(catalogue, name)
+        return
+    inputs = plain_inputs(catalogue, {GROUPS[folder]: name})
+    for path in TEXTS.get(folder, ()):
+        inputs.text(path)
+    if folder == "workloads" and inputs.kind != "stated":
         load_model(catalogue, inputs.text("workload.model"))
-
-
-def judge_cluster(catalogue: Catalogue, name: str) -> None:
-    """Read the switch and the rate of its ports."""
-    from tco.chain.connections import CHEAPEST, port_rate
-    from tco.hardware.network import switch_part
-
-    inputs = inputs_with(catalogue, "clusters", name)
-    for switch in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
-        switch_part(switch.strip(), list(catalogue.parts))
-    port_rate(inputs.text("cluster.port"), "cluster.port")
-
-
-def judge_perspective(catalogue: Catalogue, name: str) -> None:
-    """Read whose cost it is."""
-    from tco.economics.perspective import load_perspective
-
-    load_perspective(catalogue, name)
-
-
-JUDGES: dict[str, Callable[[Catalogue, str], Any]] = {
-    "sites": lambda catalogue, name: list(map(inputs_with(catalogue, "sites", name).text, ("site.tenure", "site.cooling"))),
-    "terms": lambda catalogue, name: list(map(inputs_with(catalogue, "terms", name).text, ("terms.yield", "terms.commitment"))),
-    "workloads": judge_workload,
-    "clusters": judge_cluster,
-    "perspectives": judge_perspective,
-}
+    if folder == "clusters":
+        for switch in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
+            switch_part(switch.strip(), list(catalogue.parts))
+        port_rate(inputs.text("cluster.port"), "cluster.port")
 
 
 # ---------------------------------------------------------------- show
-def show_part(given: Request, part: Id) -> None:
-    """Show every row of a part, the alternatives among them."""
-    from tco.outputs.shelves import part_answer
+ABOUT = {  # shelf -> what its `show` shows
+    **{"parts": "every row of a part, the alternatives among them", "models": "the shape of a model"},
+    **{"sources": "a source and every value based on it"},
+    **{folder: f"what a {ONE[folder]} states, as written, with the ranges and sources" for folder in GROUPS},
+}
 
-    catalogue = given.catalogue
-    if part not in catalogue.parts:
-        raise unknown("part", part, catalogue.parts)
-    given.emit(part_answer(catalogue, part))
+
+def show_of(shelf: str) -> Callable[[Request, str], None]:
+    """Return what shows one of a shelf that takes nothing but its id."""
+
+    def show(given: Request, name: Id) -> None:
+        from tco.outputs.shelves import shown
+
+        given.emit(shown(shelf, given.catalogue, name))
+
+    show.__doc__ = f"Show {ABOUT[shelf]}."
+    return show
 
 
 def show_system(given: Request, system: Id) -> None:
@@ -195,15 +184,6 @@ def show_system(given: Request, system: Id) -> None:
     given.emit(system_answer(inputs.catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes))
 
 
-def show_model(given: Request, model: Id) -> None:
-    """Show the shape of a model."""
-    from tco.models.architecture import load_model
-    from tco.outputs.shelves import model_answer
-
-    catalogue = given.catalogue
-    given.emit(model_answer(catalogue, load_model(catalogue, model)))
-
-
 def show_scenario(given: Request, scenario: Id) -> None:
     """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
@@ -211,16 +191,6 @@ def show_scenario(given: Request, scenario: Id) -> None:
 
     catalogue = given.catalogue_of(scenario)
     given.emit(scenario_answer(catalogue, evaluate(scenario, catalogue=catalogue)))
-
-
-def show_source(given: Request, source: Id) -> None:
-    """Show a source and every value based on it."""
-    from tco.outputs.shelves import source_answer
-
-    catalogue = given.catalogue
-    if source not in catalogue.sources:
-        raise unknown("source", source, catalogue.sources)
-    given.emit(source_answer(catalogue, source))
 
 
 def show_rebate(given: Request, agreement: Id) -> None:
@@ -234,18 +204,6 @@ def show_rebate(given: Request, agreement: Id) -> None:
     given.emit(rebate_answer(catalogue, found, worth_of(found, inputs.values()), inputs.date))
 
 
-def show_document(folder: str) -> Callable[[Request, str], None]:
-    """Return what shows a document of values."""
-
-    def show(given: Request, name: Id) -> None:
-        from tco.outputs.shelves import page_answer
-
-        given.emit(page_answer(folder, given.catalogue, name))
-
-    show.__doc__ = f"Show what a {ONE[folder]} states, as written, with the ranges and sources."
-    return show
-
-
 # ---------------------------------------------------------------- the commands
 Kind = Annotated[
     str | None,
@@ -253,12 +211,11 @@ Kind = Annotated[
 ]
 CHECKS: dict[str, Callable[[Catalogue], list[str]]] = {  # shelf -> what checks it
     **{"parts": parts_check, "systems": systems_check, "models": models_check, "rebates": rebates_check, "sources": sources_check},
-    **{folder: partial(documents_check, folder) for folder in JUDGES},
+    **{folder: partial(documents_check, folder) for folder in GROUPS},
 }
 SHOWN: dict[str, Callable[..., None]] = {  # shelf -> what shows one of it
-    **{"parts": show_part, "systems": show_system, "models": show_model, "scenarios": show_scenario},
-    **{"sources": show_source, "rebates": show_rebate},
-    **{folder: show_document(folder) for folder in JUDGES},
+    **{"systems": show_system, "scenarios": show_scenario, "rebates": show_rebate},
+    **{shelf: show_of(shelf) for shelf in ABOUT},
 }
 TAKES = {"systems": ("variant",), "rebates": ("set",)}  # shelf -> the shared options of its `show`
 

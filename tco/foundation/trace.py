@@ -243,10 +243,10 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Traced) else value
 
 
-def walk(root: Node) -> Iterator[Node]:
-    """Yield every node of the graph below and including `root`, each once."""
+def walk(*roots: Node) -> Iterator[Node]:
+    """Yield every node of the graph below and including some roots, each once."""
     seen: set[int] = set()
-    stack = [root]
+    stack = [*reversed(roots)]
     while stack:
         node = stack.pop()
         if id(node) in seen:

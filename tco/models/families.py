@@ -9,10 +9,8 @@ from tco.models.config import Config, Layout
 from tco.models.layers import Attention, Block, FeedForward, gathered
 from tco.models.parts import all_heads_norm, dense, dense_then_routed, grouped_query, layer_norms, multi_head, one_in, routed, two_norms
 
-GEMMA3 = {  # what a config of Gemma 3 leaves out
-    **{"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262_208},
-    **{"sliding_window": 4096, "max_position_embeddings": 131_072},
-}
+GEMMA3 = {"head_dim": 256, "vocab_size": 262_208, "sliding_window": 4096, "max_position_embeddings": 131_072}  # what a config of Gemma 3 leaves out
+GEMMA3_HEADS = {"num_attention_heads": 8, "num_key_value_heads": 4}  # both or none
 
 
 def even(
@@ -79,7 +77,8 @@ def with_positions(made: Layout, spare: int = 0) -> Layout:
 
 def read_gemma3(c: Config) -> Layout:
     """Five of six layers see a window, queries and keys have norms, four more norms a layer, one embedding."""
-    c = Config(GEMMA3 | {key: value for key, value in c.content.items() if value is not None}, c.where, c.inside)
+    heads = {} if any(c.has(key) for key in GEMMA3_HEADS) else GEMMA3_HEADS
+    c = Config(GEMMA3 | heads | {key: value for key, value in c.content.items() if value is not None}, c.where, c.inside)
     attentions = one_in(c, grouped_query(c, head_norm=True), c.whole("sliding_window_pattern", 6))
     return uneven(c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True)
 

@@ -12,24 +12,25 @@ from tco.models.parts import dense, grouped_query, routed, two_norms
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
-def read_qwen35(c: Config) -> Layout:
-    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth, experts on all or none."""
+def read_qwen35(c: Config, part: FeedForward) -> Layout:
+    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the feed-forward part of all is experts or dense."""
     c.without("mlp_only_layers")
     layers, every = c.layers(), c.whole("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.whole("linear_num_value_heads"), c.whole("linear_value_head_dim")
     key_heads, key = c.whole("linear_num_key_heads", most=heads), c.whole("linear_key_head_dim")
     mixer = StateMixer(heads, head, key_heads, key, c.whole("linear_conv_kernel_dim"), controls=2, scalars=2, norm=head, passes=3)
-    if c.has("num_experts"):
-        part = routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size"))._replace(shared_gate=True)
-    else:
-        part = dense(c)
     norms = two_norms(c)
     linear, full = Block(1, feed_forward=part, mixer=mixer, others=norms), Block(1, attention, part, others=norms)
     default = ["linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)]
     kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"), default)
     blocks = gathered(linear if kind == "linear_attention" else full for kind in kinds)
     return c.layout(blocks, prediction="mtp_num_hidden_layers")
+
+
+def gated_experts(c: Config) -> FeedForward:
+    """Return the experts of Qwen 3.5, with a shared one that has a gate of its own."""
+    return routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size"))._replace(shared_gate=True)
 
 
 def nemotron_order(c: Config) -> list[str]:
@@ -104,5 +105,6 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     **dict.fromkeys(("kimi_k3", "kimi_linear"), read_kimi_linear),
     "mamba2": read_mamba2,
     "nemotron_h": read_nemotron,
-    **dict.fromkeys(("qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"), read_qwen35),
+    **dict.fromkeys(("qwen3_5", "qwen3_5_text"), lambda c: read_qwen35(c, dense(c))),
+    **dict.fromkeys(("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"), lambda c: read_qwen35(c, gated_experts(c))),
 }

@@ -10,7 +10,7 @@ from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.claims import Finding
 from tco.studies.claims.ledger import VERDICTS
-from tco.studies.published import KINDS, Figure
+from tco.studies.published import Figure
 
 STATED = Record(Member("id"), Member("claim"), Member("source"), Member("claimed", float), Member("unit"))
 CLAIM = Record(
@@ -53,13 +53,8 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
 
 
 # ---------------------------------------------------------------- figures of publications
-def published_tables(figures: Sequence[Figure]) -> list[Table]:
-    """Return a table of figures for each kind that there is."""
-    return [published_table([one for one in figures if one.kind == kind], kind) for kind in KINDS if any(one.kind == kind for one in figures)]
-
-
-def published_table(figures: Sequence[Figure], kind: str) -> Table:
-    """Return figures with what comes out and how far it is from what was published, and below why some miss."""
+def published_table(kind: str, figures: Sequence[Figure]) -> Table:
+    """Return figures of a kind with what comes out and how far it is from what was published, and below why some miss."""
     rows = []
     for one in figures:
         off = "" if one.tolerance is None or one.computed is None else f"{(one.computed / one.published - 1) * 100:+.1f} %"

@@ -51,6 +51,13 @@ def cells_of(roots: Iterable[Node]) -> dict[str, Node]:
     return {node.id: node for root in roots for node in walk(root)}
 
 
+def told(name: str, node: Node, view: View) -> dict[str, Any]:
+    """Return what is said of a node wherever it stands."""
+    value, unit = node.shown or (node.value, node.unit)
+    source = source_text(node, view.catalogue)
+    return {"id": node.id, "name": name, "value": number(value), "unit": unit, "equation": node_equation(node), "source": source}
+
+
 def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
     """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
     seen: set[str] = set()
@@ -59,15 +66,7 @@ def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
-        value, unit = node.shown or (node.value, node.unit)
-        made: dict[str, Any] = {
-            "id": node.id,
-            "name": name,
-            "value": number(value),
-            "unit": unit,
-            "equation": node_equation(node),
-            "source": source_text(node, view.catalogue),
-        }
+        made = told(name, node, view)
         if node.formula is not None:
             made["formula"] = node.formula.name
         if node.path is not None:
@@ -166,10 +165,7 @@ def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
         if node.id in seen:
             return
         seen.add(node.id)
-        value, unit = node.shown or (node.value, node.unit)
-        row = {"id": node.id, "name": name, "path": node.path or "", "value": value, "unit": unit, "equation": node_equation(node) or ""}
-        inputs = [inner.id for _, inner in node.inputs]
-        rows.append(row | {"kind": node.kind or "", "source": source_text(node, view.catalogue), "inputs": inputs})
+        rows.append(told(name, node, view) | {"path": node.path, "kind": node.kind, "inputs": [inner.id for _, inner in node.inputs]})
         if not view.ends(level):
             for inner_name, inner in node.inputs:
                 visit(inner_name, inner, level + 1)

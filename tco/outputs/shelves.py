@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
-from tco.foundation.errors import TcoError
+from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
 from tco.outputs.record import Answer, Document, Member, Plain, Record, document
 from tco.outputs.table import Table, significant
@@ -215,9 +215,13 @@ def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figur
     row = FINDING if findings else Record()
 
     def tables() -> list[Table]:
-        from tco.outputs.claims import published_tables  # few checks have figures
+        if not figures:
+            return [row.table(findings, title)]
+        from tco.outputs.claims import published_table  # few checks have figures
+        from tco.studies.published import KINDS as ORIGINS
 
-        return [row.table(findings, title), *(published_tables(figures) if figures else ())]
+        by_kind = {kind: [one for one in figures if one.kind == kind] for kind in ORIGINS}
+        return [row.table(findings, title), *(published_table(kind, some) for kind, some in by_kind.items() if some)]
 
     return CHECKS[name].answer(catalogue, {"findings": findings, "published": figures}, tables, (row, findings))
 
@@ -260,6 +264,8 @@ def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, 
 
 def part_answer(catalogue: Catalogue, part: str) -> Answer:
     """Return every row of a part, the alternatives among them, what is to be said of each, and where they come from."""
+    if part not in catalogue.parts:
+        raise unknown("part", part, catalogue.parts)
     rows = [part_row(catalogue, part, name, row) for (owner, name), many in catalogue.part_rows.items() if owner == part for row in many]
 
     def tables() -> list[Table]:
@@ -373,8 +379,11 @@ SAID = Record(
 )
 
 
-def model_answer(catalogue: Catalogue, model: Architecture) -> Answer:
+def model_answer(catalogue: Catalogue, name: str) -> Answer:
     """Return the shape of a model; in rows a kind of layer takes one for each part it has."""
+    from tco.models.architecture import load_model
+
+    model = load_model(catalogue, name)
     rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0)]
     for block in model.blocks:
         parts = {"attention": block.attention, "mixer": block.mixer, "feed-forward": block.feed_forward}
@@ -391,6 +400,8 @@ USED = Record(Member("what", read="0", label="what"), Member("which", read="1", 
 
 def source_answer(catalogue: Catalogue, source: str) -> Answer:
     """Return a source and every value based on it."""
+    if source not in catalogue.sources:
+        raise unknown("source", source, catalogue.sources)
     found = catalogue.sources[source]
     uses = [f"parts.{part}.{name}" for (part, name), rows in catalogue.part_rows.items() for row in rows if row.cells["source"] == source]
     rows = [*found._asdict().items(), *(("value", path) for path in uses)]
@@ -493,3 +504,9 @@ def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tup
         row |= {column: None if (told := cells.get(column)) in (None, "") else float(told) for column in ("value", "low", "high")}
         rows[row["path"]] = row | {column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")}
     return texts, list(rows.values())
+
+
+def shown(shelf: str, catalogue: Catalogue, name: str) -> Answer:
+    """Return the page of one of a shelf, which its id alone asks for."""
+    pages = {"parts": part_answer, "models": model_answer, "sources": source_answer}
+    return pages[shelf](catalogue, name) if shelf in pages else page_answer(shelf, catalogue, name)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -383,12 +382,16 @@ def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Met
 
 
 # ---------------------------------------------------------------- what differs between two results
-@dataclass(repr=False)
-class Difference(Shown):
-    """What differs between two results: the metrics that moved, step by step, and all that differs beside them."""
+class Differing(NamedTuple):
+    """The metrics that moved, step by step, and all that differs beside them."""
 
     moves: list[Move]
     causes: list[Cause]
+
+
+class Difference(Shown, Differing):
+    """What differs between two results."""
+
     way: Counterfactual | None = None  # from one system to another
 
     @property

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import tco
-from tco.chain.draws import CELLS
-from tco.studies.ranges import Dice, ranges_of, settings_of
-from tests.chain import HEADLINE
+from tests.chain import CELLS, HEADLINE
+from tests.studies.room import Dice, ranges_of, settings_of
 
 DRAWS = CELLS
 FEW = 512

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from tco import evaluate, load_catalogue
-from tco.chain.inputs import load_scenario
-from tco.chain.scenario import bill_of_system
-from tco.performance.serving import phases
-from tests.chain import HEADLINE
+from tests.chain import HEADLINE, bill_of_system, load_scenario
+from tests.performance.servers import serving as phases
 
 SERIES = itertools.count(1)
 COLUMN, ROW = np.ones((8, 1)), np.ones((1, 5))

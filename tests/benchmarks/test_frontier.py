@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from tco.studies.frontier import frontier_of, pool_of
+from tests.studies.room import frontier_of, pool_of
 
 NUMBERS = np.random.default_rng(1).random(500_000)
 

@@ -9,9 +9,8 @@ import time
 import pytest
 
 from tco import load_catalogue
-from tco.catalog.systems import load_system
-from tco.chain.scenario import bill_of_system
-from tests.chain import fabric_of, system_of
+from tests.chain import bill_of_system, fabric_of, system_of
+from tests.shipped import load_system
 
 BARE = [sys.executable, "-c", "pass"]
 ROUNDS = 12

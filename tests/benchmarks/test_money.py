@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tco import evaluate
-from tco.studies.money import money_of
+from tests.studies.room import money_of
 
 DEAL = {"money.rent": "3.3 USD/chip/h", "money.contract": "3 year", "money.debt_share": "0.6", "money.deposit": "0.2", "workload": "stated"}
 

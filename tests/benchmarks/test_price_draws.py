@@ -7,10 +7,10 @@ import time
 import pytest
 
 import tco
-from tco.chain.draws import CELLS, programs_of
-from tco.chain.inputs import load_scenario
+from tco.chain.draws import programs_of
 from tco.graph.run import Run
-from tco.studies.ranges import Dice, ranges_of, settings_of
+from tests.chain import CELLS, load_scenario
+from tests.studies.room import Dice, ranges_of, settings_of
 
 PRICED = ("tco_usd_per_chip_hour", "capex_usd_per_chip")
 OF_THE_WORK = ("performance.", "workload.")

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from tco import load_catalogue
-from tco.performance.chip.formats import computed_on
-from tco.performance.chip.kernel_times import chip_on
-from tco.performance.chip.products import operands, product
 from tests.chain import plain_values
+from tests.performance.servers import chip_on, computed_on, operands, product
 
 
 def made(chip):

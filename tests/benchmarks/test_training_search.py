@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from tco.performance.training.search import search
-from tests.performance.training.jobs import job
+from tests.performance.training.jobs import job, search
 
 
 def test_a_million_plans_a_second(benchmark):

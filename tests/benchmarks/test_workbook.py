@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tco import evaluate
-from tco.outputs.workbook.book import workbook_of
-from tco.studies.comparison import compared
 from tests.chain import HEADLINE
+from tests.outputs.room import workbook_of
+from tests.studies.room import compared
 
 
 def test_four_racks_side_by_side(benchmark, catalogue):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tco.catalog import checks
 from tests.chain import bill_of, fabric_of, system_of
 from tests.cli import document, tco
-from tests.shipped import DATA
+from tests.shipped import DATA, checks
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 

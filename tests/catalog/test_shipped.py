@@ -7,13 +7,8 @@ from collections import Counter
 
 import pytest
 
-from tco.catalog import checks
-from tco.catalog.rows import attributes
-from tco.catalog.systems import load_system
-from tco.foundation.files import read_csv
-from tco.foundation.units import unit_table
-from tco.models.architecture import load_model
-from tests.shipped import DATA
+from tests.registry import unit_table
+from tests.shipped import DATA, attributes, checks, load_model, load_system, read_csv
 
 DOCUMENTS = [  # group of the values, folder
     ("site", "sites"),

@@ -10,7 +10,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from typer import testing
 
-from tco.cli import app
+from tco.cli import app, emit
+
+__all__ = ["emit"]  # what tests of several files ask for
 
 testing._get_command = cache(testing._get_command)  # building the tree of commands takes longer than most commands do
 

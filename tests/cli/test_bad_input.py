@@ -21,7 +21,7 @@ USAGE = [  # the command line is wrong: 2
     (["bom", NAME, "--variant", "gen2"], "expected KEY=VALUE"),
     (["price", NAME, "--format", "xml"], "xml"),
     (["compare", "--no-range", "--output", "/proc/nope/x.csv", "--format", "csv"], "/proc/nope/x.csv"),
-    (["compare", "--output", "/", "--format", "csv"], "is a folder"),
+    (["compare", "--no-range", "--output", "/", "--format", "csv"], "is a folder"),
     (["explain", NAME, "capex_usd", "--depth", "0"], "--depth"),
     (["baseline", "check", "main", "--threshold", "-1"], "--threshold"),
     (["parts", "polish"], "polish"),
@@ -224,8 +224,7 @@ def test_a_port_of_no_rate_is_refused(option):
 
 
 def test_what_is_no_finite_number_is_none_in_every_form():
-    from tco.outputs.record import number
-    from tco.outputs.table import significant, to_csv
+    from tests.outputs.room import number, significant, to_csv
 
     for endless in (float("nan"), float("inf"), float("-inf")):
         assert (number(endless), significant(endless), to_csv(["x", "y"], [[endless, 1.5]])) == (None, "-", "x,y\n,1.5\n")

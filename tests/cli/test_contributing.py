@@ -14,18 +14,18 @@ import typer
 from jsonschema import Draft202012Validator
 
 from tco import evaluate as tco_evaluate
-from tco.catalog.rows import Attribute, attributes
-from tco.chain import metrics, workloads
-from tco.chain.metrics import METRICS, Metric
+from tco.catalog.rows import Attribute
+from tco.chain import workloads
+from tco.chain.metrics import Metric
 from tco.chain.result import why_absent
-from tco.cli import app, emit, options
+from tco.cli import options
 from tco.economics import cost
-from tco.foundation.equation import equation
-from tco.foundation.formula import REGISTRY
-from tco.outputs.record import DOCUMENTS, published_schema
 from tests.catalog.test_contributing import blocks
-from tests.cli import document, tco, testing
-from tests.shipped import DATA
+from tests.chain import METRICS, metrics
+from tests.cli import app, document, emit, tco, testing
+from tests.outputs.room import DOCUMENTS, published_schema
+from tests.registry import REGISTRY, equation
+from tests.shipped import DATA, attributes
 
 METRIC = "output_tokens_per_usd"
 

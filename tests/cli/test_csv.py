@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tco.chain.metrics import METRICS
+from tests.chain import METRICS
 from tests.cli import document, tco
 
 CONTEXT = (  # what a row rests on, after its metrics

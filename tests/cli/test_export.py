@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tco import UsageError
-from tco.chain.metrics import METRICS
 from tco.cli.export import write_folder
-from tco.foundation.units import unit
+from tests.chain import METRICS
 from tests.cli import document, tco
 from tests.outputs.spreadsheet import cells, table
+from tests.registry import unit
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 

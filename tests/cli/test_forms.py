@@ -9,8 +9,7 @@ import re
 
 import pytest
 
-from tco.cli import emit
-from tests.cli import tco
+from tests.cli import emit, tco
 
 COMMANDS = {
     "compare": ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range"),

@@ -7,8 +7,7 @@ import io
 
 import pytest
 
-from tco.cli import emit
-from tests.cli import document, tco
+from tests.cli import document, emit, tco
 
 NAMES = ("scenario", "system", "prefill_scenario", "prefill_system")
 TWO = ("frontier", "trn3-nl72x2", "gb200-nvl72")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from tco.cli import app
-from tests.cli import tco
+from tests.cli import app, tco
 
 
 def commands(group, above=()):

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 import pytest
 import typer
 
-from tco.cli import app, plot
-from tco.outputs.figures import WIDE
-from tests.cli import tco
+from tco.cli import plot
+from tests.cli import app, tco
+from tests.outputs.room import WIDE
 
 KINDS = {
     "bom": ("gb200-nvl72",),

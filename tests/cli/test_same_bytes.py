@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.foundation.files import scenario_directory
 from tests.cli import tco
+from tests.shipped import scenario_directory
 
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
 SOURCES = "id,title,url,date\nown-quote,SECRET{} of a friend,https://example.org/{},2025-11\n"

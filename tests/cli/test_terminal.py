@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.cli import emit
 from tco.cli.emit import terminal_width
-from tests.cli import tco
+from tests.cli import emit, tco
 
 
 class Screen:

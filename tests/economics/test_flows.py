@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tco import evaluate
 from tco.economics.flows import Flow, Terms, cash_flow, chip_hour, payments, present_value, yearly_charge
-from tco.foundation.provenance import Input
-from tco.foundation.values import Values
+from tests.chain import Input, Values
 from tests.cli import document, tco
 
 RATES = st.floats(1e-4, 0.5)

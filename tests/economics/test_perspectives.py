@@ -6,11 +6,11 @@ import pytest
 import pyxirr
 
 from tco import DataError, evaluate
-from tco.chain.inputs import load_scenario
-from tco.economics.perspective import FOLDER, load_perspective
-from tco.foundation.provenance import period
-from tests.chain import HEADLINE, inputs_of, on_vendors_network, result
+from tco.economics.perspective import load_perspective
+from tests.chain import HEADLINE, inputs_of, load_scenario, on_vendors_network, period, result
 from tests.cli import document, tco
+
+FOLDER = "perspectives"
 
 HOUR, USED = "tco_usd_per_chip_hour", "tco_usd_per_used_chip_hour"
 FITS = {  # perspective -> the systems of the headline it can own

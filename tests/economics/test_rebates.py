@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError, evaluate
-from tco.catalog.rows import COLUMNS
-from tco.economics.perspective import in_force_for, load_agreement
-from tco.foundation.files import read_csv
-from tco.studies.ranges import P95, ranges_of
-from tests.chain import HEADLINE, bill_of, result
+from tco.economics.perspective import in_force_for
+from tests.chain import HEADLINE, bill_of, load_agreement, result
 from tests.registry import FORMULA
-from tests.shipped import DATA
+from tests.shipped import DATA, read_csv
+from tests.studies.room import P95, ranges_of
+
+COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 
 PRICES = st.floats(1, 1000)
 

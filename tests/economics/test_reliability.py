@@ -12,11 +12,11 @@ from scipy.special import lambertw
 from scipy.stats import binom
 
 from tco import DataError, evaluate
-from tco.catalog.systems import load_system
 from tco.economics.goodput import chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
 from tests.registry import FORMULA
+from tests.shipped import load_system
 
 STALLS, BETWEEN = st.floats(0.1, 600), st.floats(100, 1e6)
 PLANNED = 0.99

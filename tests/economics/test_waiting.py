@@ -8,8 +8,8 @@ import re
 import pytest
 
 from tco import compare, evaluate
-from tco.catalog.systems import load_system
 from tests.cli import document, tco
+from tests.shipped import load_system
 
 MONTH = 730  # hours
 WANTED = 2026  # the end of 2025-12

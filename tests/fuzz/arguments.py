@@ -6,8 +6,8 @@ from random import Random
 
 import typer
 
-from tco.chain.metrics import METRICS
-from tco.cli import app
+from tests.chain import METRICS
+from tests.cli import app
 from tests.shipped import CATALOGUE
 
 # Those that fit parameters or measure machines take minutes however well they are asked.

@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 
 import tco
-from tco.foundation.files import data_directory, scenario_directory
 from tests.cli import tco as run
+from tests.shipped import data_directory, scenario_directory
 
 DATA, SCENARIOS = data_directory(), scenario_directory()
 SHIPPED = sorted(path for path in DATA.rglob("*") if path.suffix in {".csv", ".toml", ".json"} and path.stat().st_size < 60_000)

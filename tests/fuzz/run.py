@@ -15,8 +15,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
-from tco.cli import app
-from tests.cli import testing
+from tests.cli import app, testing
 from tests.fuzz import arguments, files
 
 ROOM = 8 * 2**30  # bytes that no case of the long run may take

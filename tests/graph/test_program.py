@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 import tco
-from tco import load_catalogue
-from tco.foundation.formula import greatest, least, total
-from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by
 from tco.graph.kernel import Kernel
 from tco.graph.program import Program
 from tco.graph.run import CELLS, evaluated
-from tests.chain import HEADLINE
-from tests.registry import ROWS, over
+from tests.chain import HEADLINE, Input
+from tests.registry import ROWS, greatest, least, over, total
+from tests.shipped import CATALOGUE
 
-CATALOGUE = load_catalogue()
 ROOM = {"site.rack_kw_max": "900 kW"}
 TRAINING = ("llama-3.1-405b-training-gb200-nvl72", "llama-3.1-405b-training-trn3-nl72x2", "train-gpt3-175b-a100x64")
 SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])

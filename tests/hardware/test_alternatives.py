@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.catalog import checks
-from tco.catalog.systems import load_system
 from tests.chain import bill_of
 from tests.hardware.test_wires import changed
+from tests.shipped import checks, load_system
 
 NAME = "trn3-nl72x2"
 SMALL = {"scorpio-p-32": 8, "scorpio-p-64": 4, "scorpio-p-128": 2}

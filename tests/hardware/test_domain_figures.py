@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.chain.result import figures_of
-from tco.foundation.units import convert, parse_quantity
-from tests.chain import fabric_of, system_of
-from tests.registry import FORMULA, read_rows
+from tests.chain import fabric_of, figures_of, system_of
+from tests.registry import FORMULA, convert, parse_quantity, read_rows
 
 ROWS = read_rows("domains.csv")
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.catalog.systems import System, load_system
-from tco.fabric.scopes import Scope, fabric_scopes, from_the_lanes, hops_apart, torus_of, whole_racks
-from tco.fabric.slices import Slice, slice_of
+from tco.catalog.systems import System
+from tco.fabric.scopes import from_the_lanes, hops_apart, torus_of, whole_racks
 from tests.chain import fabric_of, system_of
+from tests.fabric import Scope, Slice, fabric_scopes, slice_of
 from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
 from tests.hardware.graph import LARGEST_GRAPH, Node, build
 from tests.registry import read_rows
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, load_system
 
 
 def worlds() -> list[tuple[str, str]]:

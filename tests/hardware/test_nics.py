@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from tco import DataError, evaluate
-from tco.catalog.rows import attribute as attribute_of
 from tco.catalog.rows import to_input
-from tco.catalog.systems import load_system
-from tco.foundation.trace import recording
-from tco.foundation.values import as_traced
 from tco.hardware.network import NETWORKS, cards_of
-from tests.chain import system_of
+from tests.chain import as_traced, recording, system_of
 from tests.cli import document
 from tests.hardware.test_wires import changed, every_variant
+from tests.shipped import attribute as attribute_of
+from tests.shipped import load_system
 
 GBIT = 1e9 / 8
 VENDOR = {"nic": "400g"}  # of GB200, whoever owns it

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.catalog.systems import load_system
-from tco.hardware.network import MOST_TIERS, optic_for, reach_of, tiers_needed
-from tco.hardware.wires import NOT_SCALE_UP, unstated, used_lanes
+from tco.hardware.network import optic_for, reach_of
+from tco.hardware.wires import unstated, used_lanes
 from tests.chain import bill_of, fabric_of, plain_values, system_of
 from tests.cli import tco
+from tests.shipped import load_system, tiers_needed
+
+MOST_TIERS = 4
+NOT_SCALE_UP = ("host", "nic")
 
 
 def changed(own, name: str, *pairs: tuple[str, str]):

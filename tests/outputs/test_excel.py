@@ -6,9 +6,9 @@ import formulas
 import numpy as np
 import pytest
 
-from tco.foundation.equation import Symbol
-from tco.outputs.workbook.excel import DEEPEST, LONGEST, call, printed, template
-from tests.registry import ROWS, each_formula
+from tco.outputs.workbook.excel import call, printed, template
+from tests.outputs.room import DEEPEST, LONGEST
+from tests.registry import ROWS, Symbol, each_formula
 
 a, b, c = (Symbol("name", name) for name in "abc")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.outputs.explanation import SHALLOW, TERMS, View, explanation_lines, explanation_rows, explanation_tree
+from tco.outputs.explanation import TERMS, View, explanation_lines, explanation_rows, explanation_tree
 from tests.chain import HEADLINE, nodes_below, result
+
+SHALLOW = 3
 
 METRIC = "tco_usd_per_chip_hour"
 

@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.summary import SHOWN
-from tco.studies.comparison import compared
 from tests.chain import result
+from tests.outputs.room import workbook_of
 from tests.outputs.spreadsheet import MAIN, at, by_rows, cells, looks, sheet_files, table
 from tests.shipped import CATALOGUE
+from tests.studies.room import compared
 
 NAMES = ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72"]
 SUMMARY, BILL = "Summary", "BOM"
@@ -136,3 +136,19 @@ def test_the_filter_of_a_grid_spans_all_of_it(sheet):
     top = row_of(sheet, "place")
     found = ElementTree.fromstring(archive.read(sheet_files(archive)[sheet])).find(f"{MAIN}autoFilter").get("ref")
     assert found == f"A{top}:{max(rows[top])}{max(rows)}"
+
+
+def test_what_is_printed_of_a_sheet_is_all_of_it_but_long_notes():
+    archive = zipfile.ZipFile(io.BytesIO(book()))
+    areas = {}
+    for one in part(r"xl/workbook\.xml").iter(f"{MAIN}definedName"):
+        if one.get("name") == "_xlnm.Print_Area":
+            sheet, column, row = re.fullmatch(r"'?([^'!]+)'?!\$A\$1:\$([A-Z]+)\$(\d+)", one.text).groups()
+            areas[sheet] = column, int(row)
+    assert areas.keys() == sheet_files(archive).keys()
+    pane = ElementTree.fromstring(archive.read(sheet_files(archive)[SUMMARY])).find(f".//{MAIN}pane")
+    assert [by_rows(book(), SUMMARY)[int(pane.get("ySplit"))].get(column) for column in "CDE"] == NAMES  # the heads stay where figures are rolled
+    beyond = {"Inputs": "M", "Summary": "F"}  # without the notes of inputs; as far as the chart reaches
+    for sheet, area in areas.items():
+        rows = by_rows(book(), sheet)
+        assert area == (beyond.get(sheet) or max(column for values in rows.values() for column in values), max(rows)), sheet

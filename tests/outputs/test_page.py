@@ -10,11 +10,11 @@ from html import unescape
 
 import pytest
 
-from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.whatif import ends
 from tco.outputs.page.write import embedded
 from tests.chain import HEADLINE, result
 from tests.cli import document, tco
+from tests.outputs.room import vendor_colours
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 PRICE, RATE, NOTE = 12345.67, 0.0876543, "SECRETNOTE of our own"

@@ -9,15 +9,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from tco import evaluate
-from tco.foundation.errors import DataError
+from tco import DataError, evaluate
 from tco.outputs.page.program import script
-from tco.studies.comparison import compared
 from tests.chain import HEADLINE, nodes_below, result
 from tests.cli import document, tco
 from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser
 from tests.registry import FORMULAS, ROWS
 from tests.shipped import CATALOGUE
+from tests.studies.room import compared
 
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")]
 

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import tco.outputs
-from tco.outputs.record import DOCUMENTS, published_schema
 from tests.cli import SCHEMAS
+from tests.outputs.room import DOCUMENTS, published_schema
 
 for found in pkgutil.iter_modules(tco.outputs.__path__, "tco.outputs."):
     import_module(found.name)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.outputs.record import number, to_json
-from tco.outputs.table import Table, csv_cell, significant, to_csv, to_markdown
+from tco.outputs.record import to_json
+from tco.outputs.table import csv_cell, to_markdown
 from tco.outputs.terminal import to_text
+from tests.outputs.room import Table, number, significant, to_csv
 
 TABLE = Table(("part", "USD"), [("a|b", "1,234"), ("[bold]", "~5")], "Title [x]", ["above"], ["below"], "lr")
 

@@ -12,15 +12,15 @@ from itertools import accumulate
 import pytest
 
 from tco import evaluate
-from tco.foundation.formula import total
-from tco.foundation.trace import recording, scope
-from tco.outputs.workbook.book import workbook_of
 from tco.outputs.workbook.cells import SPLIT, excel_name, split
-from tco.outputs.workbook.excel import DEEPEST, LONGEST, MOST
-from tco.studies.comparison import compared
-from tests.chain import HEADLINE, nodes_below, result
+from tests.chain import HEADLINE, nodes_below, recording, result, scope
+from tests.outputs.room import DEEPEST, LONGEST, workbook_of
 from tests.outputs.spreadsheet import by_formulas, by_python, calculated, cells, changed, defined_names, libreoffice, table
+from tests.registry import total
 from tests.shipped import CATALOGUE
+from tests.studies.room import compared
+
+MOST = 255
 
 SERVING = ("trn3-nl72x2", "gb200-nvl72")
 TRAINING = "train-gpt3-175b-a100x64"

@@ -5,16 +5,34 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tco.chain.inputs import Inputs, load_scenario
-from tco.chain.workloads import server_of
-from tco.models.architecture import Architecture
+from tco.chain.inputs import load_scenario
+from tco.performance.chip.formats import FORMATS, computed_on
+from tco.performance.chip.kernel_times import chip_on
+from tco.performance.chip.products import operands, product
+from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
 from tco.performance.serving import phases as serving
-from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, request_of
-from tests.chain import by_path
-from tests.shipped import CATALOGUE
+from tco.performance.serving.phases import PassResult, cached_numbers, decode
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, attention_chips, decoding, plan_axes, request_of
+from tco.performance.serving.search import decode_axes
+from tests.chain import Inputs, by_path, server_of
+from tests.shipped import CATALOGUE, Architecture
+
+__all__ = [
+    "FORMATS",
+    "attention_chips",
+    "cached_numbers",
+    "chip_on",
+    "computed_on",
+    "decode",
+    "decode_axes",
+    "decoding",
+    "flops_per_token",
+    "operands",
+    "plan_axes",
+    "product",
+]  # what tests of several files ask for
 
 
 class Server(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.performance.serving.plans import DecodePlan
 from tco.performance.serving.search import choose_best
+from tests.performance.servers import DecodePlan
 
 
 def test_the_runner_up_lies_behind_by_its_own_score():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.catalog.rows import attribute
 from tests.registry import FORMULA
+from tests.shipped import attribute
 
 BOUNDS = attribute("performance", "clock_exponent", "")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.models.architecture import load_model
 from tco.models.layers import numbers_of, projections
 from tco.performance.layer.layers import keys_attended, keys_held
-from tco.performance.serving.phases import cached_numbers
-from tests.performance.servers import CATALOGUE
+from tests.performance.servers import CATALOGUE, cached_numbers
+from tests.shipped import load_model
 
 MODEL = load_model(CATALOGUE, "deepseek-v4-pro")
 WIDTH, INDEX, WINDOW, TOP = 512, 128, 128, 1024  # of an entry, of an indexer's key, tokens and entries reached

@@ -5,9 +5,7 @@ import json
 import pytest
 
 from tco import DataError
-from tco.models.architecture import load_model
-from tco.models.families import READERS
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, READERS, load_model
 
 LLAMA = json.loads(CATALOGUE.models["llama-3-8b"].read_text(encoding="utf-8"))
 

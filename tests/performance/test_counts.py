@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.chip.roofline import flops_per_token
-from tco.performance.serving.plans import DecodePlan, PrefillPlan
-from tests.performance.servers import over_layers, server
+from tests.performance.servers import DecodePlan, PrefillPlan, flops_per_token, over_layers, server
 
 LENGTH = 4096
 

@@ -8,36 +8,32 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.chain.inputs import load_scenario
-from tco.fabric.algorithms import choose, reach
-from tco.fabric.links import Group
 from tco.performance.serving.axes import axes_of
-from tco.performance.serving.phases import cached_numbers
-from tco.performance.serving.plans import (
-    CONTEXT_PARALLEL,
-    CUTS,
-    LARGEST,
-    LEAST_CONTEXT,
-    STAGES,
-    TENSOR_PARALLEL,
-    DecodePlan,
-    Layout,
-    PrefillPlan,
-    attention_chips,
-    decoding,
-    describe,
-    divisors,
-    engines_of_world,
-    filling,
-    layout_of,
-    plan_axes,
-    plans_of,
-    stages_of,
-)
+from tco.performance.serving.plans import Layout, describe, engines_of_world, filling, layout_of, plans_of, stages_of
 from tco.performance.serving.search import choose_decode
 from tests.chain import dispatched
 from tests.cli import document
-from tests.performance.servers import CATALOGUE, bare, named, over_layers, server
+from tests.fabric import Group, choose, reach
+from tests.performance.servers import (
+    CATALOGUE,
+    DecodePlan,
+    PrefillPlan,
+    attention_chips,
+    bare,
+    cached_numbers,
+    decoding,
+    named,
+    over_layers,
+    plan_axes,
+    server,
+)
+
+CONTEXT_PARALLEL = (2, 4, 8)
+CUTS = ("experts", "tensor", "context")
+LARGEST = 144
+LEAST_CONTEXT = 16384
+STAGES = (2, 4, 8)
+TENSOR_PARALLEL = (1, 2, 4, 8, 16)
 
 TWO_RACKS, TRAY = "trn3-nl72x2", 4
 EXPERTS, TENSOR, CONTEXT = range(len(CUTS))
@@ -51,6 +47,10 @@ FABRICS = {  # chips of a world, of a domain
     "server": (8, 8),
     "torus": (64, 64),
 }
+
+
+def divisors(number: int) -> list[int]:
+    return [part for part in range(1, number + 1) if number % part == 0]
 
 
 def rows(fabric: str, sparse: bool, parts: tuple[int, ...], heads: int = 128) -> list[PrefillPlan]:
@@ -288,7 +288,7 @@ def test_every_cut_computes_the_same_work(cut):
 # ---------------------------------------------------------------- the search
 def test_what_fits_no_server_is_served_on_several():
     """671 billion numbers of one byte against eight chips of 80 GB."""
-    found = evaluate(load_scenario(CATALOGUE, "h100-hgx8"), {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
+    found = evaluate("h100-hgx8", {"workload.interactivity": "20 token/s"}, catalogue=CATALOGUE)
     assert found.metrics["tokens_per_s_per_user"] >= 20
     assert {found.plan.decode.chips, found.plan.prefill.chips} <= {16, 32, 64, 128}
     made = server("h100-hgx8")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.chain.workloads import server_of
-from tco.performance.serving.phases import decode, prefill
-from tco.performance.serving.plans import PrefillPlan, decoding, plan_axes, request_of
-from tco.performance.serving.search import at, decode_axes
-from tests.chain import inputs_of
+from tco.performance.serving.phases import prefill
+from tco.performance.serving.search import at
+from tests.chain import inputs_of, server_of
+from tests.performance.servers import PrefillPlan, decode, decode_axes, decoding, plan_axes, request_of
 
 SCENARIOS = ("gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2")  # a switch, tiles in waves, and large arrays on two racks
 SETTINGS = ({}, {"workload.model": "deepseek-v3.2"}, {"workload.input_tokens": "60000"})  # an indexer; sequences split over ranks

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from tests.cli import document
+from tests.registry import FORMULA
 
 LAYER = ("--op", "experts", "--experts", "256", "--hidden", "7168", "--width", "2048", "--topk", "8")
 CHIPS = ("h100-sxm", "b200-sxm", "mi355x", "trn3")
@@ -38,10 +39,8 @@ def test_more_tokens_and_more_skew_take_no_less():
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.2, 3).filter(lambda a: min(abs(a - whole) for whole in (1, 2, 3)) > 0.02), st.floats(0.01, 1), st.floats(2, 1e4))
 def test_the_scatter_of_a_power_law_is_that_of_its_moments(exponent, least, most):
-    from tco.performance.chip.kernels import power_law_scatter
-
     none, one, two = (integrate.quad(lambda y, i=i: np.exp(y * (i + 1 - exponent)), np.log(least), np.log(most))[0] for i in range(3))
-    assert float(power_law_scatter(exponent, least, most)) ** 2 + 1 == pytest.approx(none * two / one**2, rel=1e-6)
+    assert float(FORMULA.power_law_scatter(exponent, least, most)) ** 2 + 1 == pytest.approx(none * two / one**2, rel=1e-6)
 
 
 @pytest.mark.parametrize("chip", ["h100-sxm", "gb300-gpu", "mi355x"])

@@ -8,9 +8,8 @@ import pytest
 
 from tco import DataError
 from tco.models.architecture import architecture
-from tco.models.families import READERS
 from tests.performance.published_models import ACTIVE, PUBLISHED
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, READERS
 
 ALIASES = {
     "gemma4_text",
@@ -124,3 +123,10 @@ def test_one_head_of_keys_and_values_is_a_small_cache():
     """Falcon-7B caches 2 x 64 numbers a layer and token, GPT-NeoX 2 x 6144."""
     assert read("falcon-7b").cached == 32 * 2 * 64
     assert read("gpt-neox-20b").cached == 44 * 2 * 6144
+
+
+def test_layers_in_words_are_those_in_letters():
+    letters = json.loads(CATALOGUE.models["nemotron-3.5-lightning-30b-a3b"].read_text(encoding="utf-8"))
+    words = {"M": "mamba", "*": "attention", "E": "moe"}
+    listed = {"hybrid_override_pattern": None, "num_hidden_layers": None, "layers_block_type": [words[x] for x in letters["hybrid_override_pattern"]]}
+    assert architecture({**letters, **listed}, "own", "config.json").blocks == architecture(letters, "own", "config.json").blocks

@@ -2,11 +2,10 @@
 
 import pytest
 
-from tco.foundation.trace import recording
-from tco.models.architecture import load_model
-from tco.performance.chip.roofline import flops_per_token
+from tests.chain import recording
+from tests.performance.servers import flops_per_token
 from tests.registry import FORMULA
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, load_model
 
 
 def work(name, context, training=True):

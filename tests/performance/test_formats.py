@@ -10,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.chip.products import product
-from tco.performance.layer.machine import Machine, notes_on
-from tco.performance.serving.plans import DecodePlan, PrefillPlan
+from tco.performance.layer.machine import notes_on
 from tests.chain import plain_values
 from tests.cli import document, tco
-from tests.performance.servers import bare, named, over_layers, server
+from tests.performance.servers import FORMATS, DecodePlan, Machine, PrefillPlan, bare, computed_on, named, over_layers, product, server
 from tests.registry import FORMULA
 
 COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first

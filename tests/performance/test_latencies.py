@@ -9,10 +9,9 @@ import pytest
 
 from tco import evaluate
 from tco.chain.connections import route_of
-from tco.fabric.algorithms import OPERATIONS, timings, timings_on
-from tco.fabric.links import Group
 from tests.chain import dispatched, links_of, system_of
 from tests.cli import document, tco
+from tests.fabric import OPERATIONS, Group, timings, timings_on
 from tests.shipped import CATALOGUE, DATA
 
 FITTED = DATA / "calibration" / "collectives.csv"

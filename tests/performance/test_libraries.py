@@ -13,15 +13,16 @@ import pytest
 
 from tco import DataError
 from tco.catalog.schema import LibrarySchema, expect
-from tco.fabric.algorithms import OPERATIONS, Tokens, choose, offered, places, reach, timings, ways
-from tco.fabric.library import EXCHANGES, family_library, read_library
-from tco.fabric.links import Group, Links, group_of, placed
-from tco.studies.validation import collectives
-from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.specifications import Specifications
-from tests.chain import links_of, plain_values
+from tco.fabric.algorithms import offered, places, ways
+from tco.fabric.library import family_library, read_library
+from tco.fabric.links import placed
+from tests.chain import links_of
 from tests.cli import tco
+from tests.fabric import OPERATIONS, Group, Links, Tokens, choose, group_of, reach, timings
 from tests.shipped import CATALOGUE, DATA
+from tests.studies.validation.today import predicted, table_of
+
+EXCHANGES = ("dispatch", "combine")
 
 LIBRARIES = CATALOGUE.ids("libraries")
 SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")
@@ -215,9 +216,8 @@ def test_a_library_of_ones_own(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured():
-    _, table = read_measured(DATA / "measured" / "collectives.csv.gz")
-    values = plain_values()
-    return table, collectives.predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
+    table = table_of("collectives")
+    return table, predicted("collectives", table)
 
 
 @pytest.mark.thorough
@@ -250,7 +250,11 @@ def test_the_family_chooses_what_nccl_measures(measured):
     errors = []
     for (chip, op, ranks), some in rows.groupby(["accelerator", "op", "n_gpus"]):
         met = links_of(on[chip])
-        made = choose(reach(met, group_of(met, np.full(len(some), ranks))), collectives.OPERATIONS[op], some.message_size_bytes.to_numpy(float))
+        made = choose(
+            reach(met, group_of(met, np.full(len(some), ranks))),
+            {"alltoall": "all-to-all"}.get(op, op.replace("_", "-")),
+            some.message_size_bytes.to_numpy(float),
+        )
         errors.append(np.abs(made * 1e6 / some.time_us.to_numpy(float) - 1))
     found = np.concatenate(errors)
     assert len(found) > 600

@@ -7,9 +7,9 @@ import pytest
 
 import tco
 from tco.performance.serving.loaded import under_load
-from tco.performance.serving.plans import PrefillPlan, ServingPlan, decoding, plan_axes
+from tco.performance.serving.plans import ServingPlan
 from tco.performance.serving.search import offered_axes
-from tests.performance.servers import server
+from tests.performance.servers import PrefillPlan, decoding, plan_axes, server
 
 
 @pytest.mark.parametrize("name", ["gb200-nvl72", "trn3-nl32x2"])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tco import evaluate
-from tco.fabric.algorithms import Paces, Tokens, choose, evenly, known_of, paces_of, quickest, reach, unbeaten
-from tco.fabric.links import group_of
-from tco.foundation.formula import MANY, Known
-from tco.foundation.trace import recording
-from tests.chain import links_of
+from tco.fabric.algorithms import Paces, evenly, known_of, paces_of, quickest, unbeaten
+from tco.foundation.formula import MANY
+from tests.chain import links_of, recording
+from tests.fabric import Tokens, choose, group_of, reach
+from tests.registry import Known
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi450x-ualoe72", "tpuv7-cube64"]
 RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])

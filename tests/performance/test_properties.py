@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.fabric.algorithms import OPERATIONS, timings, timings_on
-from tco.fabric.links import Group, Latencies, Links, Timing, group_of
+from tco.fabric.links import Latencies, Timing
 from tco.fabric.scopes import crossing_bandwidth
-from tco.foundation.formula import Known
-from tco.performance.layer.machine import Machine
-from tco.performance.serving.plans import DecodePlan, decoding, plan_axes
 from tests.chain import dispatched, fabric_of, links_of, system_of
-from tests.performance.servers import CATALOGUE, Server, changed, server
+from tests.fabric import OPERATIONS, Group, Links, group_of, timings, timings_on
+from tests.performance.servers import CATALOGUE, DecodePlan, Machine, Server, changed, decoding, plan_axes, server
+from tests.registry import Known
 
 FABRICS = {
     "star": "gb200-nvl72",

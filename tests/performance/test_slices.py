@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco import evaluate
-from tco.chain.inputs import load_scenario
-from tco.fabric.algorithms import OPERATIONS, cheapest
-from tco.fabric.links import Links, group_of, links_for
-from tco.fabric.slices import Slice, Torus, slice_of, slices_of
-from tests.chain import dispatched, links_of, system_of
+from tco.fabric.links import links_for
+from tco.fabric.slices import Torus, slices_of
+from tests.chain import dispatched, links_of, load_scenario, system_of
+from tests.fabric import OPERATIONS, Links, Slice, cheapest, group_of, slice_of
 from tests.hardware.flows import all_to_all, between
 from tests.hardware.graph import Graph
 from tests.shipped import CATALOGUE

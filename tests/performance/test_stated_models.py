@@ -4,9 +4,8 @@ import pytest
 
 import tco
 from tco import DataError
-from tco.models.architecture import load_model
 from tco.models.stated import figures_text
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, load_model
 
 LLAMA = "layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000"
 GPT = "layers=96,hidden=12288,heads=96,ffn=49152,vocab=50257"

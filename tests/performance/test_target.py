@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.chain.workloads import server_of
-from tco.performance.serving.phases import decode
-from tco.performance.serving.plans import SEQUENCES, attention_chips, decoding, request_of
-from tco.performance.serving.search import decode_axes
-from tests.chain import inputs_of
+from tco.performance.serving.plans import SEQUENCES
+from tests.chain import inputs_of, server_of
+from tests.performance.servers import attention_chips, decode, decode_axes, decoding, request_of
 from tests.registry import FORMULA
 
 RATE = "output_tokens_per_s_per_chip"

@@ -10,12 +10,12 @@ import pytest
 
 import tco
 from tco import UsageError, frontier
-from tco.studies.curve import SEED
-from tco.studies.designs import ASKED, AXES, BANDED, DRAWS, add_bands, designs_of, plan_at
-from tco.studies.frontier import Frontier, frontier_of, pool_of
-from tco.studies.ranges import Dice, ranges_of, settings_of
+from tco.studies.designs import BANDED, DRAWS, add_bands, plan_at
 from tests.cli import document
 from tests.shipped import CATALOGUE
+from tests.studies.room import AXES, SEED, Dice, Frontier, designs_of, frontier_of, pool_of, ranges_of, settings_of
+
+ASKED = "workload.interactivity"
 
 TRN3, GB200, COST = "trn3-nl72x2", "gb200-nvl72", "usd_per_million_output_tokens"
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from tco import DataError, UsageError
-from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, is_worse
+from tco.chain.metrics import is_worse
 from tco.studies.baseline import baseline_path, drifts, limit_of, listed, load, rule_of, save
-from tco.studies.difference import state_of
-from tests.chain import again
+from tests.chain import METRICS, MORE_IS_BETTER, again
+from tests.studies.room import state_of
+
+NEITHER = {"chips", "racks"}
 
 NAME = "gb200-nvl72"
 OTHER = "trn3-nl72x2"

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from tco.catalog.rows import attributes
-from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import BELIEFS, LOGNORMAL, NORMAL, P95, PERT, STEPS, TRIANGULAR, place_of_value, range_of, ranges_of, values_at
+from tco.studies.ranges import place_of_value, values_at
 from tests.chain import HEADLINE
+from tests.shipped import attributes
+from tests.studies.room import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, evaluate_each, range_of, ranges_of
+
+BELIEFS = ("lognormal", "normal", "pert", "triangular", "steps")
+STEPS = "steps"
 
 PLACES = np.linspace(-4.5, 4.5, 1001)
 ENDS = np.array([-P95, P95])

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.chain import metrics as joined
-from tco.chain.metrics import MORE_IS_BETTER
-from tco.performance.serving import phases
-from tco.studies.designs import AXES, beaten_by, designs_of, merits
-from tco.studies.frontier import Frontier, Pool, frontier_of, grid_of, pool_of
-from tests.chain import HEADLINE
+from tco.studies.designs import beaten_by, merits
+from tests.chain import HEADLINE, MORE_IS_BETTER
+from tests.chain import metrics as joined
+from tests.performance.servers import serving as phases
 from tests.shipped import CATALOGUE
+from tests.studies.room import AXES, Frontier, Pool, designs_of, frontier_of, grid_of, pool_of
 
 SHOWN = 6e-4  # of a figure that is told at four digits
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tco import DataError
-from tco.studies.frontier import Frontier, Pool, frontier_of, frontiers_of, grid_of, pool_of, undominated
+from tco.studies.frontier import frontiers_of, undominated
 from tests.chain import HEADLINE
 from tests.shipped import CATALOGUE
+from tests.studies.room import Frontier, Pool, frontier_of, grid_of, pool_of
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 

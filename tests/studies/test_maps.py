@@ -7,10 +7,12 @@ import pytest
 
 import tco
 from tco import DataError, map_of
-from tco.studies.maps import NOBODY, leading
+from tco.studies.maps import leading
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
+
+NOBODY = -1
 
 TRN3, GB200, TOKEN = "trn3-nl72x2", "gb200-nvl72", "usd_per_million_output_tokens"
 SPEED, PRICE = "workload.interactivity", "parts.gb200-gpu.price"

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 
 from tco import evaluate
 from tco.economics.flows import Payment
-from tco.studies.money import DEBT, INCOME, money_of, payback, rate_of_return, worth
+from tco.studies.money import payback, rate_of_return, worth
 from tests.cli import document, tco
+from tests.studies.room import money_of
+
+DEBT = "finance/debt"
+INCOME = "income"
 
 SYSTEM = "gb200-nvl72"
 DEAL = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tco import DataError, load_catalogue
-from tco.catalog import checks
-from tco.catalog.rows import ALTERNATIVE
+from tco import DataError
 from tco.studies.published import figure, publication
 from tests.chain import result
 from tests.cli import document, tco
+from tests.shipped import CATALOGUE, checks
 
-CATALOGUE = load_catalogue()
+ALTERNATIVE = "alternative"
+
 FOUND = {name: publication(CATALOGUE, name) for name in CATALOGUE.published}
 FIGURES = [one for found in FOUND.values() for one in found.figures]
 MUST = [one for one in FIGURES if one.kind != "independent"]

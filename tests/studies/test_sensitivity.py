@@ -15,19 +15,17 @@ import tco
 from tco import DataError, UsageError, sensitivity
 from tco.chain.metrics import PERFORMANCE
 from tco.chain.structure import plain_plan
-from tco.foundation.provenance import Input
 from tco.outputs.sensitivities import GROUPS
-from tco.studies.confidence import confidence_of
-from tco.studies.curve import DRAWS
 from tco.studies.drivers import first_order, narrowing, pairs_that_flip
-from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import P95, Dice, Range, settings_of
-from tco.studies.response import CENTRE, drawable, valued
+from tco.studies.response import valued
 from tco.studies.sensitivity import spread
-from tests.chain import HEADLINE
+from tests.chain import HEADLINE, Input
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
+from tests.studies.room import DRAWS, P95, Dice, Range, confidence_of, drawable, evaluate_each, settings_of
+
+CENTRE = 1
 
 TRN3, GB200, MI450X, A100 = "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72", "train-gpt3-175b-a100x64"
 TOKEN, HOUR, RATIO = "usd_per_million_output_tokens", "tco_usd_per_chip_hour", "perf_per_tco_vs_baseline"

@@ -146,6 +146,19 @@ def test_a_date_at_which_two_scenarios_are_level_moves_both_and_may_never_come()
     assert "terms.date is moved in trn3-nl32x2 too" in found["notes"]
 
 
+def test_a_month_beyond_the_newest_price_is_said_to_be():
+    def beyond(last):
+        notes = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026-06", last), hold=True).notes
+        return [note for note in notes if "lies beyond the prices known" in note]
+
+    (note,) = beyond("2028-01")
+    newest = re.search(r"the last is of (\d{4})-(\d\d)", note)
+    months = 12 * int(newest[1]) + int(newest[2]) - 1
+    own, later = (f"{month // 12}-{month % 12 + 1:02}" for month in (months, months + 1))
+    assert beyond(own) == []
+    assert beyond(later) == [note.replace("2028-01", later)]
+
+
 def test_a_date_may_be_given_to_the_day():
     days = solve(GB200, "terms.date", f"{HOUR}=+5%", ("2026-12-15", "2027-02"), hold=True)
     assert [days.today.text(value) for value, _ in days.points] == ["2026-12-15", "2026-12", "2027-01", "2027-02"]
@@ -210,6 +223,13 @@ def test_values_without_an_answer_are_counted_with_the_reason():
         ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
         ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),
         ("workload.model", f"{TOKEN}=1", (), DataError, "is a text"),
+        (
+            "workload.interactivity",
+            f"{TOKEN}=1",
+            ("2000 token/s", "4000 token/s"),
+            DataError,
+            "no value from 2000.0 token/s to 4000.0 token/s",
+        ),
         ("workload", f"{TOKEN}=1", (), DataError, "is a text"),
     ],
 )

@@ -12,16 +12,13 @@ import pytest
 
 import tco
 from tco.chain.draws import Draws
-from tco.studies.confidence import confidence_of, kept
-from tco.studies.curve import DRAWS, SEED
+from tco.studies.confidence import kept
 from tco.studies.drivers import drivers_of, flips_of
-from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import P95, PERT, Range, ranges_of
 from tco.studies.response import Quantity, Sampled, one_at_a_time, places_of
-from tco.studies.uncertainty import COST, share, spread
 from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
+from tests.studies.room import COST, DRAWS, P95, PERT, SEED, Range, confidence_of, evaluate_each, ranges_of, share, spread
 
 GB200, RATIO = "gb200-nvl72", "perf_per_tco_vs_baseline"
 LINE = Range("any", 1.0, 4.0, 16.0, "", 0.0, 1e9, False, None, "any")

@@ -10,24 +10,20 @@ import pytest
 from scipy.stats import norm
 
 import tco
-from tco import DataError, load_catalogue
-from tco.catalog.rows import attributes
-from tco.chain.inputs import bounds
+from tco import DataError
 from tco.foundation.arithmetic import agree
-from tco.foundation.files import read_csv
-from tco.foundation.provenance import KINDS
 from tco.outputs.uncertainties import notes
-from tco.studies.evaluation import evaluate_each
-from tco.studies.ranges import COLUMNS, LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Dice, Range, loadings, ranges_of
-from tco.studies.response import drawable
+from tco.studies.ranges import loadings
 from tco.studies.sweep.work import Piece
-from tco.studies.uncertainty import COST, error_of_share, error_of_spread, ratios, share, spread, why_endless
-from tests.chain import HEADLINE
+from tco.studies.uncertainty import error_of_share, error_of_spread, ratios, why_endless
+from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
 from tests.cli import tco as command
-from tests.shipped import DATA
+from tests.shipped import CATALOGUE, DATA, attributes, read_csv
+from tests.studies.room import COST, LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Dice, Range, drawable, evaluate_each, ranges_of, share, spread
 
-CATALOGUE = load_catalogue()
+COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
+
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 RATIO = "perf_per_tco_vs_baseline"
 CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
@@ -102,6 +98,18 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
         part = Dice(CATALOGUE, 5, start, stop)
         for path in ("parts.ddr5-dimm.price", "terms.rate"):
             assert np.array_equal(whole.places(one(1, 2, 3, path=path))[start:stop], part.places(one(1, 2, 3, path=path)))
+
+
+def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monkeypatch):
+    monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 40)
+    few, more = (tco.uncertainty(GB200, GB200, samples=samples, seed=3) for samples in (40, 100))
+    assert len(more.to_frame()) == 100
+    assert more.to_frame()[:40].equals(few.to_frame())
+    table = more.table()
+    assert list(table) == ["p5", "p10", "p50", "p90", "p95"]
+    assert table.loc["capex_usd", "p90"] == pytest.approx(np.percentile(more.sample.metrics["capex_usd"], 90), rel=1e-12)
+    assert share(more.sample.better) == 0
+    assert np.all(more.sample.metrics[RATIO][more.sample.meets] == 1)
 
 
 @pytest.mark.thorough

@@ -7,15 +7,16 @@ import math
 
 import pytest
 
-from tco import evaluate, load_catalogue
-from tco.chain.metrics import METRICS, usd_per_million
-from tco.studies.difference import again, differs, state_of
+from tco import evaluate
+from tco.studies.difference import again, differs
 from tco.studies.waterfall import points, steps, text_of
-from tests.chain import result
+from tests.chain import METRICS, result
+from tests.registry import FORMULA
+from tests.shipped import CATALOGUE
+from tests.studies.room import state_of
 
 NAME = "trn3-nl72x2"
 COST = "usd_per_million_output_tokens"
-CATALOGUE = load_catalogue()
 
 
 def asked(name=NAME, variant=None, **settings):
@@ -143,7 +144,7 @@ def test_a_formula_is_told_from_an_input_that_moved_with_it(base):
 
 def test_a_formula_that_really_changes_is_found(base, monkeypatch):
     """The formula is another one where it is called, as after an edit."""
-    monkeypatch.setattr("tco.chain.metrics.usd_per_million", lambda *given, **named: 1.03 * usd_per_million.__wrapped__(*given, **named))
+    monkeypatch.setattr("tco.chain.metrics.usd_per_million", lambda *given, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*given, **named))
     after = state_of(evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE), fingerprints=False)
     after["formulas"] = {**base["formulas"], "usd_per_million": "0123456789ab"}
     first, second = steps(points(base, after, CATALOGUE), base["metrics"], COST)

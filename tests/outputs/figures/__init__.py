@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from tco.outputs.figures.svg import width_of
+from tests.outputs.room import width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -14,7 +14,6 @@ import pytest
 
 from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import table
-from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
@@ -24,15 +23,17 @@ from tco.outputs.figures.maps import CLOSE, map_figure
 from tco.outputs.figures.money import money_figure
 from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
-from tco.outputs.figures.style import vendor_colours
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
 from tco.studies import evaluation
 from tco.studies.maps import Map, MapAxis
-from tco.studies.money import money_of
 from tests.chain import bill_of, fabric_of, system_of
 from tests.outputs.figures import SVG, boxes, marks, texts, tipped
+from tests.outputs.room import WIDE, vendor_colours
 from tests.shipped import CATALOGUE
+from tests.studies.room import money_of
+
+NARROW = 360
 
 SYSTEMS = ("trn3-nl32x2", "gb200-nvl72", "trn2-nl32x2-3d", "tpuv7-cube64")
 HUNDREDTH = 0.011  # of a pixel, as places are written

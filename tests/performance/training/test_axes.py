@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.performance.training.plans import whole_plan
+from tests.performance.training.jobs import whole_plan
 from tests.shipped import CATALOGUE
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tco.models.architecture import Architecture, Attention, Block, FeedForward
-from tco.performance.training.plans import Plan
-from tco.performance.training.step import evaluate_plan
-from tests.performance.training.jobs import MEGATRON, job
+from tco.models.architecture import Attention, Block, FeedForward
+from tests.performance.training.jobs import MEGATRON, Plan, evaluate_plan, job
+from tests.shipped import Architecture
 
 GIB = 2**30
 SIZES = (  # id, micro-batch, hidden, heads, layers, stages, parts a stage, recompute, sequence parallel, GiB; Korthikanti 2022

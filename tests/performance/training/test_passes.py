@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tco.performance.training.search import search
-from tco.performance.training.step import evaluate_plan
-from tests.performance.training.jobs import A100, MEGATRON, asked, job
+from tests.performance.training.jobs import A100, MEGATRON, asked, evaluate_plan, job, search
 from tests.shipped import CATALOGUE
 
 TRN3, GB200 = "llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb200-nvl72"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training.plans import divisors, parts_allowed, schedules, space
-from tests.performance.training.jobs import every_plan, job, small
+from tco.performance.training.plans import parts_allowed, schedules
+from tests.performance.training.jobs import every_plan, job, small, space
 
 SPACES = [
     pytest.param(lambda: small("megatron-gpt-1.7b", 12, 24), id="gpt, 12 chips"),
@@ -35,6 +35,13 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
         assert plan.zero == 0 or plan.data * plan.context > 1 or plan.data * plan.context * plan.tensor > plan.expert
 
 
+@pytest.mark.parametrize(("length", "contexts"), [(2048, {1, 2, 4}), (2050, {1}), (2052, {1, 2, 3, 6})])
+def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts):
+    """An early and a late one, to balance the causal mask."""
+    found, machine = small("megatron-gpt-1.7b", 12, 24, workload__sequence_length=str(length))
+    assert {plan.context for plan in every_plan(space(found, machine.links.domain))} == contexts
+
+
 def test_the_large_space_is_large():
     found, machine = job()
     assert sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
@@ -52,8 +59,3 @@ def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
 
 def test_schedules_of_a_single_stage():
     assert schedules(96, 1) == [("1f1b", 1)]
-
-
-@pytest.mark.parametrize("number", [1, 2, 36, 97, 4608])
-def test_divisors(number):
-    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]

@@ -10,14 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.performance.layer.machine import Machine
-from tco.performance.training import schedule
-from tco.performance.training.job import Job
-from tco.performance.training.plans import Plan, space
 from tco.performance.training.schedule import slots
-from tco.performance.training.step import evaluate_plan
 from tco.performance.training.work import Item, Work
-from tests.performance.training.jobs import every_plan, job, small
+from tests.performance.servers import Machine
+from tests.performance.training.jobs import Job, Plan, evaluate_plan, every_plan, job, schedule, small, space
 
 JOBS = {
     "dense": lambda: small("megatron-gpt-7.5b", 16, 16),

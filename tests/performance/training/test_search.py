@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training import schedule, step
-from tco.performance.training.plans import space
-from tco.performance.training.search import search
-from tco.performance.training.step import PARTIAL, chosen_share, evaluate_plan
-from tests.performance.training.jobs import every_plan, job, small
+from tco.performance.training import step
+from tco.performance.training.step import chosen_share
+from tests.performance.training.jobs import evaluate_plan, every_plan, job, schedule, search, small, space
+
+PARTIAL = "partial"
 
 SMALL = [
     pytest.param(lambda: small("megatron-gpt-7.5b", 4, 4), id="gpt"),

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.performance.training.plans import Plan
-from tco.performance.training.step import evaluate_plan
 from tests.cli import document
-from tests.performance.training.jobs import A100, MEGATRON, asked, job
+from tests.performance.training.jobs import A100, MEGATRON, Plan, asked, evaluate_plan, job
 from tests.shipped import CATALOGUE
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]

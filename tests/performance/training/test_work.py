@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tco.performance.chip.roofline import flops_per_token
-from tco.performance.training.plans import Plan
 from tco.performance.training.result import describe
-from tco.performance.training.step import evaluate_plan
-from tests.performance.training.jobs import job
+from tests.performance.servers import flops_per_token
+from tests.performance.training.jobs import Plan, evaluate_plan, job
 
 DEEPSEEK = {"workload__model": "deepseek-v3", "cluster__chips": "8", "workload__global_batch": "8"}
 
@@ -86,6 +84,7 @@ def test_a_stage_holds_its_share_of_the_layers():
         assert layers <= held * pipeline < layers + pipeline * interleave
         seen.add(held)
     assert len(seen) > 3
+    assert describe(Plan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)["micro_batches"] == 64 / 4 / 2
 
 
 def test_experts_keep_what_their_tokens_pass():

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from tco.studies.measure import session
-from tco.studies.measure.run import Operation, Outcome, Timing
 from tests.cli import document, tco
+from tests.studies.room import Operation, Outcome, Timing
 
 
 class ToyKernels:

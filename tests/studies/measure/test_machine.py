@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tco.studies.measure.pytorch import Meter, processor_name
+from tco.studies.measure.pytorch import processor_name
+from tests.studies.room import Meter
 
 
 def test_the_processor_is_named_by_its_model(tmp_path):

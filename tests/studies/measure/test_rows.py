@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tco.studies.measure import session
-from tco.studies.measure.run import Outcome, Timing
-from tco.studies.measure.session import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Session, rounded
-from tco.studies.measure.sweeps import Collective, Kernel
-from tco.studies.validation.measured import MARKS, NEEDED, TARGETS
+from tco.studies.measure.session import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Session
+from tco.studies.measure.sweeps import Kernel
+from tests.studies.room import Collective, Outcome, Timing
 
 DIGIT = 5e-6  # published times and rates have six digits
 SESSION = Session(None, "cuda", False, "H100 SXM", "2026-11-02", False, print)
@@ -81,13 +80,3 @@ def test_a_row_says_where_it_comes_from_and_how_it_was_taken():
 def test_the_format_of_the_cache_stands_with_attention():
     kernel = Kernel("attention_decode", "bfloat16", batch=1, seq_q=1, seq_kv=8, heads_q=2, heads_kv=1, head_dim=4)
     assert kernel_cells(kernel, 1.0)["dtype"] == "bfloat16/kv bfloat16"
-
-
-@pytest.mark.parametrize(("kind", "columns"), [("kernels", KERNEL_COLUMNS), ("collectives", COLLECTIVE_COLUMNS)])
-def test_the_columns_are_those_of_their_kind(kind, columns):
-    assert len(set(columns)) == len(columns)
-    assert {MARKS[kind], *NEEDED[kind], *TARGETS[kind]} <= set(columns)
-
-
-def test_numbers_keep_the_digits_of_a_clock():
-    assert rounded(1.23456789e-3) == 0.00123457

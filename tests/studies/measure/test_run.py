@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.studies.measure.run import FEWEST_RUNS, MOST_ROUNDS, QUICK, Effort, Operation, measure, time_of
+from tco.studies.measure.run import FEWEST_RUNS, MOST_ROUNDS, QUICK, Effort, measure, time_of
+from tests.studies.room import Operation
 
 
 class Toy:

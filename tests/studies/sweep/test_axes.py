@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import norm, qmc
 
 from tco import DataError
-from tco.studies.ranges import Dice, Range
-from tco.studies.sweep import cases, job
+from tco.studies.sweep import cases
 from tco.studies.sweep.job import Layout
 from tco.studies.sweep.study import Draw, axis_of
 from tests.shipped import CATALOGUE
+from tests.studies.room import Dice, Range, job
 
 UNIT = "USD/Wh"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas
 import pytest
 
-from tco.foundation.files import read_toml
 from tco.studies.sweep.study import read_study, shipped_studies
 from tests.cli import document
 from tests.cli import tco as cli
+from tests.shipped import read_toml
 
 NAMES = sorted(shipped_studies())
 

@@ -18,10 +18,11 @@ import pytest
 import tco
 from tco import DataError, evaluate
 from tco.foundation.arithmetic import arithmetic
-from tco.studies.sweep import job, run
+from tco.studies.sweep import run
 from tco.studies.sweep.work import Witness, program
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
+from tests.studies.room import job
 
 PRICES = {"site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 12}, "terms.rate": [0.05, 0.09, "15 %"]}
 SMALL = {"scenarios": ["gb200-nvl72"], "report": ["tco_usd_per_chip_hour"], "grid": PRICES}

@@ -12,16 +12,15 @@ import pandas as pd
 import pytest
 
 from tco import evaluate
-from tco.studies.ranges import range_of
 from tco.studies.validation import back_test as study
-from tco.studies.validation.fit import HELD_BACK
-from tco.studies.validation.measured import read_measured, texts, tiers
-from tco.studies.validation.run import PREDICTORS
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.measured import tiers
 from tco.studies.validation.unexplained import PARAMETERS, residuals, split, unexplained_rows
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import VALUES, file_of
+from tests.studies.room import range_of
+from tests.studies.validation.today import chips_of, predicted, table_of
+
+HELD_BACK = ("B", "C")
 
 pytestmark = pytest.mark.thorough
 
@@ -74,10 +73,10 @@ def test_kinds_without_ranges_are_refused():
 @cache
 def left_by_the_fit(kind):
     """What today's fit leaves of the rows it was made on."""
-    _, table = read_measured(file_of(kind))
+    table = table_of(kind)
     table = table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
-    chips = Specifications(CATALOGUE, VALUES, texts(table, "accelerator"))
-    return residuals(kind, table, chips, PREDICTORS[kind](table, chips))
+    chips = chips_of(table)
+    return residuals(kind, table, chips, predicted(kind, table, chips))
 
 
 @pytest.mark.parametrize("kind", PARAMETERS)

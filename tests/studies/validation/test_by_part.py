@@ -5,19 +5,16 @@ import pandas as pd
 import pytest
 
 from tco import DataError
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
-from tco.studies.validation.run import validate
-from tests.shipped import CATALOGUE
+from tests.studies.validation.today import VALUES
+from tests.studies.validation.today import scored as scored_file
 
-VALUES = plain_inputs(CATALOGUE, {}).values(as_number)
 ROW = {"op": "all_reduce", "n_gpus": 8, "nodes": 1, "message_size_bytes": 2**20, "time_us": 30, "library": "NCCL"}
 
 
 def scored(tmp_path, *accelerators):
     path = tmp_path / "rows.csv"
     pd.DataFrame([{"accelerator": name, **ROW} for name in accelerators]).to_csv(path, index=False)
-    return validate(path, CATALOGUE, VALUES).rows
+    return scored_file(path).rows
 
 
 def test_rows_of_other_accelerators_are_scored_all_the_same(tmp_path):

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tco import load_catalogue
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
 from tco.studies.validation.envelopes import Curve, Envelope, Run, Sweep, envelopes_of, left_out, never_seen, off_at_random, pairs, summary, unbeaten
-from tco.studies.validation.measured import read_measured
-
-ROOT = Path(__file__).parents[3]
+from tests.chain import plain_values
+from tests.shipped import CATALOGUE
+from tests.studies.validation.today import table_of
 
 
 @pytest.fixture(scope="module")
 def gb200():
     """The runs of GB200, the catalogue and its values."""
-    catalogue = load_catalogue()
-    _, table = read_measured(ROOT / "data/measured/inference.csv.gz")
-    return table[table["accelerator"].str.startswith("GB200")].reset_index(drop=True), catalogue, plain_inputs(catalogue, {}).values(as_number)
+    table = table_of("inference")
+    return table[table["accelerator"].str.startswith("GB200")].reset_index(drop=True), CATALOGUE, plain_values()
 
 
 def test_a_run_that_another_beats_in_both_is_not_on_the_envelope():
@@ -66,7 +60,7 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
     with never_seen(sweep.chips, "gb200-gpu"):
         assert values["performance.nvidia.exchange_wait"] == found["performance.nvidia.exchange_wait"] != own
     assert values["performance.nvidia.exchange_wait"] == own
-    given = plain_inputs(catalogue, {"performance.nvidia.exchange_wait": "3 us"}).values(as_number)
+    given = plain_values(performance__nvidia__exchange_wait="3 us")
     with never_seen(Sweep(table, catalogue, given).chips, "gb200-gpu"):
         assert given["performance.nvidia.exchange_wait"] == pytest.approx(3e-6)  # what the user sets stays
 

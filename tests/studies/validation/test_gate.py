@@ -5,14 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
-from tco.studies.validation.calibrate import KINDS
-from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.run import PREDICTORS, validate
-from tco.studies.validation.specifications import Specifications
-from tests.shipped import CATALOGUE
-from tests.studies.validation.today import ROOT, VALUES, file_of, validated
+from tests.chain import plain_values
+from tests.studies.validation.today import KINDS, ROOT, chips_of, file_of, scored, table_of, validated
 
 MAY_RISE = {"median_ape": 0.01, "p90_ape": 0.03}
 
@@ -38,13 +32,13 @@ def test_no_error_rises_above_the_committed_one(kind):
 
 @pytest.mark.parametrize("kind", sorted(path.name.removesuffix(".csv.gz") for path in (ROOT / "data/measured").glob("*.csv.gz")))
 def test_every_measured_row_names_its_source(kind):
-    assert (validated(kind).rows.source_id != "").all()
+    assert (table_of(kind).source_id != "").all()
 
 
 def test_a_model_made_worse_is_seen():
-    worse = plain_inputs(CATALOGUE, {"performance.nvidia.tile_efficiency": "0.5"}).values(as_number)
+    worse = plain_values(performance__nvidia__tile_efficiency="0.5")
     held, _ = committed("kernels")
-    card = validate(file_of("kernels"), CATALOGUE, worse).card
+    card = scored(file_of("kernels"), worse).card
     assert card["median_ape"] > float(held["median_ape"]) + MAY_RISE["median_ape"]
 
 
@@ -58,13 +52,11 @@ def test_errors_inside_a_curve_are_free_of_its_offset():
 @pytest.mark.parametrize("kind", ["collectives", "inference", "training"])
 def test_what_is_said_of_a_chip_is_so(kind):
     """The error beside an answer is that of the chip's own rows today."""
-    _, table = read_measured(file_of(kind))
-    chips = Specifications(CATALOGUE, VALUES, texts(table, "accelerator"))
-    made = PREDICTORS[kind](table, chips)
-    error, scored = np.abs(made.predicted / made.target - 1), np.array(made.skip) == ""
+    rows, parts = validated(kind).rows, np.array(chips_of(table_of(kind)).parts)
+    error, kept = np.abs(rows.predicted / rows.measured - 1).to_numpy(), (rows.skipped == "").to_numpy()
     stated = [row for row in csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines()) if row["kind"] == kind]
-    assert {row["part"] for row in stated} == set(np.array(chips.parts)[scored])
+    assert {row["part"] for row in stated} == set(parts[kept])
     for row in stated:
-        own = error[scored & (np.array(chips.parts) == row["part"])]
+        own = error[kept & (parts == row["part"])]
         assert int(row["n"]) == len(own), row["part"]
         assert [float(row["median_ape"]), float(row["p90_ape"])] == pytest.approx([np.median(own), np.quantile(own, 0.9)], abs=0.002), row["part"]

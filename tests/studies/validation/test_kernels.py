@@ -9,18 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco import load_catalogue
-from tco.chain.inputs import plain_inputs
-from tco.foundation.trace import recording
-from tco.foundation.values import as_number, as_traced
-from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.chip.kernel_times import BARE, chip_on, kernel
-from tco.performance.chip.products import operands, product
-from tco.studies.validation.kernels import predict
-from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.run import validate
-from tco.studies.validation.specifications import Specifications
+from tco.performance.chip.kernel_times import kernel
+from tests.chain import as_traced, plain_values, recording, system_of
 from tests.cli import document
+from tests.performance.servers import FORMATS, chip_on, computed_on, operands, product
+from tests.shipped import CATALOGUE
+from tests.studies.validation import today
+
+BARE = "bare-kernel"
 
 HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,seq_kv,heads_q,heads_kv,head_dim,causal,tp,time_us,tflops,gb_s,notes"
 LAYERS = "hidden 8192, ffn 28672, 64/8 heads"
@@ -41,13 +37,12 @@ CHIPS = ("a100-sxm-80gb", "h100-sxm", "gb300-gpu", "vr200-gpu", "mi355x", "mi450
 
 
 @pytest.fixture(scope="module")
-def values(catalogue):
-    return plain_inputs(catalogue, {}).values(as_number)
+def values():
+    return plain_values()
 
 
-def predicted(own, catalogue, values, *rows):
-    _, table = read_measured(own.write("kernels.csv", "\n".join((HEADER, *rows, ""))))
-    return predict(table, Specifications(catalogue, values, texts(table, "accelerator")))
+def predicted(own, *rows):
+    return today.predicted("kernels", today.table_of(own.write("kernels.csv", "\n".join((HEADER, *rows, "")))))
 
 
 @pytest.fixture(scope="module")
@@ -55,52 +50,52 @@ def chips(catalogue, values):
     return {name: chip_on(catalogue, values, name) for name in CHIPS}
 
 
-def test_published_rows(own, catalogue, values):
-    made = predicted(own, catalogue, values, *PUBLISHED)
+def test_published_rows(own):
+    made = predicted(own, *PUBLISHED)
     assert list(made.skip) == [""] * len(PUBLISHED)
     assert np.abs(made.predicted / made.target - 1).max() < 0.2
 
 
-def test_the_score_of_the_file(own, catalogue, values):
-    found = validate(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))), catalogue, values)
+def test_the_score_of_the_file(own):
+    found = today.scored(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))))
     assert found.kind == "kernels"
     assert found.card["median_ape"] < 0.1
     assert found.card["scored"] == len(PUBLISHED)
 
 
-def test_own_measurements_are_predicted(own, catalogue, values):
+def test_own_measurements_are_predicted(own):
     """Bare kernels as `tco measure` writes them."""
     rows = (
         "own-measurement,H100 SXM,elementwise:copy,PyTorch 2.8,bfloat16,65536,8192,,,,,,,,,,,,,2700,",
         "own-measurement,H100 SXM,elementwise:add,PyTorch 2.8,bfloat16,65536,8192,,,,,,,,,,,1150,,,",
         "own-measurement,H100 SXM,attention_decode,PyTorch 2.8,bfloat16/kv bfloat16,,,,,8,1,4096,64,8,128,1,,60,,,",
     )
-    made = predicted(own, catalogue, values, *rows)
+    made = predicted(own, *rows)
     assert list(made.skip) == [""] * 3
     assert list(made.target_name) == ["gb_s", "time_us", "time_us"]
     assert np.isfinite(made.predicted).all()
 
 
 @pytest.mark.parametrize(("mask", "same"), [("", True), ("1.0", True), ("True", True), ("0.0", False), ("False", False)])
-def test_prompts_are_causal_unless_a_row_says_no(own, catalogue, values, mask, same):
-    one, other = predicted(own, catalogue, values, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")).predicted
+def test_prompts_are_causal_unless_a_row_says_no(own, mask, same):
+    one, other = predicted(own, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")).predicted
     assert (other == one) == same
     assert other >= one
 
 
-def test_rates_stand_in_for_times(own, catalogue, values):
+def test_rates_stand_in_for_times(own):
     """A row that states TFLOP/s or GB/s instead of its time is predicted as that."""
-    timed = predicted(own, catalogue, values, PUBLISHED[0], PUBLISHED[7])
-    rated = predicted(own, catalogue, values, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
+    timed = predicted(own, PUBLISHED[0], PUBLISHED[7])
+    rated = predicted(own, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
     assert list(rated.target_name) == ["tflops", "gb_s"]
     assert rated.predicted[0] == pytest.approx(2 * 4096**3 / timed.predicted[0] / 1e6)
     assert rated.predicted[1] == pytest.approx(2 * 64 * 16384 * 128 / timed.predicted[1] / 1e3)
 
 
-def test_every_row_can_be_asked_again(own, catalogue, values):
+def test_every_row_can_be_asked_again(own):
     """The command line of a row gives its prediction, whatever the row states."""
     rows = (*PUBLISHED, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
-    made = predicted(own, catalogue, values, *rows)
+    made = predicted(own, *rows)
     for command, key, scale, expected in zip(made.command, made.key, made.scale, made.predicted, strict=True):
         program, *arguments = shlex.split(command)
         assert program == "tco"
@@ -123,8 +118,8 @@ def test_every_row_can_be_asked_again(own, catalogue, values):
         ("a,H100 SXM,elementwise:add,x,bf16,16,4096,,,,,,,,,,,,3,,", "unsupported target: TFLOP/s of an elementwise kernel"),
     ],
 )
-def test_what_is_not_scored_says_why(own, catalogue, values, row, reason):
-    assert list(predicted(own, catalogue, values, row).skip) == [reason]
+def test_what_is_not_scored_says_why(own, row, reason):
+    assert list(predicted(own, row).skip) == [reason]
 
 
 SIZES = st.integers(1, 2**15)
@@ -139,7 +134,7 @@ def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, value
     chip, how = chips[name], computed_on(values, name, form, "precision")
     made, bandwidth = operands(chip, how), chip.part("hbm_bandwidth")
 
-    @settings(max_examples=20)
+    @settings(max_examples=10)
     @given(SIZES, SIZES, SIZES, SIZES, st.sampled_from([None, 1, 8]))
     def holds(rows, more, columns, inner, groups):
         many, operation = groups or 1, "grouped" if groups else "gemm"
@@ -198,18 +193,17 @@ ASKED = (
 @pytest.mark.parametrize("name", ["gb300-gpu", "trn3"])
 def test_every_reading_gives_the_same(name):
     """Traced, each kernel is a graph down to the catalogue with the value of the plain reading; arrays give what each number gives."""
-    catalogue = load_catalogue()
 
     def made(values, stretched=None):
-        chip = chip_on(catalogue, values, name)
+        chip = chip_on(CATALOGUE, values, name)
         for operation, form, shape in ASKED:
             sides = {side: size if stretched is None or side == "by_row" else size * stretched for side, size in shape.items()}
             yield kernel(chip, operation, computed_on(values, name, form, "precision"), sides, LAYER)
 
-    values = plain_inputs(catalogue, {}).values(as_number)
+    values = plain_values()
     plain = [one.time for one in made(values)]
     with recording() as trace:
-        traced = list(made(plain_inputs(catalogue, {}).values(as_traced(trace))))
+        traced = list(made(system_of("gb200-nvl72").values(as_traced(trace))))
     assert [float(one.time.value) for one in traced] == pytest.approx(plain, rel=1e-14)
     assert all(float(part.value) >= 0 for one in traced for part in one.parts.values())
     for one, number in zip(made(values, np.ones((3, 1))), plain, strict=True):

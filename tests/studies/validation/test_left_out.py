@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tco import load_catalogue
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.back_test import order
-from tco.studies.validation.calibrate import KINDS, Refit, Task, unseen
-from tco.studies.validation.measured import read_measured
-from tco.studies.validation.score import scores
+from tco.studies.validation.calibrate import Refit, unseen
+from tests.chain import plain_values
+from tests.shipped import CATALOGUE
+from tests.studies.validation.today import KINDS, ROOT, Task, scores, table_of
 
 pytestmark = pytest.mark.thorough
 
-ROOT = Path(__file__).parents[3]
 SAMPLES = {"kernels": "h100-sxm", "collectives": "h100-sxm", "training": "b200-sxm", "inference": "mi355x"}  # a chip whose refit is run again
 SAMPLES |= {"amd_gemm_kernels": "mi300x", "mla_kernels": "h100-sxm", "moe_kernels": "h100-sxm"}
 
@@ -29,9 +25,7 @@ def stated(name):
 
 
 def task_of(kind):
-    catalogue = load_catalogue()
-    _, table = read_measured(ROOT / f"data/measured/{kind}.csv.gz")
-    return Task(kind if kind in KINDS else "kernels", table, catalogue, plain_inputs(catalogue, {}).values(as_number), kind)
+    return Task(kind if kind in KINDS else "kernels", table_of(kind), CATALOGUE, plain_values(), kind)
 
 
 def recomputed(task, kind):

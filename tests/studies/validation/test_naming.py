@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
-from tco.models.architecture import load_model
 from tco.studies.validation.naming import accelerators, model_ids, named_model, part_ids, read_models, unread_accelerators
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, load_model
 
 
 @pytest.mark.parametrize(

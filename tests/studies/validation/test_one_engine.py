@@ -10,10 +10,9 @@ import shlex
 
 import pytest
 
-from tco.studies.validation.run import PREDICTORS
 from tests.cli import document
 from tests.registry import FORMULAS
-from tests.studies.validation.today import ROOT, validated
+from tests.studies.validation.today import PREDICTORS, ROOT, validated
 
 ROOM = "tco.studies.validation"
 MODULES = sorted(path.stem for path in (ROOT / "tco/studies/validation").glob("*.py") if path.stem != "__init__")

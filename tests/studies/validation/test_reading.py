@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tco import DataError
-from tco.studies.validation.measured import LARGEST_FILE, read_measured
+from tco.studies.validation.measured import LARGEST_FILE
+from tests.studies.validation.today import read_measured
 
 ROOT = Path(__file__).parents[3]
 HEADER = "accelerator,op,n_gpus,message_size_bytes,time_us\n"

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tco import DataError
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
-from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.training import predict
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
-from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
 from tests.cli import document
 from tests.shipped import CATALOGUE
+from tests.studies.validation.today import meaning, precisions, predicted, recomputation, sharding, table_of
 
-ROOT = Path(__file__).parents[3]
 PUBLISHED = """\
 source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
 megatron_2021,2021-04,A100 SXM 80GB,32,GPT 1.7B,fp16,2048,512,,1,1,,1,1,full,,3.52802,measured
@@ -32,11 +25,7 @@ megatron_2021,2021-04,A100 SXM 80GB,128,GPT 7.5B,fp16,2048,512,,4,1,,1,1,full,,3
 def made(text, tmp_path, **cells):
     path = tmp_path / "training.csv"
     path.write_text(text)
-    kind, table = read_measured(path)
-    assert kind == "training"
-    table = table.assign(**cells)
-    values = plain_inputs(CATALOGUE, {}).values(as_number)
-    return predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
+    return predicted("training", table_of(path).assign(**cells))
 
 
 def test_published_steps_are_met(tmp_path):
@@ -164,8 +153,7 @@ def test_racks_of_72_lend_64_to_jobs_that_72_does_not_divide():
 def fixed_axes_of(text, tmp_path, **cells):
     path = tmp_path / "training.csv"
     path.write_text(text)
-    _, table = read_measured(path)
-    reader = Reader(table.assign(**cells), CATALOGUE)
+    reader = Reader(table_of(path).assign(**cells), CATALOGUE)
     return reader.fixed(0, 1, 32)
 
 
@@ -210,9 +198,7 @@ def answer(command, key):
 
 @pytest.mark.thorough
 def test_every_prediction_is_an_answer_of_the_command_line():
-    _, table = read_measured(ROOT / "data/measured/training.csv.gz")
-    values = plain_inputs(CATALOGUE, {}).values(as_number)
-    found = predict(table, Specifications(CATALOGUE, values, texts(table, "accelerator")))
+    found = predicted("training", table_of("training"))
     scored = np.flatnonzero(found.skip == "")
     assert len(scored) >= 373
     for row in scored[::12]:

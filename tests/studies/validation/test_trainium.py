@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tco import load_catalogue
-from tco.catalog.rows import attribute
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
-from tco.studies.validation.calibrate import Task
 from tco.studies.validation.fit import read_free
-from tco.studies.validation.measured import read_measured, tiers
-from tco.studies.validation.run import validate
-from tco.studies.validation.score import scores
+from tests.chain import plain_values
 from tests.cli import tco
-from tests.studies.validation.test_left_out import recomputed
+from tests.shipped import attribute
+from tests.studies.validation.test_left_out import recomputed, stated
+from tests.studies.validation.today import ROOT, Task, scored, scores, table_of
 
-ROOT = Path(__file__).parents[3]
 BARS = {"inference": 0.15, "kernels": 0.15, "collectives": 0.30}  # median error on rows near the hardware
 LEFT_OUT_BAR = 0.25
 PARAMETERS = 8  # in all three fits
-
-
-def stated(name):
-    return list(csv.DictReader((ROOT / f"data/accuracy/{name}.csv").read_text().splitlines()))
 
 
 def file_of(kind):
@@ -37,14 +25,8 @@ def file_of(kind):
 
 
 @pytest.fixture(scope="module")
-def catalogue():
-    return load_catalogue()
-
-
-@pytest.fixture(scope="module")
-def judged(catalogue):
-    values = plain_inputs(catalogue, {}).values(as_number)
-    return {kind: validate(file_of(kind), catalogue, values) for kind in BARS}
+def judged():
+    return {kind: scored(file_of(kind)) for kind in BARS}
 
 
 @pytest.mark.parametrize("kind", BARS)
@@ -63,9 +45,8 @@ def test_the_stated_error_is_that_of_the_shipped_parameters(judged, kind):
 
 @pytest.mark.parametrize("kind", ["inference", "kernels"])
 def test_sources_that_were_left_out_are_met(catalogue, kind):
-    _, table = read_measured(file_of(kind))
-    task = Task(kind, table, catalogue, plain_inputs(catalogue, {}).values(as_number), f"trainium_{kind}")
-    assert set(tiers(task.table)) == {"A"}
+    task = Task(kind, table_of(file_of(kind)), catalogue, plain_values(), f"trainium_{kind}")
+    assert task.table["notes"].str.startswith("tier A").all()
     made, refits = recomputed(task, f"trainium_{kind}")
     parts = [one for one in refits if one.left_out == "source"]
     target, predicted = [made.target[one.rows] for one in parts], [one.predicted for one in parts]
@@ -76,7 +57,7 @@ def test_sources_that_were_left_out_are_met(catalogue, kind):
 
 
 def test_few_parameters_inside_physics_do_it(catalogue):
-    values, count = plain_inputs(catalogue, {}).values(as_number), 0
+    values, count = plain_values(), 0
     for kind in BARS:
         for parameter in read_free(catalogue, f"trainium_{kind}").parameters:
             count += 1

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tco.studies.validation.wording import meaning, precision, precisions, recomputation, sharding, yes_or_no
+from tco.studies.validation.wording import precision, yes_or_no
 from tests.shipped import CATALOGUE
+from tests.studies.validation.today import meaning, precisions, recomputation, sharding
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,17 +1,35 @@
-"""What today's model says of the shipped measurements, worked out once in a process. Do not change it."""
+"""What today's model says of measurements: of the shipped ones worked out once in a process. Do not change it."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tco.chain.inputs import plain_inputs
-from tco.foundation.values import as_number
-from tco.studies.validation.run import Validation, validate
+from tco.studies.validation.calibrate import KINDS, Task
+from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.run import PREDICTORS, Validation, validate
+from tco.studies.validation.score import scores
+from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
+from tests.chain import plain_values
 from tests.shipped import CATALOGUE
 
+__all__ = [  # what tests of several files ask for
+    "KINDS",
+    "Task",
+    "meaning",
+    "precisions",
+    "recomputation",
+    "scores",
+    "sharding",
+]
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 ROOT = Path(__file__).parents[3]
-VALUES = plain_inputs(CATALOGUE, {}).values(as_number)
+VALUES = plain_values()
 
 
 def file_of(kind: str) -> Path:
@@ -19,7 +37,27 @@ def file_of(kind: str) -> Path:
     return ROOT / f"data/measured/{'speculative_acceptance' if kind == 'acceptance' else kind}.csv.gz"
 
 
+def table_of(file: Path | str) -> pd.DataFrame:
+    """Return the rows of a file, or of the shipped file of a kind."""
+    return read_measured(file_of(file) if isinstance(file, str) else file)[1]
+
+
+def chips_of(table: pd.DataFrame, values=VALUES) -> Specifications:
+    """Return what is known of the chips of some rows."""
+    return Specifications(CATALOGUE, values, texts(table, "accelerator"))
+
+
+def predicted(kind: str, table: pd.DataFrame, chips: Specifications | None = None):
+    """Return what the model predicts of some rows."""
+    return PREDICTORS[kind](table, chips or chips_of(table))
+
+
+def scored(file: Path, values=VALUES) -> Validation:
+    """Return the predictions of every row of a file, with their errors."""
+    return validate(file, CATALOGUE, values)
+
+
 @cache
 def validated(kind: str) -> Validation:
-    """Return the predictions of every measurement of a kind, with their errors."""
-    return validate(file_of(kind), CATALOGUE, VALUES)
+    """Return the predictions of every shipped measurement of a kind, with their errors."""
+    return scored(file_of(kind))
