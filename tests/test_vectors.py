@@ -14,7 +14,7 @@ import pytest
 
 from tco.fabric.scopes import mean_hops
 from tco.models.layers import Attention
-from tco.studies.collectives import bus_bandwidth
+from tco.studies.operations import bus_bandwidth
 from tests.registry import REGISTRY, convert, over, read_rows
 from tests.shipped import FeedForward
 

@@ -124,9 +124,9 @@ def sweep(
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import sweep_answer
     from tco.studies.sweep.answer import checks
-    from tco.studies.sweep.ground import catalogue_on
     from tco.studies.sweep.run import summary
     from tco.studies.sweep.run import sweep as run
+    from tco.studies.sweep.work import catalogue_on
 
     keep_own(given, study)
     try:

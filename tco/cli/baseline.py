@@ -24,8 +24,8 @@ def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
     from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load
     from tco.studies.baseline import save as keep
+    from tco.studies.difference import state_of
     from tco.studies.evaluation import HEADLINE
-    from tco.studies.state import state_of
 
     names, path = list(scenarios or HEADLINE), baseline_path(name)
     if is_there(path):

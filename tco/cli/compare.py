@@ -70,7 +70,7 @@ def compare(
         if scenarios or hall or practice or what_if or baseline or speeds or full or why or evidence or curve:
             raise UsageError("--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone")
         from tco.outputs.ranking import ranking_answer
-        from tco.studies.ranking import ranking
+        from tco.studies.comparison import ranking
 
         given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
         return

@@ -171,7 +171,7 @@ def report(
     pages = {output: page}
     if folder:
         from tco.outputs.page.gallery import gallery_of
-        from tco.studies.ranking import ranking
+        from tco.studies.comparison import ranking
 
         pages = gallery_of(page, material, ranking(given.settings, given.data))
     if given.redact:

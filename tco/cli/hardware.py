@@ -111,7 +111,7 @@ def collective(
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
     from tco.performance.chip.formats import family_of
-    from tco.studies.collectives import Measured, candidate_rows, doublings, in_a_step, limited
+    from tco.studies.operations import Measured, candidate_rows, doublings, in_a_step, limited
 
     if system in OPERATIONS:
         raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
@@ -215,7 +215,7 @@ def kernel(
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
     from tco.outputs.hardware import kernel_answer
-    from tco.studies.kernels import asked, operation_of
+    from tco.studies.operations import asked, operation_of
 
     catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)

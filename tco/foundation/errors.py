@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -52,3 +53,18 @@ def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Data
     names = sorted(known)
     hint = nearest(name, names) or (f"; there are {', '.join(names)}" if len(names) <= 12 else "")
     return DataError(f"{where + ': ' if where else ''}unknown {what} {name!r}{hint}")
+
+
+def refuse_unknown(what: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
+    """Refuse the first of some ids that is not among the `known` ones."""
+    if (name := next((one for one in names if one not in known), None)) is not None:
+        raise unknown(what, name, known, where)
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Say where it was that something raised inside is wrong."""
+    try:
+        yield
+    except (DataError, ValueError) as error:
+        raise DataError(f"{where}: {error}") from None

@@ -49,7 +49,7 @@ BOOK = Record(
 
 def kept_state(result: Result) -> Any:
     """Return the state of a result, by which another answer is held against it."""
-    from tco.studies.state import state_of  # only the document has it
+    from tco.studies.difference import state_of  # only the document has it
 
     return state_of(result)
 

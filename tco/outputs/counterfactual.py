@@ -5,7 +5,7 @@ from __future__ import annotations
 from tco.chain.metrics import METRICS
 from tco.outputs.record import Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.counterfactual import CHIP, ENERGY, HOUR, LOST, NETWORK, OTHER, RACK, REBATES, SITE, UPKEEP, USED, Counterfactual, Stride
+from tco.studies.waterfall import CHIP, ENERGY, HOUR, LOST, NETWORK, OTHER, RACK, REBATES, SITE, UPKEEP, USED, Counterfactual, Stride
 
 LABELS = {  # cause -> what it is
     CHIP: "chip, with its memory",

@@ -11,12 +11,12 @@ from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, wor
 from tco.outputs.ranges import RANGE, end_words, percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.outputs.table import Table, significant
-from tco.studies.designs import AXES, Held
+from tco.studies.designs import AXES, Design
 from tco.studies.frontier import Frontier, Point
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
-    from tco.studies.bands import Band
+    from tco.studies.designs import Band
 
 One = TypeVar("One")
 SHOWN = 16  # points of one table; every point is in CSV and JSON
@@ -106,7 +106,7 @@ DOCUMENT = Document(
 )
 
 
-def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Held] | None = None) -> Answer:
+def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None) -> Answer:
     """Return every frontier, or where designs are held against each other those that none beats and those that are beaten."""
     notes = [f"{one.decode.result.scenario}: {note}" for one in frontiers for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
     drawn = any(frontier.bands for frontier in frontiers)
@@ -121,7 +121,7 @@ def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs
     rows: tuple[Record, Sequence[Any]] = (point_row(drawn), places_of(frontiers)) if designs is None else (design_row(drawn), designs)
 
     def context(one: Any) -> dict[str, Any]:
-        frontier: Frontier = one[0] if designs is None else one.design.frontier
+        frontier: Frontier = one[0] if designs is None else one.frontier
         return frontier.decode.result.context  # of two pools it is that which decodes
 
     return DOCUMENT.answer(catalogue, (frontiers, designs), tables, rows, notes, of=context)
@@ -257,17 +257,17 @@ def design_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
     by = [field for field in CONTEST.within("by", "beaten_by_") if field.key.removeprefix("beaten_by_") not in AXES]
     return Record(
-        *point_row(drawn).within(lambda one: (one.design.frontier, one.design.place)),
+        *point_row(drawn).within(lambda one: (one.frontier, one.place)),
         *by,
         *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
         *([Member(CHANCE, float | None, "chance")] if drawn else []),
     )
 
 
-def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
+def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
     """Return the designs that none beats, the quickest first."""
     results = results_of(frontiers)
-    free = [one.design for one in found if one.by is None]
+    free = [one for one in found if one.by is None]
     shown = thinned(free, lambda design: design.point.chosen, BEST)
     rows = []
     for design in shown:
@@ -287,17 +287,17 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Held]) -> Table:
     return Table(("design", "per user", "per chip", "per MW", "$/M out", "plan", ""), rows, "Designs no other beats", above, below, "lrrrrll")
 
 
-def held_table(found: Sequence[Held]) -> Table:
+def held_table(found: Sequence[Design]) -> Table:
     """Return designs that are beaten, system by system, each with what beats it and by how much on every axis."""
     rows: list[Sequence[str]] = []
-    for name in dict.fromkeys(called(one.design.frontier) for one in found):
-        every = [one for one in found if called(one.design.frontier) == name]
+    for name in dict.fromkeys(called(one.frontier) for one in found):
+        every = [one for one in found if called(one.frontier) == name]
         some = [one for one in every if one.by is not None]
         if some:
             rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * 7)])
-        for one in thinned(some, lambda one: one.design.point.chosen, WORST):
+        for one in thinned(some, lambda one: one.point.chosen, WORST):
             if one.by is not None:
-                point, changes = one.design.point, (change_words(one.changes[axis]) for axis in AXES)
+                point, changes = one.point, (change_words(one.changes[axis]) for axis in AXES)
                 beside = significant(point.usd_per_million_output_tokens) if one.chance is None else percent(one.chance)
                 speed = "*" * point.chosen + significant(point.tokens_per_s_per_user)
                 rows.append([speed, beside, called(one.by.frontier), plan_words(one.by.point), *changes])

@@ -19,8 +19,7 @@ from tco.outputs.table import Table, significant
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
     from tco.chain.scenario import SystemBill
-    from tco.studies.collectives import Measured
-    from tco.studies.kernels import KernelAnswer
+    from tco.studies.operations import KernelAnswer, Measured
 
 GIGA = 1e9
 

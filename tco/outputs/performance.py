@@ -13,7 +13,7 @@ from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
 from tco.outputs.table import Table, significant
 from tco.performance.profile import Line
-from tco.studies.gaps import figures
+from tco.studies.operations import figures
 
 REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
 BAR = 24

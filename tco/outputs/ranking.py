@@ -8,7 +8,7 @@ from tco.outputs.comparison import OF_RESULT, comparison_row
 from tco.outputs.premises import marked, premises, shared, title_of
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, significant
-from tco.studies.ranking import Ranked, Ranking
+from tco.studies.comparison import Ranked, Ranking
 
 PLACE = Record(Member("rank", int | None), Member("vendor"), Member("cooling"), Member("released", str | None), Member("reason", str | None))
 ROW = Record(*OF_RESULT.within("result")) + PLACE

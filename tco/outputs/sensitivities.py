@@ -12,7 +12,7 @@ from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.flips import Pair
+from tco.studies.drivers import Pair
 from tco.studies.sensitivity import Sensitivity, Swing
 
 SHOWN = 15  # inputs of the table; all are in CSV and JSON

@@ -15,7 +15,7 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import read_csv, write_atomically
 from tco.outputs.record import Answer, Document, Member, Plain, Record
 from tco.outputs.table import Table, to_csv, to_markdown
-from tco.studies.validation import back_test, ratios
+from tco.studies.validation import back_test
 from tco.studies.validation.envelopes import Envelope, against_runs
 from tco.studies.validation.measured import read_measured
 from tco.studies.validation.run import Validation
@@ -232,7 +232,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
 PAIRS = Record(
-    Member("n", int, label="pairs", show=lambda one: f"{one.n:,}"),
+    Member("n", int, read="rows", label="pairs", show=lambda one: f"{one.rows:,}"),
     Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
     Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
 )
@@ -244,7 +244,7 @@ RATIOS = Document(
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
-    found, draws = ratios.compared(path, catalogue, settings), ratios.DRAWS
+    found, draws = back_test.compared(path, catalogue, settings), back_test.PAIR_DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
     asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "ratios": whole}

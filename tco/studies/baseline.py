@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog.catalogue import is_name
 from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, is_worse, perf_per_tco, priced_by
 from tco.chain.scenario import usual_baseline
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.foundation.files import is_there, read_json, write_atomically
 from tco.foundation.units import convert, unit
-from tco.studies.difference import Move, Step, moves
-from tco.studies.state import refuse_broken, state_of
+from tco.studies.difference import Move, Step, moves, refuse_broken, state_of
 from tco.studies.waterfall import Waypoint, against, points, steps
 
 if TYPE_CHECKING:
@@ -105,9 +104,7 @@ def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | N
 
 def known_metrics(names: Sequence[str] | None) -> tuple[str, ...]:
     """Return the metrics of some names, of none all; an unknown name raises `DataError`."""
-    for name in names or ():
-        if name not in METRICS:
-            raise unknown("metric", name, METRICS)
+    refuse_unknown("metric", names or (), METRICS)
     return tuple(names or METRICS)
 
 

@@ -1,12 +1,15 @@
-"""What scenarios cost at each speed a user may be promised, how they stand to a baseline there, and how sure that is.
+"""What scenarios cost at each speed a user may be promised, who does the work at the least cost there, and how sure that is.
 
 All are evaluated in one set of draws and at all speeds in one pass: beside the draws every input is moved alone, and in the first of the
-draws the software of all chips lies at either end of its reach. A draw in which no plan reaches a speed is a loss there.
+draws the software of all chips lies at either end of its reach. A draw in which no plan reaches a speed is a loss there: one that does not
+reach it loses to all that do. A leader beats each other in most draws; how sure that is, is its chance against the one it beats least often.
+Neighbouring speeds of which the same may be said are a regime.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +18,87 @@ from tco.chain.draws import Draws
 from tco.chain.metrics import perf_per_tco
 from tco.chain.result import Result, apart
 from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
+from tco.studies.drivers import drivers_of, rank_share
 from tco.studies.evaluation import Evaluation
-from tco.studies.flips import drivers_of
 from tco.studies.ranges import Array, Dice
-from tco.studies.regimes import Costs, regimes_of
-from tco.studies.response import Quantity, Response, Sampled, ratios, response_of, valued, why_undrawable
+from tco.studies.response import Quantity, Response, Sampled, ended, ratios, response_of, valued, why_undrawable
 from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spread, why_endless
-from tco.studies.variance import rank_share
+
+CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so; below it is too close to call
+REACHED = 0.1  # share of draws in which others reach a speed, up to which a leader is alone there
+
+
+class Costs(NamedTuple):
+    """What the work costs each of some scenarios in every draw at one speed, nan where it misses: rows are scenarios."""
+
+    drawn: Array
+    ends: Mapping[str, Array] = {}  # with the software of all at an end of its reach
+
+
+def chances(costs: Array) -> Array:
+    """Return the chance of each row to cost less than each other."""
+    known = np.where(np.isnan(costs), np.inf, costs)
+    found: Array = (known[:, None] < known[None]).mean(axis=2)
+    return found
+
+
+def leader_of(costs: Array) -> tuple[int | None, int | None, float]:
+    """Return who beats each other in most draws, whom it beats least often and in which share of draws; no leader where nobody does."""
+    many = chances(costs)
+    np.fill_diagonal(many, np.inf)
+    worst = many.min(axis=1, initial=np.inf)
+    best = int(worst.argmax())
+    if len(costs) == 1:
+        alone = float(np.isfinite(costs).mean())
+        return (best if alone >= 0.5 else None), None, alone
+    return (best if worst[best] >= 0.5 else None), int(many[best].argmin()), float(worst[best])
+
+
+def at_speed(names: Sequence[str], costs: Costs) -> Regime:
+    """Return what may be said at one speed."""
+    place, rival, chance = leader_of(costs.drawn)
+    reach = np.isfinite(costs.drawn).mean(axis=1)
+    if reach.max() < 0.5:
+        return Regime("nobody", None, None, chance)
+    ends = {end: names[leads] for end, many in costs.ends.items() if (leads := leader_of(many)[0]) is not None}
+    if len({*ends.values()}) > 1:
+        kind = "software"
+    elif place is not None and (np.delete(reach, place) <= REACHED).all():
+        kind = "alone"
+    else:
+        kind = "close" if place is None or chance < LIKELY else "likely" if chance < CLEAR else "clear"
+    return Regime(kind, None if place is None else names[place], None if rival is None else names[rival], chance, ends)
+
+
+def said(one: Regime) -> tuple[object, ...]:
+    """Return what tells a regime from its neighbours: where software decides it is who leads at its ends, and not by what chance."""
+    return one.kind, one.by_software, None if one.kind == "software" else one.leader
+
+
+def joint(one: Regime, other: Regime) -> Regime:
+    """Return two neighbours as one: as sure as where it is least, and without a leader where that is not the same."""
+    least = min(one, other, key=lambda regime: regime.probability or 0.0)
+    same = one.leader == other.leader
+    return least._replace(speeds=(*one.speeds, *other.speeds), leader=one.leader if same else None, rival=least.rival if same else None)
+
+
+def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs], drawn: bool) -> list[Regime]:
+    """Return what may be said of all speeds, from the lowest on without gaps; a border lies half way, in ratio, between two speeds looked at."""
+    if not names:
+        return []
+    found: list[Regime] = []
+    for at, one in enumerate(costs):
+        here = at_speed(names, one)._replace(speeds=tuple(speeds[at : at + 1]))
+        if found and said(found[-1]) == said(here):
+            found[-1] = joint(found[-1], here)
+        else:
+            found.append(here)
+    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in pairwise(found)), None]
+    return [
+        one._replace(start=start, end=end, probability=one.probability if drawn else None)
+        for one, (start, end) in zip(found, pairwise(borders), strict=True)
+    ]
+
 
 DRAWS, SEED = 512, 0
 FEW = 128  # of them in which software lies at an end
@@ -51,15 +128,10 @@ class Side(NamedTuple):
     def point(self, speed: float | None, metric: str = COST) -> float | None:
         """Return what the work costs at a speed, every input at its value."""
         if speed in (None, speed_of(self.result)):
-            return as_float(self.result.metrics[metric])
+            return ended(self.result.metrics[metric])
         if self.made is None:
             return None
-        return as_float(self.seen(self.made.alone, speed, metric)[0])
-
-
-def as_float(value: Any) -> float | None:
-    """Return a number; none of what is none, or has no end."""
-    return float(value) if value is not None and np.isfinite(value) else None
+        return ended(self.seen(self.made.alone, speed, metric)[0])
 
 
 def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool) -> Confidence:
@@ -74,7 +146,7 @@ def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[floa
     regimes = regimes_of(*contest(sides, base, ranges))
     samples = {id(side.response): side.made for side in sides if side.response is not None and side.made is not None}
     if why:
-        from tco.studies.measurements import explained  # few ask for it
+        from tco.studies.evidence import explained  # few ask for it
 
         regimes = [explained(one, rivals) if (rivals := quantity_of(one, sides, dice, samples)) else one for one in regimes]
     return Confidence(
@@ -151,7 +223,7 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     found = {}
     for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
         many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
-        found[end] = {"perf_per_tco_vs_baseline": as_float(many[0]), "probability": share(many[1:] > 1)}
+        found[end] = {"perf_per_tco_vs_baseline": ended(many[0]), "probability": share(many[1:] > 1)}
     return found
 
 

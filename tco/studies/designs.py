@@ -1,4 +1,9 @@
-"""Designs held against each other: a system on one of its plans, by cost, throughput, interactivity and power.
+"""The points of frontiers held against each other: how sure each is, and which design, a system on one of its plans, beats which.
+
+At each point every input is drawn within its range, and each draw chooses its plan anew. The draws are those of a comparison, and so is what is
+asked of them: the interactivity is the point's own, and the batch is solved for it in each draw. The band of the plan that a workload chooses is
+the range `compare` gives it. A draw in which no plan reaches the interactivity lies beyond the worse end of every metric. With `hold` the plan is
+the point's own in every draw.
 
 A design beats another that it is behind in nothing and ahead of in something. Figures count at the digits that are shown, so that a batch
 solved to the last sequence beats none that is as good. Only designs that serve one workload are held against each other.
@@ -7,17 +12,82 @@ solved to the last sequence beats none that is as good. Only designs that serve 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.chain.draws import CELLS, Draws, Many
 from tco.chain.metrics import MORE_IS_BETTER
-from tco.studies.frontier import Frontier, Point
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
+from tco.studies.curve import DRAWS, SEED, range_of
+from tco.studies.ranges import Array, Dice
+from tco.studies.response import Response, response_of, valued
+
+if TYPE_CHECKING:
+    from tco.studies.frontier import Frontier, Point
+
+BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
+ASKED = "workload.interactivity"
+AT_ONCE = CELLS // DRAWS  # points
+
+
+class Band(NamedTuple):
+    """What the draws say of one point."""
+
+    ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric, with the reason where one is none
+    draws: dict[str, Array]  # every draw of each metric; nan where one does not reach the interactivity
+
+    @property
+    def meets(self) -> Array:
+        """Whether a draw reaches the interactivity."""
+        return np.isfinite(self.draws[BANDED[0]])
+
+
+def add_bands(frontier: Frontier, hold: bool) -> None:
+    """Draw the inputs of a frontier at each of its points, those of both pools one system."""
+    if not frontier.points or frontier.held is None:
+        return
+    pool, frontier.hold = frontier.decode, hold
+    response = response_of(pool.asked, hold)
+    if not response.ranges:
+        frontier.unsure = "no input of it has a range"
+        return
+    dice = Dice(response.catalogue, SEED, 0, DRAWS)
+    draws = dice.settings(response.ranges)
+    speeds = np.array([pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
+    alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
+    bands: dict[int, Band] = {}
+    for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
+        bands |= enumerate(bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start)
+    for place in alone:  # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of its own
+        own = replace(response, structure=response.structure and response.structure._replace(plan=plan_at(frontier.held, place)))
+        (bands[place],) = bands_in(at_speeds(own, draws, speeds[place : place + 1]))
+    frontier.bands = [bands[place] for place in range(len(speeds))]
+
+
+def plan_at(plans: ServingPlan, place: int) -> ServingPlan:
+    """Return the plan of one point."""
+    decode, prefill = ([float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill))
+    return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
+
+
+def at_speeds(response: Response, draws: Many, speeds: Array) -> Draws:
+    """Evaluate the draws at some interactivities, one after the other."""
+    every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
+    return response.at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
+
+
+def bands_in(made: Draws) -> list[Band]:
+    """Return the bands of some points, whose draws stand one after the other."""
+    points = len(made.meets) // DRAWS
+    draws = {metric: valued(made, metric).reshape(points, DRAWS) for metric in BANDED if made.metrics[metric] is not None}
+    every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
+    return [Band({metric: range_of(metric, many) for metric, many in own.items()}, own) for own in every]
+
 
 AXES = ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "tokens_per_s_per_facility_mw")
 DIGITS = 4
-
-Array = np.ndarray[Any, Any]
 
 
 class Design(NamedTuple):
@@ -25,6 +95,7 @@ class Design(NamedTuple):
 
     frontier: Frontier
     place: int  # of its point on the frontier
+    by: Design | None = None  # that beats it; none where no design does
 
     @property
     def point(self) -> Point:
@@ -36,26 +107,19 @@ class Design(NamedTuple):
         """What it is held against others by, in the order of `AXES`."""
         return [getattr(self.point, axis) for axis in AXES]
 
-
-class Held(NamedTuple):
-    """A design, and the one that beats it; none where no design does."""
-
-    design: Design
-    by: Design | None
-
     @property
     def changes(self) -> dict[str, float]:
         """What the other has more of, as a share of the design's own; below zero what it has less of."""
         if self.by is None:
             return {}
-        return {axis: theirs / own - 1 for axis, own, theirs in zip(AXES, self.design.figures, self.by.figures, strict=True)}
+        return {axis: theirs / own - 1 for axis, own, theirs in zip(AXES, self.figures, self.by.figures, strict=True)}
 
     @property
     def chance(self) -> float | None:
         """The share of draws in which it is beaten still, of those in which either keeps its interactivity; none where nothing was drawn."""
-        if self.by is None or not (self.design.frontier.bands and self.by.frontier.bands):
+        if self.by is None or not (self.frontier.bands and self.by.frontier.bands):
             return None
-        own, theirs = (one.frontier.bands[one.place] for one in (self.design, self.by))
+        own, theirs = (one.frontier.bands[one.place] for one in (self, self.by))
         if not (either := own.meets | theirs.meets).any():
             return None
         leads = [sign_of(axis) * (theirs.draws[axis] - own.draws[axis]) for axis in AXES if axis in own.draws]
@@ -63,7 +127,7 @@ class Held(NamedTuple):
         return float(beaten[either].mean())
 
 
-def designs_of(frontiers: Sequence[Frontier]) -> list[Held]:
+def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
     """Return every point of some frontiers as a design, the quickest first, each with what beats it.
 
     All that a system can do lies on its frontier: on one system, or one pair of pools, a plan that makes more at a speed also costs and draws
@@ -74,7 +138,7 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Held]:
         alike = [Design(frontier, place) for frontier in frontiers if frontier.decode.workload == workload for place in range(len(frontier.points))]
         alike.sort(key=lambda design: (-design.point.tokens_per_s_per_user, design.point.usd_per_million_output_tokens))
         best = beaten_by(merits([design.figures for design in alike])) if alike else ()
-        found += [Held(design, None if by < 0 else alike[by]) for design, by in zip(alike, best, strict=True)]
+        found += [design._replace(by=None if by < 0 else alike[by]) for design, by in zip(alike, best, strict=True)]
     return found
 
 

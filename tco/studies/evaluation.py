@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.errors import DataError, UsageError, refuse_unknown
 from tco.foundation.files import data_directory, read_toml
 from tco.foundation.provenance import ANCHOR, anchoring, making
 
@@ -35,19 +35,14 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         from tco.catalog.own import check_own_rows
 
         check_own_rows(catalogue)
-    if not making.get() and (file := anchoring.get() or anchor_of(scenario)) is not None:
-        from tco.studies.validation.anchors import read_anchors
+    if not making.get():
+        named = read_toml(Path(scenario)).get(ANCHOR) if scenario is not None and isfile(scenario) and scenario.endswith(".toml") else None
+        file = anchoring.get() or (Path(str(scenario)).parent / str(named) if named is not None else None)
+        if file is not None:
+            from tco.studies.validation.anchors import read_anchors
 
-        catalogue.anchors = read_anchors(catalogue, file)
+            catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
-
-
-def anchor_of(scenario: str | None) -> Path | None:
-    """Return the file of measured runs that a scenario's own file names, beside which it stands."""
-    if scenario is None or not isfile(scenario) or not scenario.endswith(".toml"):
-        return None
-    named = read_toml(Path(scenario)).get(ANCHOR)
-    return None if named is None else Path(scenario).parent / str(named)
 
 
 class Evaluation(NamedTuple):
@@ -115,7 +110,10 @@ def evaluate_each(
             if settings or variant or plan or what_if:
                 raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
             result = name if isinstance(name, Result) else kept_result(Path(name), shared)
-            saved, asks, called = not is_of_today(result, shared), asked_of(result), result.scenario
+            origin, called = result.origin, result.scenario
+            asks = {} if origin is None else {**origin.documents, **origin.settings}
+            # one that rests on another scenario, or on other data, cannot be asked anew
+            saved = origin is None or called not in shared.scenarios or origin.data_hash() != shared.once("hash", shared.hash)
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
             how: Any = {"catalogue": catalogue, "variant": variant, "refuse": refuse, "workload": workload}
@@ -135,17 +133,6 @@ def evaluate_each(
             raise without_bill(catalogue, result.system)
         asked.append(Evaluation(called, asks, catalogue, result, saved, dict(variant or {})))
     return asked
-
-
-def is_of_today(result: Result, catalogue: Catalogue) -> bool:
-    """Say whether a kept result rests on a scenario and data that are still there, so that it can be asked anew."""
-    origin = result.origin
-    return origin is not None and result.scenario in catalogue.scenarios and origin.data_hash() == catalogue.once("hash", catalogue.hash)
-
-
-def asked_of(result: Result) -> dict[str, str]:
-    """Return the documents and settings that a kept result was asked for."""
-    return {} if result.origin is None else {**result.origin.documents, **result.origin.settings}
 
 
 def evaluate_all(
@@ -179,8 +166,7 @@ def own_and_baseline(
     from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
     from tco.chain.result import apart
 
-    if metric not in METRICS:
-        raise unknown("metric", metric, METRICS)
+    refuse_unknown("metric", [metric], METRICS)
     (own,) = evaluate_each([name], data, settings, variant, priced=False)
     if metric not in AGAINST_BASELINE:
         if baseline is not None:

@@ -1,12 +1,15 @@
-"""Which measurements would notice: how far the errors of the rows that travel with the program move between the two ends of an input.
+"""Which measurements tell of an input: those that would narrow a regime most, and those at hand that would notice if it were another.
 
-Every row is predicted as it is when it is scored, with the input at its value, its P5 and its P95. What moves no row is constrained by none:
-its range is what is believed of it, and nothing that was measured.
+A measurement of a kind, such as of collectives on one family's chips, pins the inputs that a fit of that kind may move. Once they are known
+the standard deviation of the ranks of the leader's performance per cost over its rival's narrows by 1 - sqrt(1 - share of the variance).
+Every row at hand is predicted as it is when it is scored, with an input at its value, its P5 and its P95. What moves no row is constrained by
+none: its range is what is believed of it, and nothing that was measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +17,56 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
-from tco.foundation.files import data_directory
+from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import Input
 from tco.foundation.values import as_number
-from tco.studies.comparison import Notice
-from tco.studies.ranges import Array
-from tco.studies.validation.by_part import tried
+from tco.studies.comparison import Measurement, Notice, Regime
+from tco.studies.drivers import drivers_of, narrowing, rank_share
+from tco.studies.ranges import Array, Range
+from tco.studies.response import Quantity
+from tco.studies.validation.fit import COLUMNS
 from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS
+from tco.studies.validation.score import tried
 from tco.studies.validation.specifications import Specifications
+
+NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
+KINDS = ("kernels", "collectives", "inference", "training")
+FREE = {"software_reach": "inference", "unexplained_serving": "inference", "unexplained_training": "training"}  # what no fit moves
+
+
+@cache
+def kind_of_rows() -> Mapping[str, str]:
+    """Return by which kind of measurements each parameter of practice is fitted."""
+    found = dict(FREE)
+    for file in sorted((data_directory() / "fits").glob("*.csv")):
+        kind = next((kind for kind in KINDS if file.stem.endswith(kind)), None)
+        if kind is not None:
+            found |= {row["attribute"]: kind for _, row in read_csv(file, COLUMNS)}
+    return found
+
+
+def explained(regime: Regime, ratio: Quantity) -> Regime:
+    """Return a regime with the inputs that move the ratio of its leader to its rival, and the measurements that would narrow it."""
+    places = {path: ratio.dice.places(one) for path, one in ratio.ranges.items()}
+    return regime._replace(
+        drivers=drivers_of(ratio.ranges, ratio.ways(), ratio.together, DRIVERS),
+        measurements=measurements_of(ratio.drawn(), ratio.ranges, places),
+    )
+
+
+def measurements_of(many: Array, ranges: Mapping[str, Range], places: Mapping[str, Array]) -> list[Measurement]:
+    """Return the measurements that narrow some draws of a ratio most, each with the share by which it does."""
+    groups: dict[tuple[str, str], list[Array]] = {}
+    for path in ranges:
+        group, *owner, name = path.split(".")
+        if group == "performance" and name in kind_of_rows():
+            whose = owner[-1].removeprefix("configuration-").removeprefix("run-")  # a run of its own tells of both
+            groups.setdefault((kind_of_rows()[name], whose), []).append(places[path])
+    shares: Sequence[tuple[float, tuple[str, str]]] = [(rank_share(many, some) or 0.0, one) for one, some in groups.items()]
+    most = sorted(shares, key=lambda one: (-one[0], one[1]))[:NAMED]
+    return [Measurement(kind, owner, narrowing(share)) for share, (kind, owner) in most if share > 0]
+
 
 STILL = 1e-9  # relative change of a prediction that is none
 

@@ -16,7 +16,7 @@ from tco.economics.dates import MONTHS, year_of
 from tco.economics.flows import chips_cost
 from tco.economics.income import rent_income, token_income
 from tco.economics.site import building_price, sellable_power, worlds_in_power, yearly_margin
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each
 
@@ -71,7 +71,9 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
     for wave in waves:
         dated = {"terms.date": wave.date} if wave.date else {}
         found += evaluate_each([wave.scenario], data, {**settings, **dated, SITE_POWER: wave.power})
-    asked = sorted(found, key=lambda one: year_of(one.result.texts["terms.date"]) + wait_of(one.result) / MONTHS)
+    asked = sorted(
+        found, key=lambda one: year_of(one.result.texts["terms.date"]) + (one.result.available.months if one.result.available else 0.0) / MONTHS
+    )
     stages: list[Stage] = []
     late = []
     for one in asked:
@@ -79,13 +81,9 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
         late += late_notes(one.name, one.result)
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
-        stages.append(Stage(one.name, date, arrives, own, {name: added(before.get(name, 0.0), value) for name, value in own.items()}))
+        sums = {name: (before.get(name, 0.0), value) for name, value in own.items()}  # none as soon as one of their terms is unknown
+        stages.append(Stage(one.name, date, arrives, own, {name: None if None in pair else sum(pair) for name, pair in sums.items()}))  # type: ignore[arg-type]
     return Fleet(stages, limit, asked, late)
-
-
-def wait_of(result: Result) -> float:
-    """Return the months from the date of a result until its system is there in numbers."""
-    return 0.0 if result.available is None else result.available.months
 
 
 def late_notes(name: str, result: Result) -> list[str]:
@@ -98,10 +96,8 @@ def late_notes(name: str, result: Result) -> list[str]:
 
 def parsed(power: str, where: str) -> float:
     """Return a power in watts; one that is none raises `DataError`."""
-    try:
+    with located(where):
         found = parse_quantity(power, "W")
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
     if found <= 0:
         raise DataError(f"{where}: a power of {power} fills nothing")
     return found
@@ -117,11 +113,6 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
         "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
     }
-
-
-def added(so_far: float | None, value: float | None) -> float | None:
-    """Return a sum; None as soon as one of its terms is unknown."""
-    return None if so_far is None or value is None else so_far + value
 
 
 # ---------------------------------------------------------------- a site filled with one system

@@ -45,7 +45,7 @@ from tco.performance.serving.search import offered_axes, pass_at, shortfall
 from tco.studies.evaluation import Evaluation, catalogue_for
 
 if TYPE_CHECKING:
-    from tco.studies.bands import Band
+    from tco.studies.designs import Band
 
 
 @dataclass(slots=True)
@@ -85,19 +85,12 @@ class Pool:
         return (*asked, period(texts["terms.date"]).last, self.result.perspective, texts.get("terms.owner"))
 
 
-def scenario_named(catalogue: Catalogue, name: str) -> Scenario:
-    """Return a scenario by name or file, or a system of the catalogue on the headline's site, terms and workload."""
-    systems = catalogue.ids("systems")
-    if name in catalogue.scenarios or name.endswith(".toml"):
-        return load_scenario(catalogue, name)
-    if name.partition("@")[0] not in systems:
-        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *systems}))
-    return load_scenario(catalogue, name)
-
-
 def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None) -> Pool:
     """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own prices."""
-    scenario = scenario_named(catalogue, name)
+    racks = catalogue.ids("systems")
+    if not (name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks):
+        raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *racks}))
+    scenario = load_scenario(catalogue, name)
     if serving is not None:
         chosen = {path: text for path, text in scenario.settings.items() if not path.startswith("workload.")}
         chosen |= {path: text for path, text in serving.settings.items() if path.startswith("workload.")}
@@ -233,7 +226,10 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     values = decode.values
     request, limit = request_of(values), values["workload.ttft"] or np.inf
     prompt, answer = request.prompt, request.answer
-    plan = decoding(offered_axes(decode.machine, decode.model, prompt + answer), np.array([batches_of(decode)], dtype=float))
+    chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
+    own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
+    batches = np.array([sorted({*map(float, SEQUENCES), *own})])
+    plan = decoding(offered_axes(decode.machine, decode.model, prompt + answer), batches)
     before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
@@ -269,13 +265,6 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)
 
 
-def batches_of(decode: Pool) -> list[float]:
-    """Return the sequences of a group that are tried: those of every search, and what the scenario's own plan was solved to."""
-    plan = decode.result.plan
-    own = [float(plan.decode.sequences)] if plan is not None and plan.engines is None else []
-    return sorted({*map(float, SEQUENCES), *own})
-
-
 def undominated(speed: Array, cost: Array) -> Array:
     """Return the positions of the points that no other beats in both, the quickest first; of equals the first stays."""
     order = np.lexsort((np.arange(cost.size), cost, -speed))
@@ -298,17 +287,10 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.per_token), best.shape).ravel(), least.ravel())
     rows, batches = np.unravel_index(kept, best.shape)
     places = best[rows, batches], rows, batches
-    made.points, made.held = points_of(made, grid, places), plans_at(grid, places)
+    made.points = points_of(made, grid, places)
+    own, before = ([np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan] for plan in (grid.decode, grid.prefill))
+    made.held = ServingPlan(DecodePlan(*own), PrefillPlan(*before))
     return made
-
-
-def plans_at(grid: Grid, places: tuple[Array, Array, Array]) -> ServingPlan:
-    """Return the plans at some places of the grid."""
-
-    def taken(plan: Any) -> Any:
-        return plan._make(np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan)
-
-    return ServingPlan(taken(grid.decode), taken(grid.prefill))
 
 
 def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]) -> list[Point]:
@@ -409,7 +391,7 @@ def frontier(
     decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
     found = Frontiers(frontiers_of(decoding, prefilling, dict(set or {})))
     if ranges:
-        from tco.studies.bands import add_bands  # draws are not what most ask for
+        from tco.studies.designs import add_bands  # draws are not what most ask for
 
         for one in found:
             add_bands(one, hold)

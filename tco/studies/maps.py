@@ -6,6 +6,7 @@ An input that a scenario does not rest on leaves it as it is, so that the price 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
-from tco.foundation.errors import DataError, UsageError, unknown
+from tco.foundation.errors import DataError, UsageError, refuse_unknown
 from tco.foundation.shown import Shown
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array
@@ -42,66 +43,8 @@ class MapAxis(NamedTuple):
         return f"{self.path}, {self.unit}" if self.unit else self.path
 
 
-class Field(NamedTuple):
-    """A metric of some scenarios on a grid of two inputs; none where it has no value."""
-
-    results: Sequence[Result]  # of today
-    metric: str
-    x: MapAxis
-    y: MapAxis
-    values: Sequence[Sequence[Sequence[float | None]]]  # of each scenario the rows, of each row the cells
-
-
-def field_of(
-    scenarios: Sequence[str],
-    vary: Sequence[str],
-    metric: str,
-    ends: Sequence[Ends] = ((None, None), (None, None)),
-    data: Path | None = None,
-    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
-    variant: Mapping[str, str] | None = None,
-    steps: int = STEPS,
-) -> Field:
-    """Return a metric of some scenarios wherever two inputs may lie."""
-    if len(vary) != 2 or vary[0] == vary[1]:
-        raise UsageError("a map moves two inputs: name both, such as --vary site.electricity_price --vary terms.life")
-    if metric not in METRICS:
-        raise unknown("metric", metric, METRICS)
-    sides = [one for name in scenarios for one in evaluate_each([name], data, set or {}, variant, priced=False)]
-    if all(side.result.metrics[metric] is None for side in sides):
-        sides[0].metric(metric)  # says why
-    x, y = (axis_of(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True))
-    values = [on_grid(side, metric, x, y) for side in sides]
-    return Field([side.result for side in sides], metric, x, y, values)
-
-
-def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
-    """Return an input's values between two ends, or around that of today; in equal ratios where all are above zero."""
-    today = told_in(amount_of(sides, path)[0], ends)
-    low, high = between(path, today, ends, WIDE)
-    many = np.geomspace(low, high, steps) if low > 0 else np.linspace(low, high, steps)
-    return MapAxis(path, today.unit, [low, *many[1:-1].tolist(), high], today.value)
-
-
-def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> list[list[float | None]]:
-    """Return a metric of a scenario in every cell, row by row of the second input."""
-    grid = np.array(list(product(y.values, x.values)))
-    moved = {axis.path: (grid[:, at], axis.unit) for axis, at in ((x, 1), (y, 0)) if axis.path in side.result.inputs}
-    if moved:
-        found = valued(response_of(side).at(moved), metric)
-    else:
-        value = side.result.metrics[metric]
-        found = np.full(len(grid), np.nan if value is None else float(value))
-    return in_rows(found, len(x.values))
-
-
-def in_rows(found: Array, wide: int) -> list[list[float | None]]:
-    """Return numbers in rows of some width, none for what is none."""
-    return [[None if np.isnan(one) else float(one) for one in row] for row in found.reshape(-1, wide)]
-
-
-# ---------------------------------------------------------------- who wins where
-class Mapped(NamedTuple):
+@dataclass(repr=False)
+class Map(Shown):
     """A metric of some scenarios over two inputs: the second one's values are the rows, the first one's the columns."""
 
     scenarios: list[str]
@@ -109,12 +52,18 @@ class Mapped(NamedTuple):
     x: MapAxis
     y: MapAxis
     values: Array  # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
-    best: Array  # place of the scenario with the best value; NOBODY where none has one
     results: Sequence[Result]  # of today
 
+    @property
+    def best(self) -> Array:
+        """Place of the scenario with the best value at every point; NOBODY where none has one."""
+        return leading(self.values, self.metric)
 
-class Map(Shown, Mapped):
-    """Who wins where."""
+    @property
+    def leaders(self) -> dict[str, float]:
+        """The share of the cells in which each scenario is the best."""
+        best = self.best
+        return {name: float(np.mean(best == place)) for place, name in enumerate(self.scenarios)}
 
     @property
     def line(self) -> str:
@@ -128,10 +77,46 @@ class Map(Shown, Mapped):
         names = [[self.scenarios[place] if place != NOBODY else None for place in row] for row in self.best]
         return pd.DataFrame(names, index=pd.Index(self.y.values, name=self.y.words), columns=pd.Index(self.x.values, name=self.x.words))
 
-    @property
-    def leaders(self) -> dict[str, float]:
-        """The share of the cells in which each scenario is the best."""
-        return {name: float(np.mean(self.best == place)) for place, name in enumerate(self.scenarios)}
+
+def field_of(
+    scenarios: Sequence[str],
+    vary: Sequence[str],
+    metric: str,
+    ends: Sequence[Ends] = ((None, None), (None, None)),
+    data: Path | None = None,
+    set: Mapping[str, str] | None = None,  # noqa: A002 - as in `evaluate`
+    variant: Mapping[str, str] | None = None,
+    steps: int = STEPS,
+) -> Map:
+    """Return a metric of some scenarios wherever two inputs may lie."""
+    if len(vary) != 2 or vary[0] == vary[1]:
+        raise UsageError("a map moves two inputs: name both, such as --vary site.electricity_price --vary terms.life")
+    refuse_unknown("metric", [metric], METRICS)
+    sides = [one for name in scenarios for one in evaluate_each([name], data, set or {}, variant, priced=False)]
+    if all(side.result.metrics[metric] is None for side in sides):
+        sides[0].metric(metric)  # says why
+    x, y = (axis_of(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True))
+    return Map(list(scenarios), metric, x, y, np.array([on_grid(side, metric, x, y) for side in sides]), [side.result for side in sides])
+
+
+def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
+    """Return an input's values between two ends, or around that of today; in equal ratios where all are above zero."""
+    today = told_in(amount_of(sides, path)[0], ends)
+    low, high = between(path, today, ends, WIDE)
+    many = np.geomspace(low, high, steps) if low > 0 else np.linspace(low, high, steps)
+    return MapAxis(path, today.unit, [low, *many[1:-1].tolist(), high], today.value)
+
+
+def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:
+    """Return a metric of a scenario in every cell, row by row of the second input."""
+    grid = np.array(list(product(y.values, x.values)))
+    moved = {axis.path: (grid[:, at], axis.unit) for axis, at in ((x, 1), (y, 0)) if axis.path in side.result.inputs}
+    if moved:
+        found = valued(response_of(side).at(moved), metric)
+    else:
+        value = side.result.metrics[metric]
+        found = np.full(len(grid), np.nan if value is None else float(value))
+    return found.reshape(len(y.values), len(x.values))
 
 
 def map_of(
@@ -153,10 +138,9 @@ def map_of(
     if metric in RATIOS or metric in NEITHER:
         raise UsageError(f"{metric}: of it no scenario has the best; name a cost or a rate")
     field = field_of(scenarios, vary, metric, ends, data, set, variant)
-    values = np.array(field.values, dtype=float)
-    if all(len(np.unique(one[np.isfinite(one)])) < 2 for one in values):
+    if all(len(np.unique(one[np.isfinite(one)])) < 2 for one in field.values):
         raise DataError(f"{' and '.join(vary)} do not move {metric} of {', '.join(scenarios)}")
-    return Map(list(scenarios), metric, field.x, field.y, values, leading(values, metric), field.results)
+    return field
 
 
 def leading(values: Array, metric: str) -> Array:

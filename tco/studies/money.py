@@ -140,30 +140,18 @@ class Project:
             delay = (npv - later) / float(self.result.metrics["racks"] or 1)
         else:
             notes.append("nothing is let or sold, so nothing is gained: --set money.rent or money.token_price")
-        hour, tokens = self.break_evens(costs)
+        whole = worth(costs, self.rate)  # both prices that pay it back are those at which income, linear in them, is as much
+        hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
+        tokens = None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
         linear = rent > 0 and not self.values["money.take_or_pay"]  # otherwise idle hours earn as well
         utilisation = float(break_even_utilisation(hour * self.values["terms.utilisation"], rent)) if linear else None
         books = list(self.books())
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
         ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
         tied = float(sum(one.usd for one in ahead))
-        return Money(
-            ordered,
-            npv,
-            irr,
-            equity,
-            back,
-            hour,
-            tokens,
-            utilisation,
-            delay,
-            tied,
-            worth(ahead, self.rate) - tied,
-            books,
-            self.market_rent,
-            self.turns(costs),
-            notes,
-        )
+        carrying = worth(ahead, self.rate) - tied
+        found = ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, carrying, books, self.market_rent, self.turns(costs), notes
+        return Money(*found)
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
@@ -246,12 +234,6 @@ class Project:
     def net(self, costs: list[Payment], income: list[Payment]) -> float:
         """Return what is gained, at month 0."""
         return -worth([*costs, *income], self.rate)
-
-    def break_evens(self, costs: list[Payment]) -> tuple[float, float | None]:
-        """Return the price of an hour, and of a million tokens, that pays back all costs with interest: both are linear in the price."""
-        whole = worth(costs, self.rate)
-        hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
-        return hour, None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
 
     def turns(self, costs: list[Payment]) -> int | None:
         """Return the first month by which renting the chips would have cost what owning them has, without interest; None if none does."""

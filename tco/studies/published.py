@@ -10,13 +10,14 @@ so that one file is one set of terms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.inputs import Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
 from tco.economics.flows import payments
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, refuse_unknown, unknown
 from tco.foundation.units import parse_quantity
 
 if TYPE_CHECKING:
@@ -27,22 +28,8 @@ if TYPE_CHECKING:
 INDEPENDENT = "independent"
 KINDS = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")
 KEYS = (
-    "kind",
-    "metric",
-    "value",
-    "unit",
-    "tolerance",
-    "low",
-    "high",
-    "source",
-    "note",
-    "reason",
-    "system",
-    "variant",
-    "set",
-    "lines",
-    "parts",
-    "over",
+    *("kind", "metric", "value", "unit", "tolerance", "low", "high", "source", "note", "reason"),
+    *("system", "variant", "set", "lines", "parts", "over"),
 )
 
 
@@ -86,44 +73,24 @@ class Publication(NamedTuple):
 
 
 # ---------------------------------------------------------------- what may be asked
-def capital(_: Result, lines: Sequence[CostLine]) -> float:
-    """Return what one world buys on some lines."""
-    return float(sum(line.usd for line in lines if line.usd is not None))
+def capital(line: CostLine) -> float:
+    """Return what one world buys on a line."""
+    return float(line.usd or 0.0)
 
 
-def yearly(_: Result, lines: Sequence[CostLine]) -> float:
-    """Return what recurs on some lines in a year of one world."""
-    return float(sum(line.flow.amount for line in lines if line.flow.recurs))
+def yearly(line: CostLine) -> float:
+    """Return what recurs on a line in a year of one world."""
+    return float(line.flow.amount) if line.flow.recurs else 0.0
 
 
-def paid(_: Result, lines: Sequence[CostLine]) -> float:
-    """Return what one world pays on some lines over all their lives, without interest."""
-    return float(sum(one.usd for line in lines for one in payments(line.flow)))
+def paid(line: CostLine) -> float:
+    """Return what one world pays on a line over all its lives, without interest."""
+    return float(sum(one.usd for one in payments(line.flow)))
 
 
-def hourly(_: Result, lines: Sequence[CostLine]) -> float:
-    """Return what some lines cost an installed chip and calendar hour."""
-    return float(sum(line.usd_per_chip_hour for line in lines))
-
-
-def per_chip(result: Result, lines: Sequence[CostLine]) -> float:
-    """Return what one chip buys on some lines."""
-    return capital(result, lines) / worlds_chips(result)
-
-
-def per_facility_power(result: Result, lines: Sequence[CostLine]) -> float:
-    """Return what a watt of site power buys on some lines."""
-    return per_chip(result, lines) / float(result.metrics["facility_power_w_per_chip"] or 0)
-
-
-def per_it_power(result: Result, lines: Sequence[CostLine]) -> float:
-    """Return what a watt of IT power buys on some lines."""
-    return per_chip(result, lines) / float(result.metrics["it_power_w_per_chip"] or 0)
-
-
-def of_cluster(measure: Callable[[Result, Sequence[CostLine]], float]) -> Callable[[Result, Sequence[CostLine]], float]:
-    """Return a measure of one world as that of the whole cluster."""
-    return lambda result, lines: measure(result, lines) * result.inputs["cluster.chips"].value / worlds_chips(result)
+def chips_and(metric: str) -> Callable[[Result], float]:
+    """Return the chips of one world times a figure of each."""
+    return lambda result: worlds_chips(result) * float(result.metrics[metric] or 0)
 
 
 def worlds_chips(result: Result) -> float:
@@ -131,15 +98,21 @@ def worlds_chips(result: Result) -> float:
     return float(result.metrics["chips"] or 0)
 
 
-MEASURES: dict[str, tuple[str, Callable[[Result, Sequence[CostLine]], float]]] = {  # of cost lines: unit and how
-    "usd": ("USD", capital),
-    "usd_per_chip": ("USD/chip", per_chip),
-    "usd_per_chip_hour": ("USD/chip/h", hourly),
-    "usd_per_facility_w": ("USD/W", per_facility_power),
-    "usd_per_it_w": ("USD/W", per_it_power),
-    "cluster_usd": ("USD", of_cluster(capital)),
-    "cluster_usd_per_year": ("USD/year", of_cluster(yearly)),
-    "cluster_usd_paid": ("USD", of_cluster(paid)),
+def worlds_share(result: Result) -> float:
+    """Return the share of one world in its cluster."""
+    return worlds_chips(result) / float(result.inputs["cluster.chips"].value)
+
+
+# Of cost lines: unit, what of each is summed, and what the sum is divided by
+MEASURES: dict[str, tuple[str, Callable[[CostLine], float], Callable[[Result], float]]] = {
+    "usd": ("USD", capital, lambda _: 1.0),
+    "usd_per_chip": ("USD/chip", capital, worlds_chips),
+    "usd_per_chip_hour": ("USD/chip/h", lambda line: float(line.usd_per_chip_hour), lambda _: 1.0),
+    "usd_per_facility_w": ("USD/W", capital, chips_and("facility_power_w_per_chip")),
+    "usd_per_it_w": ("USD/W", capital, chips_and("it_power_w_per_chip")),
+    "cluster_usd": ("USD", capital, worlds_share),
+    "cluster_usd_per_year": ("USD/year", yearly, worlds_share),
+    "cluster_usd_paid": ("USD", paid, worlds_share),
 }
 BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip", "bill_w_per_chip": "W/chip"}  # of parts of the bill of materials, or of the whole
 
@@ -152,16 +125,14 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
     if metric in BILL and result.bill is not None:
         known = {line.part for line in result.bill.lines}
         parts = row.get("parts", known)
-        for part in parts:
-            if part not in known:
-                raise unknown("part of the bill", part, known, where)
+        refuse_unknown("part of the bill", parts, known, where)
         lines = [line for line in result.bill.lines if line.part in parts]
         whole = float(sum(line.power if metric == "bill_w_per_chip" else line.extended or 0.0 for line in lines))
         return whole if metric == "bill_usd" else whole / worlds_chips(result), BILL[metric]
     if metric not in MEASURES:
         raise unknown("metric", metric, [*METRICS, *MEASURES, *BILL], where)
-    unit, measure = MEASURES[metric]
-    return measure(result, chosen_lines(result, row.get("lines"), where)), unit
+    unit, measure, over = MEASURES[metric]
+    return sum(map(measure, chosen_lines(result, row.get("lines"), where))) / over(result), unit
 
 
 def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> list[CostLine]:
@@ -182,31 +153,24 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
     """Return the figures of one file, computed: all, or those of one kind."""
     path = catalogue.published[name]
     document, scenario = catalogue.toml(path), load_scenario(catalogue, f"published/{name}")
-    asked: dict[str, Result] = {}  # results of one system and settings, kept for the rows that follow
     figures = []
     for position, row in enumerate(document.get("published", []), start=1):
         where = f"{path}:published {position}"
-        for key in row:
-            if key not in KEYS:
-                raise unknown("key", key, KEYS, where)
-        if row.get("kind") not in KINDS:
-            raise unknown("kind of figure", str(row.get("kind")), KINDS, where)
+        refuse_unknown("key", row, KEYS, where)
+        refuse_unknown("kind of figure", [str(row.get("kind"))], KINDS, where)
         if kind in (None, row["kind"]):
-            figures.append(figure(row, where, lambda one: result_of(catalogue, scenario, one, asked)))
+            figures.append(figure(row, where, partial(result_of, catalogue, scenario)))
     return Publication(name, figures)
 
 
-def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any], asked: dict[str, Result]) -> Result:
+def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> Result:
     """Return the result of a scenario with the system, the variant and the settings that a row names in place of the file's."""
     changed = scenario._replace(
         system=row.get("system", scenario.system),
         variant=row.get("variant", scenario.variant),
         settings=scenario.settings | row.get("set", {}),
     )
-    key = repr((changed.system, changed.variant, changed.settings))
-    if key not in asked:
-        asked[key] = evaluate(changed, catalogue=catalogue)
-    return asked[key]
+    return evaluate(changed, catalogue=catalogue)
 
 
 def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result]) -> Figure:

@@ -17,7 +17,7 @@ from tco.studies.comparison import Confidence, Sureness, compared
 from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
 from tco.studies.frontier import Frontier, frontier_of, mark_cheapest, pool_of
-from tco.studies.maps import Field, field_of
+from tco.studies.maps import Map, field_of
 from tco.studies.response import decides
 from tco.studies.sensitivity import Sensitivity, sensitivity
 
@@ -47,7 +47,7 @@ class Material(NamedTuple):
     tornados: Sequence[Sensitivity]
     frontiers: Sequence[Frontier]
     fabrics: Sequence[Fabric]
-    field: Field | None  # who is best wherever the two inputs may lie that decide the closest contest
+    field: Map | None  # who is best wherever the two inputs may lie that decide the closest contest
     notes: Sequence[str]  # what could not be made, and why
 
     @property
@@ -96,7 +96,7 @@ def tornado_of(one: Evaluation, asked: Sequence[Evaluation], baseline: str, data
 
 def field_between(
     asked: Sequence[Evaluation], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
-) -> Field | None:
+) -> Map | None:
     """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
     contests = [(abs(log(one.centre)), place) for place, one in enumerate(tornados) if one.metric == RATIO and one.centre]
     if not contests:

@@ -50,7 +50,7 @@ class Response:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It travels without its catalogue, which is read where it arrives."""
-        from tco.studies.sweep.ground import folders_of
+        from tco.studies.sweep.work import folders_of
 
         data = folders_of(self.catalogue), self.catalogue.anchors
         return arrived, (self.scenario, data, dict(self.settings), self.structure, self.ranges, dict(self.variant))
@@ -83,7 +83,7 @@ class Response:
 
 def arrived(scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any) -> Response:
     """Return what has travelled, on the data that is found here."""
-    from tco.studies.sweep.ground import catalogue_on
+    from tco.studies.sweep.work import catalogue_on
 
     return Response(scenario, catalogue_on(*data), *rest)
 
@@ -127,6 +127,11 @@ def valued(draws: Draws, metric: str) -> Array:
     if many is None:
         return np.full(len(draws.meets), np.nan)
     return np.where(draws.meets, many, np.nan) if metric in PERFORMANCE else many
+
+
+def ended(value: Any) -> float | None:
+    """Return a number; none of what is none, or has no end."""
+    return float(value) if value is not None and np.isfinite(value) else None
 
 
 # ---------------------------------------------------------------- one input at a time

@@ -8,6 +8,7 @@ that every row of their samples has a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +20,10 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.shown import Shown
+from tco.studies.drivers import Indices, Pair, design, first_order, flips_of, indices, narrowing, pairs_that_flip
 from tco.studies.evaluation import Evaluation, own_and_baseline
-from tco.studies.flips import Pair, flips_of, pairs_that_flip
-from tco.studies.ranges import Array, Dice, range_of
-from tco.studies.response import Quantity, decides, response_of
-from tco.studies.variance import Indices, design, first_order, indices, narrowing
+from tco.studies.ranges import Array, Dice, range_of, ranges_of
+from tco.studies.response import Quantity, decides, ended, response_of
 
 DRAWS = 2048  # from which the worth of knowing an input is told
 ROUNDING = 1e-12  # a relative change that is none
@@ -42,30 +42,18 @@ class Swing(NamedTuple):
     flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
 
 
-class InputIndices(NamedTuple):
-    """The Sobol indices of an input."""
-
-    first: float
-    total: float
-    first_error: float
-    total_error: float
-
-
-class Swings(NamedTuple):
-    """What every input does to a metric, the strongest first."""
+@dataclass(repr=False)
+class Sensitivity(Shown):
+    """What drives a metric of a scenario: what every input does to it, the strongest first."""
 
     metric: str
     sides: Sequence[Evaluation]
     hold: bool
     centre: float | None  # none where it misses the target
     swings: list[Swing]
-    drivers: dict[str, InputIndices]  # by path; empty where indices were not asked for
+    drivers: dict[str, Indices]  # by path; empty where indices were not asked for
     known: dict[str, float]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
     pairs: list[Pair] | None  # that flip the order though neither does alone; none where there is no order
-
-
-class Sensitivity(Shown, Swings):
-    """What drives a metric of a scenario, the strongest first."""
 
     @property
     def line(self) -> str:
@@ -147,7 +135,7 @@ def sensitivity(
     if hold:
         for side in sides:
             side.metric(read)  # says why there is no plan to hold
-    ranged = {path: one for side in reversed(sides) for path, one in side.result.inputs.items() if has_range(one)}
+    ranged = {path: side.result.inputs[path] for side in reversed(sides) for path in ranges_of(side.result)}
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
     own, *other = (response_of(side, hold) for side in sides)
@@ -171,11 +159,6 @@ def shares_of(quantity: Quantity) -> dict[str, float]:
     return first_order(known, {path: quantity.dice.places(one) for path, one in quantity.ranges.items()})
 
 
-def has_range(given: Input) -> bool:
-    """Say whether an input has a range."""
-    return given.low is not None and given.high is not None and given.low < given.high
-
-
 def rank(one: Swing) -> tuple[float, str]:
     """Return what swings are ordered by: the largest first, before them those with an end that has no value."""
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
@@ -192,13 +175,8 @@ def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> S
     return Swing(given, ended(low), ended(high), meets[0], meets[1], swing, flips_at)
 
 
-def ended(value: float) -> float | None:
-    """Return a number; none of what is none, or has no end."""
-    return float(value) if np.isfinite(value) else None
-
-
 # ---------------------------------------------------------------- all together
-def drivers_of(quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int) -> dict[str, InputIndices]:
+def drivers_of(quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int) -> dict[str, Indices]:
     """Return the Sobol indices of the inputs that move a metric, all others at their values, on plans that are held with their batches."""
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
@@ -216,8 +194,8 @@ def drivers_of(quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence
             )
         return quantity.over(found)
 
-    found: Indices = indices(function, a, b)
-    return {one.path: InputIndices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)}
+    found = indices(function, a, b)
+    return {one.path: Indices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)}
 
 
 def spread(given: Input, places: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import METRICS, perf_per_tco
 from tco.economics.dates import newest_price
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
 from tco.foundation.units import parse_quantity
@@ -39,41 +39,6 @@ class Break(NamedTuple):
     short: float
 
 
-class Breaks(NamedTuple):
-    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
-
-    scenario: str
-    metric: str
-    target: float | None  # none where it moves with the input
-    words: str  # the target as it was asked for
-    path: str
-    today: Amount
-    centre: float  # the metric today
-    breaks: list[Break]
-    points: list[tuple[float, float | None]]  # of the grid
-    plan: str  # how it was found at every value
-    reason: str
-    notes: list[str]
-    own: Result  # today's
-
-
-class Solution(Shown, Breaks):
-    """A break-even."""
-
-    @property
-    def line(self) -> str:
-        """The input, and the value at which the metric reaches its target."""
-        found = self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
-        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {found}"
-
-    def to_frame(self) -> Any:
-        """Return the metric over the range of the input, crossings among it."""
-        import pandas as pd
-
-        rows = [(value, metric, False) for value, metric in self.points] + [(one.value, one.metric, True) for one in self.breaks]
-        return pd.DataFrame(sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]).assign(**self.own.context)
-
-
 @dataclass(slots=True)
 class Mover:
     """A side as an input is moved; it is evaluated once for every value."""
@@ -94,6 +59,69 @@ class Mover:
             result = self.side.again({self.path: self.amount.text(value)}, self.plan)
             self.found[value] = self.side.metric(self.metric, result)
         return self.found[value]
+
+
+@dataclass(repr=False)
+class Solution(Shown):
+    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
+
+    scenario: str
+    metric: str
+    words: str  # the target as it was asked for
+    path: str
+    today: Amount
+    movers: Sequence[Mover]
+    target: float | None  # none where it moves with the input: what the second mover has
+    centre: float  # the metric today
+    missing: dict[float, str] = field(default_factory=dict)  # values at which the metric has none, and why
+    breaks: list[Break] = field(default_factory=list)
+    points: list[tuple[float, float | None]] = field(default_factory=list)  # of the grid
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> Result:
+        """Today's result."""
+        return self.movers[0].side.result
+
+    @property
+    def plan(self) -> str:
+        """How the plan was found at every value."""
+        searched = any(mover.moves and mover.plan is None and mover.side.result.plan is not None for mover in self.movers)
+        return "re-optimised" if searched else "held"
+
+    def metric_at(self, value: float) -> float:
+        """Return the metric at a value of the input."""
+        return ratio_or_own([mover.at(value) for mover in (self.movers if self.target is not None else self.movers[:1])])
+
+    def target_at(self, value: float) -> float:
+        """Return the target at a value of the input."""
+        return self.movers[1].at(value) if self.target is None else self.target
+
+    def gap(self, value: float) -> float | None:
+        """Return by how much the metric is above the target; none where either has no value."""
+        try:
+            apart = self.metric_at(value) - self.target_at(value)
+        except (DataError, ArithmeticError) as error:
+            self.missing[value] = str(error)
+            return None
+        if not math.isfinite(apart):
+            self.missing[value] = "it is no finite number there"
+            return None
+        return apart
+
+    @property
+    def line(self) -> str:
+        """The input, and the value at which the metric reaches its target."""
+        found = self.today.text(self.breaks[0].value) if self.breaks else f"none, {self.reason}"
+        return f"{self.scenario}: {self.metric} {self.words} at {self.path} {found}"
+
+    def to_frame(self) -> Any:
+        """Return the metric over the range of the input, crossings among it."""
+        import pandas as pd
+
+        rows = [(value, metric, False) for value, metric in self.points] + [(one.value, one.metric, True) for one in self.breaks]
+        return pd.DataFrame(sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]).assign(**self.own.context)
 
 
 def solve(
@@ -131,74 +159,26 @@ def solve(
     movers = [mover(side, vary, today, read, hold) if side in resting else Mover(side, vary, today, False, None, read) for side in sides]
     searched = any(one.moves and one.plan is None for one in movers)
     grid = months_of(today, ends) if isinstance(today, Moment) else grid_of(vary, today, ends, SEARCHED if searched else POINTS)
-    return found(BreakEven(scenario, metric, words, vary, today, movers, target, centre), grid)
+    asked = Solution(scenario, metric, words, vary, today, movers, target, centre)
+    fill(asked, grid)
+    return asked
 
 
-@dataclass(slots=True)
-class BreakEven:
-    """A question: which value of an input brings a metric to a target."""
-
-    scenario: str
-    metric: str
-    words: str
-    path: str
-    today: Amount
-    movers: Sequence[Mover]
-    target: float | None  # none: what the second mover has
-    centre: float
-    missing: dict[float, str] = field(default_factory=dict)  # values at which the metric has none, and why
-
-    def metric_at(self, value: float) -> float:
-        """Return the metric at a value of the input."""
-        own = [mover.at(value) for mover in (self.movers if self.target is not None else self.movers[:1])]
-        return ratio_or_own(own)
-
-    def target_at(self, value: float) -> float:
-        """Return the target at a value of the input."""
-        return self.movers[1].at(value) if self.target is None else self.target
-
-    def gap(self, value: float) -> float | None:
-        """Return by how much the metric is above the target; none where either has no value."""
-        try:
-            apart = self.metric_at(value) - self.target_at(value)
-        except (DataError, ArithmeticError) as error:
-            self.missing[value] = str(error)
-            return None
-        if not math.isfinite(apart):
-            self.missing[value] = "it is no finite number there"
-            return None
-        return apart
-
-
-def found(asked: BreakEven, grid: list[float]) -> Solution:
-    """Return where the metric reaches the target on a grid."""
+def fill(asked: Solution, grid: list[float]) -> None:
+    """Find where the metric reaches the target on a grid."""
     gaps = {value: asked.gap(value) for value in grid}
-    points = [(value, None if gaps[value] is None else asked.metric_at(value)) for value in grid]
     known = [value for value in grid if gaps[value] is not None]
     if not known:
         raise DataError(f"{asked.metric} has no value from {asked.today.text(grid[0])} to {asked.today.text(grid[-1])}: {asked.missing[grid[0]]}")
     refuse_unmoved(asked, known)
     if len(known) > 1 and all(abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known):
         raise DataError(f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find")
-    breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
-    if asked.today.value is not None:
-        breaks.sort(key=lambda one: abs(one.value - asked.today.value))  # type: ignore[operator]
-    searched = any(mover.moves and mover.plan is None and mover.side.result.plan is not None for mover in asked.movers)
-    return Solution(
-        scenario=asked.scenario,
-        metric=asked.metric,
-        target=asked.target,
-        words=asked.words,
-        path=asked.path,
-        today=asked.today,
-        centre=asked.centre,
-        breaks=breaks,
-        points=points,
-        plan="re-optimised" if searched else "held",
-        reason="" if breaks else no_crossing(asked, known),
-        notes=notes_of(asked, grid, known, breaks),
-        own=asked.movers[0].side.result,
-    )
+    asked.points = [(value, asked.metric_at(value) if value in known else None) for value in grid]
+    asked.breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
+    if (today := asked.today.value) is not None:
+        asked.breaks.sort(key=lambda one: abs(one.value - today))
+    asked.reason = "" if asked.breaks else no_crossing(asked, known)
+    asked.notes = notes_of(asked, grid, known)
 
 
 # ---------------------------------------------------------------- what is asked
@@ -218,13 +198,11 @@ def is_number(words: str) -> bool:
 def level(words: str, centre: float, metric: str) -> float:
     """Return a target that is a value, in the unit of the metric unless it names another, or a change relative to today's."""
     unit = METRICS[metric].unit
-    try:
+    with located(f"--until {metric}={words}"):
         if re.fullmatch(r"[+-][-+.\deE]+\s*%", words):
             target = centre * (1 + float(words.rstrip("% ")) / 100)
         else:
             target = float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
-    except (DataError, ValueError) as error:
-        raise DataError(f"--until {metric}={words}: {error}") from None
     if not math.isfinite(target):
         raise DataError(f"--until {metric}={words}: expected a finite number")
     return target
@@ -249,7 +227,7 @@ def mover(side: Evaluation, path: str, amount: Amount, metric: str, hold: bool) 
 
 
 # ---------------------------------------------------------------- what is found
-def refuse_unmoved(asked: BreakEven, known: Sequence[float]) -> None:
+def refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
     """Refuse an input that moves neither the metric nor the target."""
     for at in (asked.metric_at, asked.target_at):
         levels = [at(value) for value in known]
@@ -259,7 +237,7 @@ def refuse_unmoved(asked: BreakEven, known: Sequence[float]) -> None:
     raise DataError(f"{asked.path} does not move {asked.metric} of {asked.scenario}; {does}")
 
 
-def broken(asked: BreakEven, one: Crossing) -> Break:
+def broken(asked: Solution, one: Crossing) -> Break:
     """Return a crossing as seen from today: the side on which the target is reached, or the value that meets it."""
     sides = sorted((one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0)))
     near, far = sides
@@ -269,7 +247,7 @@ def broken(asked: BreakEven, one: Crossing) -> Break:
     return Break(far, asked.metric_at(far), asked.metric_at(near))
 
 
-def no_crossing(asked: BreakEven, known: Sequence[float]) -> str:
+def no_crossing(asked: Solution, known: Sequence[float]) -> str:
     """Return why the metric reaches its target nowhere."""
     levels = [asked.metric_at(value) for value in known]
     span = f"from {asked.today.text(known[0])} to {asked.today.text(known[-1])}"
@@ -281,9 +259,9 @@ def no_crossing(asked: BreakEven, known: Sequence[float]) -> str:
     return f"{where}, {side} that of {asked.words} everywhere"
 
 
-def notes_of(asked: BreakEven, grid: Sequence[float], known: Sequence[float], breaks: Sequence[Break]) -> list[str]:
+def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
     """Return what is to be said beside: other scenarios that move along, values without an answer, steps."""
-    own, *others = asked.movers
+    (own, *others), breaks = asked.movers, asked.breaks
     notes = [f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}" for one in others if one.moves]
     lost = [value for value in grid if value not in known]
     if lost:

@@ -8,6 +8,7 @@ is zero there, without end where only the baseline misses, and a tie where both 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,8 +50,9 @@ class Sample(NamedTuple):
         return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
 
-class Drawn(NamedTuple):
-    """What was drawn, and what became of it."""
+@dataclass(repr=False)
+class Uncertainty(Shown):
+    """What the ranges of a scenario's inputs make of its metrics: what was drawn, and what became of it."""
 
     asked: Evaluation
     baseline: Evaluation | None
@@ -60,10 +62,6 @@ class Drawn(NamedTuple):
     made_with: frozenset[str]  # every arithmetic that has made draws
     hold: bool
     held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
-
-
-class Uncertainty(Shown, Drawn):
-    """What the ranges of a scenario's inputs make of its metrics."""
 
     @property
     def line(self) -> str:
@@ -157,8 +155,7 @@ def blocks(
     asked: Experiment, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None
 ) -> tuple[list[Sample], frozenset[str]]:
     """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
-    from tco.studies.sweep.ground import folders_of, ground_on
-    from tco.studies.sweep.work import Progress, done_by
+    from tco.studies.sweep.work import Progress, done_by, folders_of, ground_on
 
     count = -(-asked.samples // BLOCK)
     catalogues = [one.catalogue for one in (asked.own, asked.baseline) if one is not None]
@@ -235,17 +232,12 @@ def spread(metric: str, many: Array) -> dict[str, float | None] | None:
 def why_endless(metric: str, many: Array) -> str:
     """Say why a percentile, or the mean, of a metric's draws has no value."""
     known = counted(metric, many)
-    missed = percent_words(float((~np.isfinite(known)).mean()))
+    missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
     if metric in RATIOS:
         return f"only the baseline misses the target in {missed} of the draws, where the ratio has no end"
     return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (
         ": no plan meets the target" if metric in PERFORMANCE else ""
     )
-
-
-def percent_words(share: float) -> str:
-    """Return a share in per cent, to two digits."""
-    return f"{share * 100:.2g} %"
 
 
 def quantiles(many: Array, at: Array) -> Array:

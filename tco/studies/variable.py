@@ -10,7 +10,7 @@ import numpy as np
 
 from tco.chain.inputs import Inputs, bounds
 from tco.chain.texts import DOCUMENTS, TEXTS
-from tco.foundation.errors import DataError, UsageError
+from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.provenance import period
 from tco.foundation.trace import walk
 from tco.foundation.units import convert, parse_quantity
@@ -123,7 +123,11 @@ def told_in(today: Amount, ends: Ends) -> Amount:
 def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float | None]:
     """Return the ends that are given, in the unit the input is told in; what lies beyond the input's bounds raises `DataError`."""
     least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
-    found = [None if end is None else end_of(end, path, today.unit, option) for end, option in zip(ends, OPTIONS, strict=True)]
+    found: list[float | None] = []
+    for text, option in zip(ends, OPTIONS, strict=True):
+        with located(f"{option} {text}: {path}"):
+            end = None if text is None else parse_quantity(text, today.unit)  # it names its own, as a size without one may be of two
+        found.append(end)
     for end, option in zip(found, OPTIONS, strict=True):
         if end is not None and not least <= end <= most:
             raise DataError(f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}")
@@ -131,14 +135,6 @@ def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float |
         value = "has no value" if today.value is None else "is zero"
         raise UsageError(f"--vary {path}: it {value} today; say where to look, with --from and --to in {today.unit or 'no unit'}")
     return found[0], found[1]
-
-
-def end_of(text: str, path: str, unit: str, option: str) -> float:
-    """Return an end of the range in a unit; it names its own, as a size without one may be of two."""
-    try:
-        return parse_quantity(text, unit)
-    except (DataError, ValueError) as error:
-        raise DataError(f"{option} {text}: {path}: {error}") from None
 
 
 def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, float]:

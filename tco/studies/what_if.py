@@ -48,7 +48,11 @@ def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask
         without = ask(others)
     except DataError:  # there is no answer without it
         return ""
-    if moves(result, without) or is_the_same(path, result, without):
+    if moves(result, without):
+        return ""
+    if path in TEXTS and result.texts[path] == without.texts.get(path):
+        return ""  # it is what it is without being set
+    if path not in TEXTS and path in without.inputs and same(result.inputs[path].value, without.inputs[path].value):
         return ""
     if path.startswith(BY_MONTH):
         return "the money by month and the margin of a site rest on it, no metric does"
@@ -63,13 +67,6 @@ def moves(one: Result, other: Result) -> bool:
 def same(one: float | None, other: float | None) -> bool:
     """Say whether two values of a metric are one but for rounding."""
     return one == other if one is None or other is None else isclose(one, other, rel_tol=1e-12)
-
-
-def is_the_same(path: str, one: Result, other: Result) -> bool:
-    """Say whether an input is set to what it is without being set."""
-    if path in TEXTS:
-        return one.texts[path] == other.texts.get(path)
-    return path in other.inputs and same(one.inputs[path].value, other.inputs[path].value)
 
 
 def where_it_ends(path: str, result: Result, settings: Mapping[str, Any], others: Mapping[str, Any], ask: Ask) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from tco.chain.inputs import load_scenario
 from tco.performance.chip.formats import FORMATS, computed_on
 from tco.performance.chip.kernel_times import chip_on
 from tco.performance.chip.products import operands, product
@@ -17,7 +18,6 @@ from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, atte
 from tco.performance.serving.search import decode_axes
 from tests.chain import Inputs, by_path, server_of
 from tests.shipped import CATALOGUE, Architecture
-from tests.studies.room import scenario_named
 
 __all__ = [
     "FORMATS",
@@ -55,7 +55,7 @@ PLAIN = {"workload__software": "10000 months", "workload__draft_tokens": "0"}  #
 
 def inputs_of(name: str, **settings: str) -> Inputs:
     """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
-    return Inputs(CATALOGUE, scenario_named(CATALOGUE, name), by_path(PLAIN | settings), {})
+    return Inputs(CATALOGUE, load_scenario(CATALOGUE, name), by_path(PLAIN | settings), {})
 
 
 def serving_of(inputs: Inputs) -> Server:

@@ -9,16 +9,16 @@ from tco.studies.comparison import compared
 from tco.studies.confidence import confidence_of
 from tco.studies.curve import DRAWS, SEED
 from tco.studies.designs import AXES, designs_of
+from tco.studies.difference import state_of
 from tco.studies.evaluation import evaluate_each
-from tco.studies.frontier import Frontier, Pool, frontier_of, grid_of, pool_of, scenario_named
-from tco.studies.measure.machine import Meter
+from tco.studies.frontier import Frontier, Pool, frontier_of, grid_of, pool_of
+from tco.studies.measure.pytorch import Meter
 from tco.studies.measure.run import Operation, Outcome, Timing
 from tco.studies.measure.sweeps import Collective
 from tco.studies.money import money_of
 from tco.studies.ranges import Dice, Range, range_of, ranges_of, settings_of
 from tco.studies.response import drawable
-from tco.studies.state import state_of
-from tco.studies.sweep import layout
+from tco.studies.sweep import job
 from tco.studies.uncertainty import share, spread
 
 __all__ = [  # what tests of several files ask for
@@ -48,12 +48,11 @@ __all__ = [  # what tests of several files ask for
     "evaluation",
     "frontier_of",
     "grid_of",
-    "layout",
+    "job",
     "money_of",
     "pool_of",
     "range_of",
     "ranges_of",
-    "scenario_named",
     "settings_of",
     "share",
     "spread",

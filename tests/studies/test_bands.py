@@ -10,7 +10,7 @@ import pytest
 
 import tco
 from tco import UsageError, frontier
-from tco.studies.bands import BANDED, DRAWS, add_bands, plan_at
+from tco.studies.designs import BANDED, DRAWS, add_bands, plan_at
 from tests.cli import document
 from tests.shipped import CATALOGUE
 from tests.studies.room import AXES, SEED, Dice, Frontier, designs_of, frontier_of, pool_of, ranges_of, settings_of
@@ -95,7 +95,7 @@ def test_the_share_of_draws_in_which_a_design_is_beaten():
     some = [one for one in designs_of([banded(TRN3), banded(GB200)]) if one.by is not None]
     assert len(some) > 20
     for one in some[::5]:
-        own, theirs = (side.frontier.bands[side.place] for side in (one.design, one.by))
+        own, theirs = (side.frontier.bands[side.place] for side in (one, one.by))
         either = beaten = 0
         for draw in range(DRAWS):
             if own.meets[draw] or theirs.meets[draw]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from tco.studies.beliefs import place_of_value, values_at
+from tco.studies.ranges import place_of_value, values_at
 from tests.chain import HEADLINE
 from tests.shipped import attributes
 from tests.studies.room import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, evaluate_each, range_of, ranges_of

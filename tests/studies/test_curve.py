@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tco
+from tco.studies.curve import Costs, regimes_of
+from tco.studies.drivers import rank_share
 from tco.studies.evidence import evidence_of
-from tco.studies.regimes import Costs, regimes_of
-from tco.studies.variance import rank_share
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE

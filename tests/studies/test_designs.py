@@ -53,7 +53,7 @@ def ahead(axis: str, theirs, own):
 def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_what_is_named():
     found, every = designs_of(frontiers()), [everything(*some) for some in pools()]
     assert len(found) == sum(len(frontier.points) for frontier in frontiers())
-    free = [one.design for one in found if one.by is None]
+    free = [one for one in found if one.by is None]
     assert {design.frontier.decode.result.scenario for design in free} >= {"gb200-nvl72", "mi450x-ualoe72"}
     for design in free:
         for grid in every:
@@ -62,11 +62,11 @@ def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_
     beaten = [one for one in found if one.by is not None]
     assert len(beaten) > 50
     for one in beaten:
-        assert all(one.by.frontier is not other.design.frontier or one.by.point is not other.design.point for other in beaten)
-        leads = [ahead(axis, theirs, own) for axis, theirs, own in zip(AXES, one.by.figures, one.design.figures, strict=True)]
+        assert all(one.by.frontier is not other.frontier or one.by.point is not other.point for other in beaten)
+        leads = [ahead(axis, theirs, own) for axis, theirs, own in zip(AXES, one.by.figures, one.figures, strict=True)]
         assert min(leads) > 1 - SHOWN
         assert max(leads) > 1
-        changes = [theirs / own - 1 for theirs, own in zip(one.by.figures, one.design.figures, strict=True)]
+        changes = [theirs / own - 1 for theirs, own in zip(one.by.figures, one.figures, strict=True)]
         assert list(one.changes.values()) == pytest.approx(changes)
 
 
@@ -99,4 +99,4 @@ def test_designs_of_other_workloads_are_not_held_against_each_other():
     alone = [one for frontier in together for one in designs_of([frontier])]
     assert designs_of(together) == alone
     same = frontier_of(pool("h200-hgx8"), pool("h200-hgx8"), False)
-    assert all(one.by is not None for one in designs_of([together[0], same]) if one.design.frontier is same)
+    assert all(one.by is not None for one in designs_of([together[0], same]) if one.frontier is same)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.studies.difference import causes, input_kind, moves
-from tco.studies.state import rounded
+from tco.studies.difference import causes, input_kind, moves, rounded
 from tests.chain import again, result
 from tests.studies.room import state_of
 

@@ -14,15 +14,10 @@ COST, HOUR = "usd_per_million_output_tokens", "tco_usd_per_chip_hour"
 ELECTRICITY, SPEED, GPU = "site.electricity_price", "workload.interactivity", "parts.gb200-gpu.price"
 
 
-def cells(found):
-    """Return every cell as a number, nan where there is none."""
-    return np.array([[[np.nan if one is None else one for one in row] for row in rows] for rows in found.values])
-
-
 @pytest.mark.parametrize(("metric", "least", "most"), [(HOUR, 1 - 1e-9, 1 + 1e-9), (COST, 0.7, 1 + 2e-3)])  # a batch is solved, not one of a grid
 def test_a_cell_is_the_answer_of_the_scenario_there(metric, least, most):
     found = field_of(["gb200-nvl72", "trn3-nl72x2"], [ELECTRICITY, SPEED], metric, set={"workload.draft_tokens": "0"}, steps=3)
-    every = cells(found)
+    every = found.values
     for at, name in enumerate(("gb200-nvl72", "trn3-nl72x2")):
         for y, speed in enumerate(found.y.values):
             for x, price in enumerate(found.x.values):
@@ -39,12 +34,12 @@ def test_a_cell_is_the_answer_of_the_scenario_there(metric, least, most):
 
 def test_an_input_that_a_scenario_does_not_rest_on_leaves_it_as_it_is():
     found = field_of(["gb200-nvl72", "trn3-nl72x2"], [GPU, ELECTRICITY], HOUR, [("20000 USD", "40000 USD"), (None, None)], steps=3)
-    own, other = cells(found)
+    own, other = found.values
     assert np.allclose(other, other[:, :1])
     assert (np.diff(own, axis=1) > 0).all()
     assert (np.diff(other, axis=0) > 0).all()
     still = field_of(["gb200-nvl72", "trn3-nl72x2"], [GPU, "parts.nvlink-cable.price"], HOUR, steps=2)
-    assert (cells(still)[1] == tco.evaluate("trn3-nl72x2", catalogue=CATALOGUE).metrics[HOUR]).all()
+    assert (still.values[1] == tco.evaluate("trn3-nl72x2", catalogue=CATALOGUE).metrics[HOUR]).all()
 
 
 def test_values_are_even_in_ratio_around_today_and_within_the_bounds_of_the_input():

@@ -16,10 +16,9 @@ from tco import DataError, UsageError, sensitivity
 from tco.chain.metrics import PERFORMANCE
 from tco.chain.structure import plain_plan
 from tco.outputs.sensitivities import GROUPS
-from tco.studies.flips import pairs_that_flip
+from tco.studies.drivers import first_order, narrowing, pairs_that_flip
 from tco.studies.response import valued
 from tco.studies.sensitivity import spread
-from tco.studies.variance import first_order, narrowing
 from tests.chain import HEADLINE, Input
 from tests.cli import document
 from tests.cli import tco as command

@@ -13,7 +13,7 @@ import pytest
 import tco
 from tco.chain.draws import Draws
 from tco.studies.confidence import kept
-from tco.studies.flips import drivers_of, flips_of
+from tco.studies.drivers import drivers_of, flips_of
 from tco.studies.response import Quantity, Sampled, one_at_a_time, places_of
 from tests.chain import HEADLINE
 from tests.cli import document

@@ -7,7 +7,7 @@ import pytest
 from SALib.analyze.sobol import first_order, total_order
 from SALib.test_functions import Ishigami, Sobol_G
 
-from tco.studies.variance import design, indices
+from tco.studies.drivers import design, indices
 
 G = np.array([0, 1, 4.5, 9, 99, 99, 99, 99])
 

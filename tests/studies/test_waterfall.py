@@ -8,8 +8,7 @@ import math
 import pytest
 
 from tco import evaluate
-from tco.studies.difference import differs
-from tco.studies.state import again
+from tco.studies.difference import again, differs
 from tco.studies.waterfall import points, steps, text_of
 from tests.chain import METRICS, result
 from tests.registry import FORMULA

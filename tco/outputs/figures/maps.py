@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, Log, Plot, Scale
@@ -13,7 +15,7 @@ from tco.outputs.figures.style import BODY, vendor_colours
 from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, width_of
 from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
-from tco.studies.maps import Field
+from tco.studies.maps import Map
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
 EVEN = 1e-6  # relative to a step: steps that are alike
@@ -27,10 +29,11 @@ class Cell(NamedTuple):
     figures: Sequence[float | None]
 
 
-def cells_of(field: Field) -> list[list[Cell]]:
+def cells_of(field: Map) -> list[list[Cell]]:
     """Return who wins in every cell, row by row."""
-    more, wide = field.metric in MORE_IS_BETTER, range(len(field.x.values))
-    return [[cell_of([one[y][x] for one in field.values], more) for x in wide] for y in range(len(field.y.values))]
+    more = field.metric in MORE_IS_BETTER
+    columns = np.moveaxis(field.values, 0, -1)  # rows by columns by scenarios
+    return [[cell_of([None if np.isnan(one) else one for one in figures], more) for figures in row] for row in columns.tolist()]
 
 
 def cell_of(figures: Sequence[float | None], more: bool) -> Cell:
@@ -43,12 +46,12 @@ def cell_of(figures: Sequence[float | None], more: bool) -> Cell:
     return Cell(winner, lead, figures)
 
 
-def map_figure(field: Field, width: float = WIDE) -> str:
+def map_figure(field: Map, width: float = WIDE) -> str:
     """Return the map; areas have their winner's name where all of them find room, and else a legend."""
     return drawn(field, width, named=True) or drawn(field, width, named=False)
 
 
-def drawn(field: Field, width: float, named: bool) -> str:
+def drawn(field: Map, width: float, named: bool) -> str:
     """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
     rows, names = cells_of(field), distinct([one.title for one in field.results], [one.scenario for one in field.results])
     colours = vendor_colours(field.results)
@@ -136,7 +139,7 @@ def draw_name(labels: Labels, name: str, places: Sequence[tuple[float, Point]]) 
     return False
 
 
-def draw_today(plot: Plot, labels: Labels, field: Field) -> None:
+def draw_today(plot: Plot, labels: Labels, field: Map) -> None:
     """Mark where both inputs are today."""
     x, y = field.x.today, field.y.today
     if x is None or y is None or not (plot.x.low <= x <= plot.x.high and plot.y.low <= y <= plot.y.high):

@@ -13,7 +13,7 @@ from tco.outputs.page import sections as made
 from tco.outputs.page.page import Page, Section
 from tco.outputs.ranking import ranking_table
 from tco.outputs.table import Table
-from tco.studies.ranking import Ranking
+from tco.studies.comparison import Ranking
 from tco.studies.reporting import Material
 from tco.studies.sweep.study import read_study, shipped_studies
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import number
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.units import unit
 
@@ -89,7 +89,5 @@ def premises(text: str, where: str) -> dict[str, Premise]:
 
 def factor_of(unit_text: str, where: str) -> float:
     """Return the factor of a unit to base units."""
-    try:
+    with located(where):
         return unit(unit_text).factor
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None

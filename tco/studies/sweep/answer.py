@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.foundation.errors import DataError, library, unknown
+from tco.foundation.errors import DataError, library, refuse_unknown
 
 if TYPE_CHECKING:
     from tco.studies.sweep.run import Sweep
@@ -64,14 +64,11 @@ def figures_of(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure,
 
 def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> ExpectedFigure:
     """Return one figure: of words in the answer, a metric that is reported, and one case of the grid."""
-    for key in found:
-        if key not in FIGURE:
-            raise unknown("key", key, FIGURE, where)
+    refuse_unknown("key", found, FIGURE, where)
     says, metric, quantile = str(found.get("says", "")), str(found.get("metric", "")), found.get("quantile", MEDIAN)
     if not says or not re.search(rf"(?<![\d.,]){re.escape(says)}(?!\d|[.,]\d)", str(document.get("answer", ""))):
         raise DataError(f"{where}: says is {says!r}, expected words of the answer")
-    if metric not in document["report"]:
-        raise unknown("metric", metric, document["report"], where)
+    refuse_unknown("metric", [metric], document["report"], where)
     if isinstance(quantile, bool) or not isinstance(quantile, int | float) or not 0 <= quantile <= 1:
         raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
     at, over = (case_of(found.get(key), document, f"{where}: {key}") for key in ("at", "over"))
@@ -90,8 +87,7 @@ def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str,
         raise DataError(f"{where} is {found!r}, expected {{ scenario, and paths of the grid }}")
     known = {"scenario": document["scenarios"], **document.get("grid", {})}
     for path, value in found.items():
-        if path not in known:
-            raise unknown("path", path, known, where)
+        refuse_unknown("path", [path], known, where)
         if not isinstance(known[path], list) or value not in known[path]:
             raise DataError(f"{where}: {path} is {value!r}, expected a value that the study lists")
     return found

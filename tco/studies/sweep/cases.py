@@ -7,14 +7,16 @@ every case, and cases are grouped by it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.draws import Draws, Many, decisions, evaluate_draws, held_part
+from tco.chain.draws import Draws, Many, alike, decisions, evaluate_draws, held_part
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.metrics import METRICS
 from tco.chain.ownership import beyond_a_position
@@ -22,8 +24,92 @@ from tco.chain.result import Result
 from tco.chain.scenario import OF_THE_SITE, result_of, run
 from tco.chain.structure import Structure, plan_for
 from tco.hardware.bill import bill_of_materials
-from tco.studies.ranges import Array, Dice, ranges_of, settings_of
-from tco.studies.sweep.axes import PLAN
+from tco.studies.ranges import GOLDEN, Array, Dice, mixed, ranges_of, settings_of, uniform
+from tco.studies.sweep.study import PLAN, Draw
+
+BITS = 30  # of a number of a Sobol sequence, and with them its longest: what the generator knows how to skip
+ROUNDS = 4  # of a Feistel network: what follows is a random permutation (Luby and Rackoff 1988)
+ENDS = 2.0**-54, 1 - 2.0**-53  # the lowest and highest share: beyond them a deviate is infinite
+
+
+def dice_of(catalogue: Catalogue, draw: Draw, thrown: tuple[str, ...], start: int, stop: int) -> Dice:
+    """Return the dice of some draws; `thrown` are all names that are drawn for, in one order."""
+    if draw.method == "latin-hypercube":
+        return Strata(catalogue, draw.seed, start, stop, draw.samples)
+    if draw.method == "sobol":
+        return Sequence(catalogue, draw.seed, start, stop, thrown)
+    return Dice(catalogue, draw.seed, start, stop)
+
+
+class Strata(Dice):
+    """A Latin hypercube (McKay, Beckman and Conover 1979): of N draws of an input, one lies in each N-th of its probability."""
+
+    def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int, samples: int) -> None:
+        super().__init__(catalogue, seed, start, stop)
+        self.draws, self.samples = np.arange(start, stop, dtype=np.uint64), samples
+
+    def throw(self, name: str) -> Array:
+        """Return the standard normal deviates of a name."""
+        found = self.thrown.get(name)
+        if found is None:
+            key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            within = uniform(mixed(key + (self.draws + np.uint64(1)) * GOLDEN))
+            found = self.thrown[name] = deviates((permuted(self.draws, self.samples, mixed(key)) + within) / self.samples)
+        return found
+
+
+class Sequence(Dice):
+    """A scrambled Sobol sequence: every name is a dimension of it."""
+
+    def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int, names: tuple[str, ...]) -> None:
+        super().__init__(catalogue, seed, start, stop)
+        points = points_of(seed, len(names), start, stop)
+        self.thrown = {name: deviates(points[:, place]) for place, name in enumerate(names)}
+
+
+def permuted(places: Array, count: int, key: Array) -> Array:
+    """Return where a random permutation of `count` takes some places: a Feistel network, walked until it is back inside."""
+    half = np.uint64(max((count - 1).bit_length() + 1, 2) // 2)
+    low = (np.uint64(1) << half) - np.uint64(1)
+    found, outside = places.copy(), np.ones(len(places), dtype=bool)
+    while outside.any():
+        left, right = found[outside] >> half, found[outside] & low
+        for turn in range(ROUNDS):
+            left, right = right, left ^ (mixed(key + right * GOLDEN + np.uint64(turn)) & low)
+        found[outside] = (left << half) | right
+        outside[outside] = found[outside] >= count
+    return found
+
+
+def deviates(shares: Array) -> Array:
+    """Return the standard normal deviates of shares of probability."""
+    from scipy.special import ndtri
+
+    found: Array = ndtri(np.clip(shares, *ENDS))
+    return found
+
+
+_engines = threading.local()  # the generator of a sequence goes on from where it stands: those of threads would meet
+
+
+def points_of(seed: int, dimensions: int, start: int, stop: int) -> Array:
+    """Return some points of a scrambled Sobol sequence."""
+    import warnings
+
+    from scipy.stats import qmc
+
+    kept: dict[tuple[int, int], Any] = _engines.__dict__.setdefault("kept", {})
+    engine = kept.get((seed, dimensions))
+    if engine is None or engine.num_generated > start:
+        kept.clear()
+        engine = kept[seed, dimensions] = qmc.Sobol(dimensions, scramble=True, bits=BITS, seed=np.random.default_rng(seed))
+    if engine.num_generated < start:
+        engine.fast_forward(start - engine.num_generated)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the first points are no power of two: of a piece of them that says nothing
+        points: Array = engine.random(stop - start)
+    return points
+
 
 FITS = "fits"  # whether the racks fit the site, among what is decided
 Fixed = tuple[tuple[str, Any], ...]  # settings of one value
@@ -72,25 +158,6 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
 
 
-class Decided:
-    """What was decided, and axes for which it was: any for which it was do, since no plan rests on them otherwise."""
-
-    def __init__(self, key: tuple[Any, ...], axes: Fixed) -> None:
-        self.key, self.axes = key, axes
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Decided) and self.key == other.key
-
-
-@lru_cache(maxsize=512)
-def settled_as(asked: StudyScenario, fixed: Fixed, decided: Decided) -> Settled:
-    """Evaluate a scenario on a structure that was decided, its plan searched."""
-    return settled(asked, (*fixed, *decided.axes))
-
-
 def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
     """Return settings, and the axes of the plan among them."""
     axes = {path.removeprefix(PLAN): text for path, text in fixed if path.startswith(PLAN)}
@@ -103,47 +170,27 @@ def cases_of(asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes
     found = Found.empty(count)
     searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
     if not searched:
-        for group, some in structured(asked, fixed, centre, axes, answer, count):
+        for group, some in structured(asked, fixed, axes, answer, count):
             found.take(group, on_structure(asked, fixed, axes, drawn, group, some))
         return found
-    rest = {path: many for path, many in axes.items() if path not in searched}
-    for places, values in alike({path: axes[path][0] for path in searched}):
-        own = tuple((path, (values[path], axes[path][1])) for path in searched)
+    for places in alike({path: axes[path][0] for path in searched}, count):
+        own = tuple((path, (float(axes[path][0][places[0]]), axes[path][1])) for path in searched)
         others = {path: value for path, value in centre.items() if path not in searched}
+        rest = {path: (many[places], unit) for path, (many, unit) in axes.items() if path not in searched}
         dice = None if drawn is None else drawn._replace(places=drawn.places[places])
-        part = cases_of(asked, (*fixed, *own), others, {path: (many[places], unit) for path, (many, unit) in rest.items()}, dice, len(places))
-        found.take(places, part)
+        found.take(places, cases_of(asked, (*fixed, *own), others, rest, dice, len(places)))
     return found
 
 
-def alike(columns: Mapping[str, Array]) -> Iterator[tuple[Array, dict[str, Any]]]:
-    """Yield the places that have the same values in all columns, and these values."""
-    whole = np.stack([np.asarray(many, dtype=float) for many in columns.values()])
-    _, first, group = np.unique(whole, axis=1, return_index=True, return_inverse=True)
-    for number, place in enumerate(first):
-        yield np.flatnonzero(group.ravel() == number), {path: float(many[place]) for path, many in columns.items()}
-
-
-def structured(
-    asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes: Many, answer: Settled, count: int
-) -> Iterator[tuple[Array, Settled]]:
-    """Yield cases by the structure they get."""
-    every = np.arange(count)
+def structured(asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int) -> Iterator[tuple[Array, Settled]]:
+    """Yield cases by the structure they get; for which of their values it is found is the same, since no plan rests on them otherwise."""
     structure = answer.answer.structure
-    if not axes or structure is None:
-        yield every, answer
-        return
-    decided = decided_by(asked, fixed, axes, structure, answer)
-    if all((many == own).all() for many, own in decided.values()):
-        yield every, answer
-        return
-    for places, values in alike({name: many for name, (many, _) in decided.items()}):
-        if all(values[name] == own for name, (_, own) in decided.items()):
+    decided = decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
+    for places in alike({name: many for name, (many, _) in decided.items()}, count):
+        if all(many[places[0]] == own for many, own in decided.values()):
             yield places, answer
         else:
-            own = {path: (float(many[places[0]]), unit) for path, (many, unit) in axes.items()}
-            found = Decided((fixed, *centre, *values.items()), tuple({**centre, **own}.items()))
-            yield places, settled_as(asked, fixed, found)
+            yield places, settled(asked, (*fixed, *((path, (float(many[places[0]]), unit)) for path, (many, unit) in axes.items())))
 
 
 def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
@@ -169,7 +216,7 @@ def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraw
     """Evaluate cases of one structure."""
     result = answer.answer
     settings: dict[str, Any] = parted(fixed)[0] | {path: (many[group], unit) for path, (many, unit) in axes.items()}
-    inputs: dict[str, Array] = {}
+    inputs, stated = dict[str, Array](), result.texts["workload.kind"] == "stated"  # then no plan is searched
     if drawn is not None:
         ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
         thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
@@ -178,24 +225,15 @@ def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraw
         settings |= thrown
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
-        return Found(scalars(result, len(group)), np.full(len(group), result.plan is not None or is_stated(result)), inputs)
+        metrics = {name: None if (value := result.metrics[name]) is None else np.full(len(group), value, dtype=float) for name in METRICS}
+        return Found(metrics, np.full(len(group), result.plan is not None or stated), inputs)
     with_batch = asked.plan == "best" and drawn is None  # nothing that the plan rests on differs
-    structure = result.structure if with_batch or asked.plan == "held" or is_stated(result) else None
+    structure = result.structure if with_batch or asked.plan == "held" or stated else None
     many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue, solve=not with_batch)
     made, meets = many.metrics, many.meets
     if not answer.fits:
         made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
     return Found(made, meets, inputs)
-
-
-def is_stated(result: Result) -> bool:
-    """Say whether the rates of a result are stated, and no plan is searched."""
-    return result.texts["workload.kind"] == "stated"
-
-
-def scalars(result: Result, count: int) -> dict[str, Array | None]:
-    """Return the metrics of a result for cases that are all alike."""
-    return {name: None if (value := result.metrics[name]) is None else np.full(count, value, dtype=float) for name in METRICS}
 
 
 class Found:

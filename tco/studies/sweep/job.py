@@ -1,31 +1,130 @@
-"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests on, in a form that travels to workers."""
+"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests on, in a form that travels to workers.
+
+Cases are numbered scenario by scenario, then by the inputs that are set one value at a time (texts, and numbers that may change the plan),
+then by those asked as arrays, in the order of the study's file, and last by draws. A setting is a scenario with a value of each of the first.
+Which cases a partition holds is a pure function of its number; it is evaluated, and what the constraints allow is a table whose columns say units.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from math import prod
 from os.path import isfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.catalog import Catalogue
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.arithmetic import arithmetic
+from tco.foundation.errors import DataError, library, refuse_unknown
 from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.studies.evaluation import SAVED, catalogue_for
-from tco.studies.ranges import Range, loadings, ranges_of
-from tco.studies.sweep.axes import Axis, axis_of
-from tco.studies.sweep.cases import StudyScenario, parted, settled
-from tco.studies.sweep.ground import Ground, catalogue_on, folders_of, ground_on
-from tco.studies.sweep.layout import Layout
-from tco.studies.sweep.study import Study
-from tco.studies.sweep.work import Figures
+from tco.studies.ranges import Array, Range, loadings, ranges_of
+from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of, dice_of, parted, settled
+from tco.studies.sweep.study import Axis, Study, axis_of
+from tco.studies.sweep.work import Figures, Ground, catalogue_on, folders_of, ground_on
+from tco.studies.uncertainty import sample_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SETTINGS = 32  # of a partition at most: each is a search of plans, and what is computed between two files is lost where a run is killed
+ROWS = 2**18  # of a partition at most
+NUMBERS = 2**24  # of a partition at most, in all columns
+LEAST = 2**15  # rows where there are that many, however many the columns
+
+
+class Slice(NamedTuple):
+    """Some cases of one setting."""
+
+    scenario: int
+    places: tuple[int, ...]  # of the values that the setting takes
+    start: int  # places of its cases, from ...
+    stop: int  # ... to before
+
+
+class Layout(NamedTuple):
+    """How many there are of everything that cases are counted by."""
+
+    scenarios: int
+    outer: tuple[int, ...]  # values of the inputs that a setting fixes
+    inner: tuple[int, ...]  # values of those asked as arrays
+    draws: int
+    columns: int
+
+    @property
+    def settings(self) -> int:
+        """How many settings there are."""
+        return self.scenarios * prod(self.outer)
+
+    @property
+    def within(self) -> int:
+        """How many cases a setting has."""
+        return prod(self.inner) * self.draws
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return self.settings * self.within
+
+    @property
+    def rows(self) -> int:
+        """How many cases of one setting a partition holds at most."""
+        return min(ROWS, max(NUMBERS // self.columns, LEAST))
+
+    @property
+    def together(self) -> int:
+        """How many settings a partition holds; less than one is one."""
+        return min(SETTINGS, self.rows // self.within)
+
+    @property
+    def pieces(self) -> int:
+        """How many partitions a setting is cut into that does not fit one."""
+        return -(-self.within // self.rows)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return -(-self.settings // self.together) if self.together else self.settings * self.pieces
+
+    def slices(self, number: int) -> Iterator[Slice]:
+        """Yield the cases of a partition, setting by setting."""
+        if self.together:
+            first = number * self.together
+            for setting in range(first, min(first + self.together, self.settings)):
+                yield self.slice(setting, 0, self.within)
+            return
+        setting, piece = divmod(number, self.pieces)
+        yield self.slice(setting, piece * self.rows, min((piece + 1) * self.rows, self.within))
+
+    def slice(self, setting: int, start: int, stop: int) -> Slice:
+        """Return cases of a setting by its number."""
+        scenario, rest = divmod(setting, prod(self.outer))
+        places = []
+        for count in reversed(self.outer):
+            rest, place = divmod(rest, count)
+            places.append(place)
+        return Slice(scenario, tuple(reversed(places)), start, stop)
+
+    def cases_in(self, number: int) -> int:
+        """How many cases a partition holds."""
+        return sum(one.stop - one.start for one in self.slices(number))
+
+    def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
+        """Return the places of cases on the axes asked as arrays, and their draws."""
+        rest, draws = np.divmod(cases, self.draws)
+        places = []
+        for count in reversed(self.inner):
+            rest, place = np.divmod(rest, count)
+            places.append(place)
+        return places[::-1], draws
 
 
 class Source(NamedTuple):
@@ -52,7 +151,8 @@ class Job(NamedTuple):
     def layout(self) -> Layout:
         """How its cases are counted."""
         draws = self.study.draw.samples if self.study.draw else 1
-        return Layout(len(self.sources), lengths(self.outer), lengths(self.inner), draws, len(self.columns))
+        outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
+        return Layout(len(self.sources), outer, inner, draws, len(self.columns))
 
     @property
     def axes(self) -> list[Axis]:
@@ -73,11 +173,6 @@ class Job(NamedTuple):
         rests = [self.study.content, sorted(self.study.settings.items()), scenarios, self.ground.data, self.ground.program]
         text = json.dumps(rests, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def lengths(axes: tuple[Axis, ...]) -> tuple[int, ...]:
-    """Return how many values each axis has."""
-    return tuple(axis.length for axis in axes)
 
 
 def asked_of(source: Source, plan: str) -> StudyScenario:
@@ -118,6 +213,8 @@ def job_of(study: Study, data: Path | None) -> Job:
             else:
                 evaluate(one.scenario, parted((*study.settings.items(), *fixed))[0], catalogue=asked.catalogue, workload=False, refuse=False)
     drawn = drawn_of(study, ranges)
+    leaders = {ranges[path].leader for path in drawn}
+    thrown = tuple(sorted(leaders | {f"cause {cause}" for one in leaders for cause in loadings(catalogue_on(sources[0].folders), one)}))
     outer = [axis for axis in axes if axis in outer or axis.path in searched]
     return Job(
         study,
@@ -126,7 +223,7 @@ def job_of(study: Study, data: Path | None) -> Job:
         tuple(outer),
         tuple(axis for axis in axes if axis not in outer),
         tuple((path, ranges[path].unit) for path in drawn),
-        names_thrown(study, ranges, drawn, catalogue_on(sources[0].folders)),
+        thrown,
         ground_on(tuple(one.folders for one in every)),
     )
 
@@ -174,16 +271,115 @@ def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
         if not ranges:
             raise DataError(f"{study.where}: [draw]: no input of these scenarios has a range to draw from")
         return sorted(path for path in ranges if path not in study.grid)
-    for path in study.draw.paths:
-        if path not in ranges:
-            raise unknown("input with a range (a low and a high)", path, ranges, f"{study.where}: [draw] paths")
+    refuse_unknown("input with a range (a low and a high)", study.draw.paths, ranges, f"{study.where}: [draw] paths")
     return list(study.draw.paths)
 
 
-def names_thrown(study: Study, ranges: Mapping[str, Range], drawn: list[str], catalogue: Catalogue) -> tuple[str, ...]:
-    """Return all names that the draws of some inputs rest on, in one order."""
-    if study.draw is None:
-        return ()
-    leaders = {ranges[path].leader for path in drawn}
-    shared = {f"cause {cause}" for one in leaders for cause in loadings(catalogue, one)}
-    return tuple(sorted(leaders | shared))
+PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
+
+
+def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
+    """Return the table of a partition, and how many cases it was made of."""
+    pa = library("pyarrow", "Parquet", "sweep")
+
+    schema, tables, cases = schema_of(job, number), [], 0
+    for piece in job.layout.slices(number):
+        for some in pieces(piece, job.layout.draws):
+            cases += some.stop - some.start
+            count, columns = rows_of(job, some)
+            tables.append(pa.Table.from_arrays([column(columns.get(field.name), count, field) for field in schema], schema=schema))
+    return pa.concat_tables(tables), cases
+
+
+def pieces(one: Slice, draws: int) -> Iterator[Slice]:
+    """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once unless they fit one."""
+    start = one.start
+    while start < one.stop:
+        stop = min(start + PIECE, one.stop)
+        if draws > PIECE:
+            stop = min(stop, (start // draws + 1) * draws)
+        yield one._replace(start=start, stop=stop)
+        start = stop
+
+
+def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
+    """Evaluate some cases of one setting, and return how many the constraints allow, with their columns; a text is one for all."""
+    cases = np.arange(some.start, some.stop)
+    places, draws = job.layout.coordinates(cases)
+    fixed = tuple((axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True))
+    axes = {axis.path: axis.at(place) for axis, place in zip(job.inner, places, strict=True)}
+    source = job.sources[some.scenario]
+    own = evaluated(job, asked_of(source, job.study.plan), fixed, axes, draws)
+    other = None
+    if job.baseline is not None:
+        same = job.baseline.name == source.name
+        other = own if same else evaluated(job, asked_of(job.baseline, job.study.plan), fixed, axes, draws)
+    sample = sample_of(own.draws, None if other is None else other.draws)
+    metrics = sample.metrics
+    columns: dict[str, Any] = {
+        "scenario": source.name,
+        **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
+        **axes,
+        **own.inputs,
+    }
+    columns |= {name: metrics[name] for name in job.study.report if name in metrics}
+    kept = allowed(job, metrics, len(cases))
+    if not kept.all():
+        columns = {name: many[kept] if isinstance(many, np.ndarray) else many for name, many in columns.items()}
+    return int(kept.sum()), columns
+
+
+dice_kept = lru_cache(maxsize=2)(dice_of)  # pieces of a small number of draws share them, and so do a scenario and its baseline
+
+
+def evaluated(job: Job, asked: StudyScenario, fixed: tuple[tuple[str, Any], ...], axes: dict[str, Array], draws: Array) -> Found:
+    """Evaluate a scenario in some cases."""
+    drawing = None
+    if (draw := job.study.draw) is not None:
+        start, stop = int(draws.min()), int(draws.max()) + 1
+        if draw.samples <= PIECE:
+            start, stop = 0, draw.samples
+        dice = dice_kept(asked.catalogue, draw, job.thrown, start, stop)
+        drawing = CaseDraws(frozenset(path for path, _ in job.drawn), dice, draws - start)
+    units = {axis.path: str(axis.unit) for axis in job.inner}
+    centre = {axis.path: axis.setting(0) for axis in job.inner} if job.study.plan == "best" else {}
+    many = {path: (numbers, units[path]) for path, numbers in axes.items()}
+    return cases_of(asked, (*job.study.settings.items(), *fixed), centre, many, drawing, len(draws))
+
+
+def allowed(job: Job, metrics: dict[str, Array], count: int) -> Array:
+    """Say which cases keep to the constraints; one without the metric does not."""
+    kept = np.ones(count, dtype=bool)
+    for metric, (low, high) in job.study.constraints.items():
+        many = metrics.get(metric)
+        kept &= False if many is None else (many >= low) & (many <= high)
+    return kept
+
+
+def schema_of(job: Job, number: int) -> pyarrow.Schema:
+    """Return the columns of a partition with their units, and what it is made of."""
+    pa = library("pyarrow", "Parquet", "sweep")
+
+    fields = [
+        pa.field(name, pa.string()) if unit is None else pa.field(name, pa.float64(), metadata={"unit": unit or "1"}) for name, unit in job.columns
+    ]
+    program, data, _ = job.ground
+    said = {"tco.version": program, "tco.inputs": job.inputs_hash, "tco.data": " ".join(dict.fromkeys(data)), "tco.partition": str(number)}
+    said["tco.arithmetic"] = arithmetic()
+    return pa.schema(fields, metadata=said)
+
+
+def column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
+    """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
+    pa = library("pyarrow", "Parquet", "sweep")
+
+    if found is None:
+        return pa.nulls(count, field.type)
+    if isinstance(found, str):
+        text = found.encode()
+        ends = np.arange(count + 1, dtype=np.int32) * np.int32(len(text))
+        return pa.Array.from_buffers(field.type, count, [None, pa.py_buffer(ends), pa.py_buffer(text * count)])
+    many = np.ascontiguousarray(np.broadcast_to(found, count), dtype=float)
+    there = np.isfinite(many)
+    mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.Array.from_buffers(field.type, count, [mask, pa.py_buffer(many)])

@@ -1,20 +1,207 @@
-"""A study run: the partitions that its folder lacks, made one by one, here or by workers."""
+"""A study run: the partitions that its folder lacks, made one by one, here or by workers; a file is whole or is not there.
+
+A partition is written under a name that begins with `_`, which readers pass over, brought to the disk, and then named in one step. Local
+folders are written as such, any other place (`s3://...`, `gs://...`) through fsspec.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Callable, Mapping
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
-from tco.foundation.arithmetic import mixed
+from tco.foundation.arithmetic import agree, arithmetic, mixed
 from tco.foundation.errors import TcoError, UsageError, library
-from tco.studies.sweep.folder import MANIFEST, Folder, claim, manifest, name_of
-from tco.studies.sweep.job import Job, figures_of, job_of
-from tco.studies.sweep.partition import table_of
+from tco.studies.sweep.job import Job, figures_of, job_of, table_of
 from tco.studies.sweep.study import read_study
 from tco.studies.sweep.work import Progress, done_by
+
+MANIFEST = "_study.json"
+SCHEMA = "tco.sweep-study/1"
+BEGIN, END = "part-", ".parquet"
+UNFINISHED = "_unfinished-"
+
+
+class Folder:
+    """A place that holds the partitions of one study."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place if "://" in place else os.path.abspath(place)
+        self.remote: Any = None
+        if "://" in place:
+            with self.writing():
+                self.remote, self.root = filesystem(place)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turn what a place refuses into an error for its user."""
+        try:
+            yield
+        except (UsageError, KeyboardInterrupt):
+            raise
+        except OSError as error:
+            raise UsageError(f"{self.place}: cannot be written ({error.strerror or error})") from None
+        except Exception as error:
+            if self.remote is None and "://" not in self.place:
+                raise
+            raise UsageError(f"{self.place}: cannot be written ({type(error).__name__}: {error})") from None  # each store has errors of its own
+
+    def make(self) -> None:
+        """Make the folder, if it is not there."""
+        with self.writing():
+            if self.remote is not None:
+                self.remote.makedirs(self.root, exist_ok=True)
+            else:
+                os.makedirs(self.place, exist_ok=True)
+
+    def names(self) -> list[str]:
+        """Return the names of what it holds."""
+        with self.writing():
+            if self.remote is not None:
+                self.remote.invalidate_cache(self.root)
+                return [str(path).rstrip("/").rpartition("/")[2] for path in self.remote.ls(self.root, detail=False)]
+            return os.listdir(self.place)
+
+    def lacks(self, name: str) -> bool:
+        """Say whether a local folder has no file of a name; what is written to a URL is seen by all."""
+        return self.remote is None and not os.path.exists(os.path.join(self.place, name))
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        with self.writing():
+            if self.remote is not None:
+                found: bytes = self.remote.cat_file(f"{self.root}/{name}")
+                return found
+            with open(os.path.join(self.place, name), "rb") as stream:
+                return stream.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file such that it is whole or not there, whenever the program is killed."""
+        unfinished = f"{UNFINISHED}{name}-{uuid4().hex[:12]}"
+        with self.writing():
+            if self.remote is not None:
+                self.remote.pipe_file(f"{self.root}/{unfinished}", content)
+                self.remote.mv(f"{self.root}/{unfinished}", f"{self.root}/{name}")
+                return
+            path, final = os.path.join(self.place, unfinished), os.path.join(self.place, name)
+            try:
+                with open(path, "xb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.replace(path, final)
+            except FileNotFoundError:
+                if not os.path.exists(final):  # else another run of the same study has written it, and cleared up
+                    raise
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                raise
+            flush_names(self.place)
+
+    def clear(self) -> None:
+        """Remove what killed runs left unfinished."""
+        for name in self.names():
+            if name.startswith(UNFINISHED):
+                with contextlib.suppress(OSError):
+                    self.remote.rm_file(f"{self.root}/{name}") if self.remote is not None else os.unlink(os.path.join(self.place, name))
+
+
+def filesystem(place: str) -> tuple[Any, str]:
+    """Return what reads and writes a place that is named by a URL, and its path there."""
+    fsspec = library("fsspec", place, "cluster")
+    try:
+        found, root = fsspec.url_to_fs(place)
+    except (ImportError, ValueError) as error:  # no such protocol, or one whose library is missing
+        raise UsageError(f"{place}: cannot be written ({error})") from None
+    return found, root.rstrip("/")
+
+
+def flush_names(folder: str) -> None:
+    """Bring the names of a folder to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# ---------------------------------------------------------------- of one study
+def name_of(number: int) -> str:
+    """Return the name of a partition's file; in the order of names the first million follow each other."""
+    return f"{BEGIN}{number:06d}{END}"
+
+
+def number_of(name: str) -> int | None:
+    """Return the number of the partition that a file holds, if it holds one."""
+    digits = name.removeprefix(BEGIN).removesuffix(END)
+    return int(digits) if name == f"{BEGIN}{digits}{END}" and digits.isdigit() else None
+
+
+def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
+    """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
+
+    Returns the partitions it holds, and every arithmetic that has made any.
+    """
+    folder.make()
+    names = folder.names()
+    kinds = {arithmetic()}
+    if MANIFEST in names:
+        kinds = refuse_other(folder, job)
+    else:
+        if other := sorted(name for name in names if not name.startswith((".", "_"))):
+            raise UsageError(f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, or one of this study")
+        folder.write(MANIFEST, manifest(job, kinds))
+    return {number for name in names if (number := number_of(name)) is not None}, kinds
+
+
+def manifest(job: Job, kinds: set[str]) -> bytes:
+    """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever writes it on equal machines."""
+    layout = job.layout
+    content = {
+        "schema": SCHEMA,
+        "program": job.ground.program,
+        "data": list(job.ground.data),
+        "inputs": job.inputs_hash,
+        "study": dict(job.study.document),
+        "set": dict(job.study.settings),
+        "cases": layout.cases,
+        "partitions": layout.partitions,
+        "arithmetic": sorted(kinds),
+        "figures": list(figures_of(job)),
+        "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
+    }
+    return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
+
+
+def refuse_other(folder: Folder, job: Job) -> set[str]:
+    """Refuse a folder of another study, of other data, by another version or with other figures; return every arithmetic that has made it."""
+    try:
+        held = json.loads(folder.read(MANIFEST))
+        data, program, inputs = held["data"], held["program"], held["inputs"]
+        kinds, figures = (set(held["arithmetic"]), held["figures"]) if inputs == job.inputs_hash else (set(), [])
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of this study") from None
+    if inputs == job.inputs_hash and (arithmetic() in kinds or agree(figures, figures_of(job))):
+        return kinds
+    why = (
+        f"with other figures by {' and '.join(sorted(kinds))}, this is {arithmetic()}"
+        if inputs == job.inputs_hash
+        else f"by tco {program}, this is {job.ground.program}"
+        if program != job.ground.program
+        else f"on data {' '.join(dict.fromkeys(data))}, today's is {' '.join(dict.fromkeys(job.ground.data))}"
+        if data != list(job.ground.data)
+        else "for another study, or the same with other settings or scenarios"
+    )
+    raise UsageError(f"{folder.place}: was made {why}; name another folder")
+
 
 MAX_CASES = 100_000_000
 COMPRESSION = "zstd"  # of numbers that hardly repeat it is the smallest for the time

@@ -1,18 +1,113 @@
-"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which values, and what it keeps."""
+"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which values, and what it keeps.
+
+The values of an input that a study goes through are a list, or so many steps from one value to another.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.chain.metrics import METRICS, RATIOS
-from tco.foundation.errors import DataError, unknown
+from tco.chain.texts import DOCUMENTS, TEXTS
+from tco.foundation.errors import DataError, located, refuse_unknown, unknown
 from tco.foundation.files import is_there, read_toml, scenario_directory
+from tco.foundation.units import convert, parse_quantity
 from tco.studies.sweep.answer import ExpectedFigure, figures_of
+
+Array = np.ndarray[Any, Any]
+RANGE = ("from", "to", "steps", "scale")
+SCALES = ("linear", "log")
+PLAN = "plan."  # begins the path of an axis of the plan
+
+
+class Axis(NamedTuple):
+    """An input and its values: texts, or numbers of one unit, each found by its place alone so that no number of them needs memory."""
+
+    path: str
+    unit: str | None  # none: texts
+    listed: tuple[Any, ...] = ()
+    start: float = 0.0
+    stop: float = 0.0
+    steps: int = 0
+    log: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many values there are."""
+        return len(self.listed) or self.steps
+
+    def at(self, places: Array) -> Array:
+        """Return the numbers at some places."""
+        if self.listed:
+            return np.asarray(self.listed, dtype=float)[places]
+        share = places / (self.steps - 1)
+        many = self.start * (self.stop / self.start) ** share if self.log else self.start + (self.stop - self.start) * share
+        return np.where(places == self.steps - 1, self.stop, many)
+
+    def setting(self, place: int) -> Any:
+        """Return one value as an evaluation takes it."""
+        return self.listed[place] if self.unit is None else (float(self.at(np.array([place]))[0]), self.unit)
+
+
+def axis_of(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> Axis:
+    """Return the values that a study's file gives for a path; whatever is wrong with them raises `DataError`."""
+    if isinstance(found, dict):
+        return spaced(path, found, where, unit_of)
+    if not isinstance(found, list) or not found:
+        raise DataError(f"{where}: expected a list of values with one value or more, or {{ from, to, steps, scale }}")
+    if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
+        raise DataError(f"{where}: {twice!r} is listed twice")
+    if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
+        return Axis(path, None, tuple(str(one) for one in found))
+    numbers, name = in_one_unit(found, path, where, unit_of)
+    return Axis(path, name, tuple(numbers))
+
+
+def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str], str]) -> Axis:
+    """Return so many steps from one value to another."""
+    if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
+        raise DataError(f"{where}: takes names, expected a list of them")
+    refuse_unknown("key", found, RANGE, where)
+    if missing := [key for key in RANGE[:3] if key not in found]:
+        raise DataError(f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale")
+    (start, stop), name = in_one_unit([found["from"], found["to"]], path, where, unit_of)
+    steps, scale = found["steps"], found.get("scale", "linear")
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
+        raise DataError(f"{where}: steps is {steps!r}, expected a whole number of 2 or more")
+    refuse_unknown("scale", [str(scale)], SCALES, where)
+    if start >= stop:
+        hint = "the range is reversed" if start > stop else "both ends are the same"
+        raise DataError(f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value first")
+    if scale == "log" and start <= 0:
+        raise DataError(f"{where}: from {found['from']} on a log scale, expected a value above zero")
+    return Axis(path, name, (), start, stop, steps, scale == "log")
+
+
+def in_one_unit(found: list[Any], path: str, where: str, unit_of: Callable[[str], str]) -> tuple[list[float], str]:
+    """Return values as numbers of the unit that they are written in, or of the input's own where they differ or name none."""
+    own = unit_of(path)
+    with located(where):
+        read = [quantity(one, own) for one in found]
+    names = {name for _, name in read}
+    if len(names) == 1:
+        return [number for number, _ in read], names.pop()
+    return [float(convert(number, name, own)) for number, name in read], own
+
+
+def quantity(found: Any, own: str) -> tuple[float, str]:
+    """Return a value and the unit it is written in; a bare number is pure, as it is everywhere."""
+    text = found.strip() if isinstance(found, str) else repr(found)
+    value = parse_quantity(text, own)
+    number, _, name = text.replace("%", " %").partition(" ")
+    return (float(number), name.strip()) if name.strip() else (value, own)
+
 
 WORDS = ("title", "question", "answer", "expect")  # for people and tests: the cases do not rest on them
 TABLES = ("set", "grid", "draw", "constraints")
@@ -74,9 +169,7 @@ def read_study(study: str | Path | Mapping[str, Any]) -> Study:
 
 def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     """Return a study that a table states."""
-    for key in document:
-        if key not in KEYS:
-            raise unknown("key", key, KEYS, where)
+    refuse_unknown("key", document, KEYS, where)
     tables = {key: table_of(document, key, where) for key in TABLES}
     settings = {path: str(value) for path, value in tables["set"].items()}
     report = tuple(metric_of(one, f"{where}: report") for one in names_of(document, "report", where))
@@ -86,8 +179,7 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
         raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
     scenarios = names_of(document, "scenarios", where)
     plan = document.get("plan", PLANS[0])
-    if plan not in PLANS:
-        raise unknown("plan", str(plan), PLANS, where)
+    refuse_unknown("plan", [str(plan)], PLANS, where)
     draw = draw_of(tables["draw"], f"{where}: [draw]", tables["grid"]) if tables["draw"] else None
     baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
     expect = figures_of(document, where)
@@ -115,8 +207,7 @@ def names_of(document: Mapping[str, Any], key: str, where: str) -> tuple[str, ..
 
 def metric_of(name: str, where: str) -> str:
     """Return the name of a metric; an unknown one raises `DataError`."""
-    if name not in METRICS:
-        raise unknown("metric", name, METRICS, where)
+    refuse_unknown("metric", [name], METRICS, where)
     return name
 
 
@@ -135,8 +226,7 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
     if not isinstance(found, Mapping) or not found:
         raise DataError(f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name")
     for key, value in found.items():
-        if key not in LIMITS:
-            raise unknown("key", key, LIMITS, where)
+        refuse_unknown("key", [key], LIMITS, where)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise DataError(f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name")
     low, high = float(found.get("min", -math.inf)), float(found.get("max", math.inf))
@@ -147,13 +237,10 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
 
 def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
     """Return how cases are drawn."""
-    for key in found:
-        if key not in DRAW:
-            raise unknown("key", key, DRAW, where)
+    refuse_unknown("key", found, DRAW, where)
     samples, seed = whole(found, "samples", None, 1, where), whole(found, "seed", 0, 0, where)
     method, paths = found.get("method", METHODS[0]), found.get("paths")
-    if method not in METHODS:
-        raise unknown("method", str(method), METHODS, where)
+    refuse_unknown("method", [str(method)], METHODS, where)
     if method == "sobol" and samples > SEQUENCE:
         raise DataError(f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence")
     if paths is not None:

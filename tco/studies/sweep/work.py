@@ -1,20 +1,85 @@
-"""Numbered pieces of work, each a function of its number: done in this process, by others of this machine, or by those of a cluster."""
+"""Numbered pieces of work, each a function of its number: done in this process, by others of this machine, or by those of a cluster.
+
+All stand on one ground: the program, and the data that each scenario sees, by hash. Equal ones compute the same bytes on one machine.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from tco import __version__
+from tco.catalog import Catalogue
 from tco.foundation.arithmetic import agree, arithmetic
 from tco.foundation.errors import DataError, TcoError, UsageError, library
-from tco.studies.sweep.ground import Ground
+from tco.foundation.files import data_directory
+
+Folders = tuple[str, ...]  # laid over the shipped data, in this order
+
+
+class Ground(NamedTuple):
+    """What a study was begun on."""
+
+    program: str  # version, and hash of the code
+    data: tuple[str, ...]  # hash of what is read through each of the folders
+    folders: tuple[Folders, ...]
+
+    def standing(self) -> Ground:
+        """Return what runs here, and the data that the same folders give here."""
+        return ground_on(self.folders)
+
+    def why_stranger(self, other: Ground) -> str | None:
+        """Say what differs, if anything does."""
+        if other.program != self.program:
+            return f"runs tco {other.program}, the study was begun by {self.program}"
+        if other.data != self.data:
+            return f"has data {' '.join(dict.fromkeys(other.data))}, the study was begun on {' '.join(dict.fromkeys(self.data))}"
+        return None
+
+
+def ground_on(folders: tuple[Folders, ...]) -> Ground:
+    """Return what an answer that is made here rests on."""
+    return Ground(program(), tuple(data_hash(one) for one in folders), folders)
+
+
+@cache
+def program() -> str:
+    """Return version and hash of the program that runs: equal ones compute the same."""
+    digest = hashlib.sha256()
+    home = Path(__file__).resolve().parents[2]
+    for path in sorted(home.rglob("*.py")):
+        digest.update(path.relative_to(home).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+@cache
+def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
+    """Return the catalogue with some folders laid over it and some runs that move its answers, read once."""
+    found = Catalogue(Path(folder) for folder in folders)
+    found.anchors = anchors
+    return found
+
+
+def data_hash(folders: Folders) -> str:
+    """Return the hash of the data that a scenario sees here."""
+    catalogue = catalogue_on(folders)
+    found: str = catalogue.once("hash", catalogue.hash)
+    return found
+
+
+def folders_of(catalogue: Catalogue) -> Folders:
+    """Return the folders that are laid over the shipped data in a catalogue."""
+    return tuple(str(folder.resolve()) for folder in catalogue.folders if folder != data_directory())
+
 
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
@@ -67,21 +132,25 @@ def done_by(
         raise UsageError("--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them")
     if workers is None and cluster is None:
         return (Piece(number, make(number), arithmetic()) for number in numbers)
-    return made_on(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
+    return made_by_others(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
 
 
 def on_ground(ground: Ground, witness: Witness, make: Make, number: int) -> Piece:
     """Make a piece, as a worker does: one that came late has not been asked yet what it runs."""
-    ground.refuse_stranger()
+    if (why := ground.why_stranger(ground.standing())) is not None:
+        raise DataError(f"a worker {why}; install the same on all")
     witness.refuse_other_figures()
     return Piece(number, make(number), arithmetic())
 
 
 # ---------------------------------------------------------------- workers of Dask
-def made_on(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
-    """Yield pieces as workers make them."""
+def made_by_others(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
+    """Yield pieces as workers make them; those that run another program or see other data are refused by name."""
     with connected(workers, cluster) as client:
-        refuse_strangers(client, ground)
+        for address, found in sorted(client.run(ground.standing, on_error="return").items()):
+            why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
+            if why is not None:
+                raise DataError(f"the worker {address} {why}; install the same on all")
         yield from handed_out(client, partial(on_ground, ground, witness, make), iter(numbers))
 
 
@@ -134,14 +203,6 @@ def refuse_unspoken(distributed: Any, address: str) -> None:
     if scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
         wanted = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{one}" for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
         raise UsageError(f"--cluster {address}: needs certificates in Dask's configuration: {wanted}")
-
-
-def refuse_strangers(client: Any, ground: Ground) -> None:
-    """Refuse workers that run another program or see other data, by name."""
-    for address, found in sorted(client.run(ground.standing, on_error="return").items()):
-        why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
-        if why is not None:
-            raise DataError(f"the worker {address} {why}; install the same on all")
 
 
 def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:

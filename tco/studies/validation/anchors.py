@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +21,8 @@ from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.software import engine_of
 from tco.studies.validation import inference
-from tco.studies.validation.by_part import predicted
 from tco.studies.validation.measured import column, read_measured, texts
-from tco.studies.validation.operating_points import Points
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import Prediction, predicted
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import residuals
 
@@ -45,19 +42,23 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
     made = predicted(inference.predict, table, chips)
     asked: inference.Asked = chips.once("asked", lambda: inference.Asked(table, chips))
-    faults = list(faults_of(asked.points, table, made))
+    faults = list(faults_of(asked, table, made))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
     found = residuals(kind, table, chips, made)
     engines = [engine_of(catalogue, family, engine) for family, engine in zip(found.family, found.engine, strict=True)]
-    columns = found.family, found.chip, engines, found.model, map(tuple, asked.points.formats), found.residual
+    columns = found.family, found.chip, engines, found.model, map(tuple, asked.formats), found.residual
     return tuple(Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True)))
 
 
-def faults_of(points: Points, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
+def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
-    rates, speeds = stated_rates(table), stated_speeds(table)
+    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
+    output = np.fmax(column(table, "output_tput_tok_s_per_gpu"), column(table, "system_tput_tok_s") / column(table, "n_gpus"))
+    rates = np.fmax(column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer)  # of a chip, prompts and answers
+    times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
+    speeds = np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
     for row in range(len(table)):
         if made.skip[row]:
             yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
@@ -73,20 +74,7 @@ def faults_of(points: Points, table: pd.DataFrame, made: Prediction) -> Iterator
             yield row, f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that its name ends in"
 
 
-def stated_rates(table: pd.DataFrame) -> Any:
-    """Return the tokens per second and chip of every row, prompts and answers, as far as it states them."""
-    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
-    output = np.fmax(column(table, "output_tput_tok_s_per_gpu"), column(table, "system_tput_tok_s") / column(table, "n_gpus"))
-    return np.fmax(column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer)
-
-
-def stated_speeds(table: pd.DataFrame) -> Any:
-    """Return the tokens per second that a user gets in every row, as far as it states them."""
-    times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
-    return np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
-
-
-def bounds_of(points: Points, row: int) -> tuple[float, float]:
+def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:
     """Return the most tokens a second that the peak of a row's chip lets it compute, and that its bandwidth lets a user get.
 
     R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n chips of a worker and the weights W read.

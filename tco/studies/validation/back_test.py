@@ -3,6 +3,10 @@
 The parameters of practice are those of the refits without the chip, of every kind of measurements that has one, each with the range that
 the catalogue gives it; what no parameter explains is what the rows of the other chips leave on the same refit, split by what runs share. All
 are drawn together, as they are for an answer; what vendors state of the chip is held.
+
+And are ratios right? Pairs of two chips that serve one workload at one speed: how often the model puts them in the right order, and their
+predicted ratio and its range against the measured one. Both rows of a pair are predicted in the same draws, so that what the two share
+cancels, as it does between the columns of a comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.values import Values, as_number
 from tco.studies.ranges import Dice, Range, range_of
-from tco.studies.validation.measured import read_measured, texts
+from tco.studies.validation.measured import column, read_measured, texts
 from tco.studies.validation.naming import part_ids
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction
@@ -28,6 +32,54 @@ from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import PARAMETERS, ends, level_of, residuals, split
 
 Array = np.ndarray[Any, Any]
+CLOSE = 1.1  # interactivities within this ratio are one
+EVEN = 1.1  # rates within this ratio have no order
+WORKLOAD = ("model", "isl_tokens", "osl_tokens", "precision")
+
+
+class Pairs(NamedTuple):
+    """Rows of two chips each that serve one workload at one interactivity, by their places."""
+
+    one: Array
+    other: Array
+
+
+def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> Pairs:
+    """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each other."""
+    found = []
+    for _, group in workload[usable].groupby(list(workload.columns)):
+        rows = group.index.to_numpy()
+        one, other = (rows[places] for places in np.triu_indices(len(rows), 1))
+        apart = (chips[one] != chips[other]) & (np.abs(np.log(speed[one] / speed[other])) <= np.log(CLOSE))
+        found.append((one[apart], other[apart]))
+    return Pairs(*(np.concatenate([np.empty(0, dtype=int), *side]) for side in zip(*found, strict=True))) if found else Pairs(*np.empty((2, 0), int))
+
+
+def pairs_of(table: pd.DataFrame, made: Prediction) -> Pairs:
+    """Return the pairs of the scored rows of a file of serving points: two accelerators with one model, formats and lengths."""
+    speed = column(table, "interactivity_tok_s_per_user")
+    usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
+    workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(target=made.target_name)
+    return pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
+
+
+def order(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
+    """Return pairs of accelerators on one workload, the share in the right order, and the median error of their ratio; nothing without pairs.
+
+    Two that were measured within a tenth of each other have no order to be right about: one configuration differs as much from day to day.
+    """
+    one, other = pairs_of(table, made)
+    if not len(one):
+        return {}
+    truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
+    differ = np.abs(np.log(truth)) > np.log(EVEN)
+    return {
+        "pairs": len(truth),
+        "right": float(np.mean(((truth > 1) == (guess > 1))[differ])) if differ.any() else 1.0,
+        "ratio_error": float(np.median(np.abs(guess / truth - 1))),
+    }
+
+
 DRAWS, SEED = 256, 0
 P10, P90 = 0.1, 0.9
 
@@ -44,19 +96,13 @@ class Tested(NamedTuple):
 
 
 class BackTest(NamedTuple):
-    """A file's rows against the ranges that other chips would have given them."""
+    """A file's rows, or pairs of them, against the ranges that they would have been given: by chip and all."""
 
     kind: str
     chips: dict[str, Tested]
     every: Tested
-
-
-class Drawn(NamedTuple):
-    """The rows of one chip: what was measured, and the draws of what would have been said, rows by draws."""
-
-    target: Array
-    draws: Array
-    alone: Array
+    order: float = 0.0  # of pairs: share in the right order, of those that differ
+    median_off: float = 0.0  # of pairs: how far the point of their ratio lies off
 
 
 def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
@@ -76,14 +122,20 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
         raise DataError(f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}")
-    every = [held(*one) for one in found.values()]
+    every = []
+    for target, *draws in found.values():
+        fits = np.isfinite(draws).any(axis=2).all(axis=0)  # a row whose plan fits in no draw has no range, and is left out
+        every.append(held(target[fits], *(one[fits] for one in draws)))
     return BackTest(kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every))
 
 
 def drawn_of(
     kind: str, table: pd.DataFrame, chip: str, parts: Array, apart: dict[str, float], catalogue: Catalogue, settings: dict[str, str]
-) -> Drawn | None:
-    """Return the draws of the rows of a chip as one that nobody has measured; None where none of its rows is scored."""
+) -> tuple[Array, Array, Array] | None:
+    """Return what was measured of a chip and what would have been said, rows by draws, as of one that nobody has measured.
+
+    What would have been said stands there twice, the second time were the parameters all that is uncertain; None where no row is scored.
+    """
     others, own = (
         Question(kind, table[rows].reset_index(drop=True), catalogue, plain_inputs(catalogue, settings).values(as_number))
         for rows in ((parts != chip) & (parts != ""), parts == chip)
@@ -105,7 +157,7 @@ def drawn_of(
     for more in ({}, dict.fromkeys(unexplained, 0.0)):
         own.say({**places, **more})
         draws.append(own.prediction().predicted[:, scored].T)
-    return Drawn(made.target[scored], *draws)
+    return made.target[scored], draws[0], draws[1]
 
 
 def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
@@ -128,8 +180,7 @@ class Question:
 
     def say(self, parameters: Mapping[str, Any]) -> None:
         """Set parameters."""
-        self.chips.values.update(parameters)
-        self.chips.found.clear()
+        self.chips.say(parameters)
 
     def prediction(self) -> Prediction:
         """Predict the rows with the parameters that are set."""
@@ -148,10 +199,8 @@ class Question:
 def held(target: Array, draws: Array, alone: Array) -> Array:
     """Return for every row whether it lies inside, below and above its range, how wide that is, and whether it were inside with parameters alone.
 
-    A draw in which the plan does not fit memory says nothing; a row whose plan fits in none has no range, and is left out.
+    A draw in which the plan does not fit memory says nothing.
     """
-    fits = np.isfinite(draws).any(axis=1) & np.isfinite(alone).any(axis=1)
-    target, draws, alone = target[fits], draws[fits], alone[fits]
     low, high = np.nanquantile(draws, (P10, P90), axis=1)
     narrow = np.nanquantile(alone, (P10, P90), axis=1)
     flags = [(low <= target) & (target <= high), target < low, target > high, high / low, (narrow[0] <= target) & (target <= narrow[1])]
@@ -162,3 +211,30 @@ def summed(parts: list[Array]) -> Tested:
     """Return what the rows of some chips come to."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
     return Tested(len(inside), float(inside.mean()), float(below.mean()), float(above.mean()), float(np.nanmedian(width)), float(alone.mean()))
+
+
+PAIR_DRAWS, LEAST = 128, 20  # least pairs of a chip that say something of it
+
+
+def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
+    """Return how the predicted ratios of the pairs of chips in a file of serving points lie to the measured ones."""
+    kind, table = read_measured(path)
+    if kind != "inference":
+        raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
+    asked = Question(kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number))
+    made = asked.prediction()
+    one, other = pairs_of(table, made)
+    if not len(one):
+        raise DataError(f"{path}: no two chips serve one model with the same formats and lengths at one speed, so there is no ratio")
+    point, truth = order(table, made), made.target[one] / made.target[other]
+    rows = np.unique([one, other])
+    asked = Question(kind, table.iloc[rows].reset_index(drop=True), catalogue, asked.chips.values)
+    asked.prediction()
+    asked.say(places_in(asked.ranges(), Dice(catalogue, SEED, 0, PAIR_DRAWS)))
+    drawn = asked.prediction().predicted
+    ratios = np.divide(*(drawn[:, np.searchsorted(rows, side)] for side in (one, other))).T
+    flags = held(truth, ratios, ratios)
+    parts = asked.chips.parts[np.searchsorted(rows, np.stack([one, other]))]
+    of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
+    by = {chip: summed([flags[:, own]]) for chip, own in of_chip.items() if own.sum() >= LEAST}
+    return BackTest(kind, by, summed([flags]), point["right"], point["ratio_error"])

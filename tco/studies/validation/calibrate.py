@@ -7,8 +7,6 @@ Every refit starts from the priors and runs to its end; the predictions of what 
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,19 +19,14 @@ from tco.catalog.rows import attribute
 from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
-from tco.studies.validation.free import NORMAL_P95, Free, paths_of, read_free
-from tco.studies.validation.measured import texts, tiers
-from tco.studies.validation.order import order
-from tco.studies.validation.run import PREDICTORS
+from tco.studies.validation.back_test import order
+from tco.studies.validation.fit import LEFT_OUT, NORMAL_P95, Free, Task, paths_of
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import PARAMETERS, residuals, unexplained_rows
 
 KINDS = ("kernels", "collectives", "inference", "training")  # in the order in which one holds what the others rest on
-LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
 LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
-LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
-HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +38,6 @@ class Refit:
     left_out: str
     member: str
     values: dict[str, float]
-    converged: bool
     rows: Array
     predicted: Array
 
@@ -63,50 +55,6 @@ class Calibration:
     order: dict[str, float]
 
 
-class Task:
-    """What every fit of a kind shares; a process of its own inherits it whole."""
-
-    current: Task
-
-    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
-        self.predict, self.table = PREDICTORS[kind], table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
-        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
-        self.measured = fitting.Measurements(self.predict, self.table, self.chips, read_free(catalogue, name or kind))
-
-    def groups(self) -> list[tuple[str, str, Array]]:
-        """Return every group that is left out once: what is left out, which member, and its rows."""
-        return [
-            (name, member, rows)
-            for name, column in LEFT_OUT.items()
-            if column in self.table
-            for member, rows in fitting.members_of(self.table, self.chips, column, least_group(len(self.table)))
-        ]
-
-    def without(self, apart: Sequence[Array]) -> list[fitting.Fit]:
-        """Return the fits without some rows, one for each choice of rows."""
-        return fitting.fits(self.measured, [~rows for rows in apart])
-
-
-def least_group(count: int) -> int:
-    """Return the rows below which a group that is left out says nothing, of a file of so many."""
-    return min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
-
-
-def without(apart: Sequence[Array]) -> list[fitting.Fit]:
-    """Run some fits in a process that inherited the task."""
-    return Task.current.without(apart)
-
-
-def fits_of(task: Task, apart: Sequence[Array]) -> list[fitting.Fit]:
-    """Return the fits without some rows, shared out over all cores."""
-    Task.current, cores = task, min(os.cpu_count() or 1, len(apart))
-    found: list[Any] = [None] * len(apart)
-    with multiprocessing.get_context("fork").Pool(cores) as pool:
-        for first, made in enumerate(pool.map(without, [apart[first::cores] for first in range(cores)])):
-            found[first::cores] = made
-    return found
-
-
 def calibrate(
     kind: str,
     table: pd.DataFrame,
@@ -118,13 +66,13 @@ def calibrate(
 ) -> Calibration:
     """Fit the shared parameters of one kind of measurements, and again without each accelerator, model and source; `values` carry the fit."""
     task = Task(kind, table, catalogue, values, fit_name)
-    table, groups, free = task.table, task.groups(), task.measured.free
+    table, groups, free = task.table, task.groups(), task.free
     progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
     everything = np.ones(len(table), dtype=bool)
     apart = {rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))}  # one source often is all there is of a chip
-    fits = dict(zip(apart, fits_of(task, list(apart.values())), strict=True))
+    fits = dict(zip(apart, fitting.fits_of(task, list(apart.values())), strict=True))
     found, *others = (fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups)))
-    fitting.restore(task.chips, found.values)
+    task.chips.say(found.values)
     made = task.predict(table, task.chips)
     refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
     refits = [one for one in refits if len(one.rows)]
@@ -145,7 +93,7 @@ def calibrate(
 def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
     """Return a refit with what it says of the rows it never saw."""
     rows = np.flatnonzero(apart & (made.skip == ""))
-    return Refit(left_out, member, found.values, found.converged, rows, found.predicted[rows])
+    return Refit(left_out, member, found.values, rows, found.predicted[rows])
 
 
 def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:

@@ -15,12 +15,10 @@ from tco.catalog import Catalogue
 from tco.fabric.algorithms import Tokens, choose, reach, reported_bytes
 from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
-from tco.foundation.files import read_csv
-from tco.studies.validation.commands import command_line, written
-from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
+from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line, written
 
 Array = np.ndarray[Any, Any]
 SERVER = 8  # chips of a server where a row does not say; larger domains are racks, which servers are parts of
@@ -40,28 +38,22 @@ WORDS = ("column", "words", "library", "algorithm", "network")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
 
 
-def skips(table: pd.DataFrame, chips: Specifications) -> pd.Series[str]:
+def skips(table: pd.DataFrame, chips: Specifications) -> Array:
     """Return why rows are not scored; empty where they are."""
-    reasons = base_skips(table)
-
-    def mark(rows: Any, reason: str) -> None:
-        reasons[(reasons == "") & rows] = reason
-
-    mark(chips.parts == "", "unknown-accelerator")
-    mark(np.isnan(column(table, "n_gpus")), "unstated rank count")
-    mark(column(table, "n_gpus") < 2, "unsupported: ranks of one chip")
-    timed = ~np.isnan(column(table, "time_us")) & ~np.char.startswith(texts(table, "op").astype(str), "ep_")
-    mark(timed & np.isnan(column(table, "message_size_bytes")), "unstated size")
-    fabric = texts(table, "fabric")
-    mark((column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")), "unstated network")
-    operations = texts(table, "op")
-    mark(~np.isin(operations, list(OPERATIONS)), "unsupported operation")
-    expert = np.char.startswith(operations.astype(str), "ep_")
-    mark(expert & np.isnan(column(table, "tokens_per_rank")), "unstated token count")
-    nothing = np.isnan(column(table, "time_us")) & np.isnan(column(table, "algbw_gb_s")) & np.isnan(column(table, "busbw_gb_s"))
-    mark(nothing, "unstated result")
-    mark(column(table, "time_us", 1.0) == 0, "suspect: zero time")
-    return reasons
+    operations, fabric = texts(table, "op").astype(str), texts(table, "fabric")
+    expert, results = np.char.startswith(operations, "ep_"), [column(table, name) for name in ("time_us", "algbw_gb_s", "busbw_gb_s")]
+    return refused(
+        table,
+        (chips.parts == "", "unknown-accelerator"),
+        (np.isnan(column(table, "n_gpus")), "unstated rank count"),
+        (column(table, "n_gpus") < 2, "unsupported: ranks of one chip"),
+        (~np.isnan(results[0]) & ~expert & np.isnan(column(table, "message_size_bytes")), "unstated size"),
+        ((column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")), "unstated network"),
+        (~np.isin(operations, list(OPERATIONS)), "unsupported operation"),
+        (expert & np.isnan(column(table, "tokens_per_rank")), "unstated token count"),
+        (np.isnan(results).all(axis=0), "unstated result"),
+        (results[0] == 0, "suspect: zero time"),
+    )
 
 
 class Asked(NamedTuple):
@@ -84,7 +76,7 @@ class Asked(NamedTuple):
 
 def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
     """Return what each row asks for, by the words of its cells."""
-    words = [row for folder in chips.catalogue.folders if (path := folder / "libraries" / "words.csv").is_file() for _, row in read_csv(path, WORDS)]
+    words = rows_of(chips.catalogue, "libraries/words.csv", WORDS)
     cells = {name: np.char.lower(texts(table, name).astype(str)) for name in ("library", "fabric", "algo", "notes", "dtype", "op")}
     cores = ~np.isnan(column(table, "sms"))
     signalled = {part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal") for part in set(chips.parts)}
@@ -99,20 +91,8 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         limited = re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row]) if exchange else None
         form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
-        own = "" if said["library"] else family
-        found.append(
-            Asked(
-                operation,
-                said["library"],
-                own,
-                said["algorithm"],
-                said["network"] or "rdma",
-                form,
-                groups,
-                exchange and bool(cores[row]),
-                signalled[chips.parts[row]],
-            )
-        )
+        own = said["library"], "" if said["library"] else family, said["algorithm"], said["network"] or "rdma"
+        found.append(Asked(operation, *own, form, groups, exchange and bool(cores[row]), signalled[chips.parts[row]]))
     return found
 
 
@@ -199,7 +179,7 @@ class Rows:
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of collectives: its time, or the bandwidth it gives instead."""
-    skip = np.array(skips(table, chips), dtype=object)
+    skip = skips(table, chips)
     target, predicted = np.full(len(table), np.nan), np.full((*chips.sets, len(table)), np.nan)
     names, command, key = (np.full(len(table), "", dtype=object) for _ in range(3))
     groups: dict[Asked, list[int]] = {}
@@ -214,9 +194,8 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         except NotOfferedError:
             skip[chosen] = "unsupported algorithm: neither fabric nor library have it"
             continue
-        measured = column(rows.table, "time_us")
-        stated = ~np.isnan(measured)
-        target[chosen] = np.where(stated, measured, column(rows.table, "algbw_gb_s"))
+        target[chosen], _ = first_stated(rows.table, "time_us", "algbw_gb_s")
+        stated = ~np.isnan(column(rows.table, "time_us"))
         predicted[..., chosen] = np.where(stated, seconds * 1e6, moved / seconds / 1e9)
         names[chosen] = np.where(stated, "time_us", "algbw_gb_s")
         key[chosen] = np.where(stated, "time_us", "algorithm_gb_per_s")

@@ -1,33 +1,105 @@
 """The best plan against published runs: a search at the speed of every run that no other run beats must not make less than that run.
 
 Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the most that any run at that speed
-or a higher one makes. A configuration that was run several times counts once, by its newest run. Two predictions are held against it:
-the envelope of the same runs as they are predicted (`sweeps`), and the search of `tco perf CHIP` among all plans: pools in the best
-proportion, public software that has grown up, no tokens predicted ahead, measured over a run as a benchmark does.
+or a higher one makes. A configuration (an engine, its pools and how their chips divide) that was run several times under a load counts once,
+by its newest run. Two predictions are held against it: the envelope of the same runs, each predicted as it was configured and loaded with the
+parameters of the refit that never saw the chip, so that like is held against like; and the search of `tco perf CHIP` among all plans: pools in
+the best proportion, public software that has grown up, no tokens predicted ahead, measured over a run as a benchmark does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.catalog.accuracy import table
 from tco.chain.scenario import evaluate
 from tco.foundation.values import Values
-from tco.studies.validation.inference import GROWN_UP, Asked
+from tco.studies.validation.inference import GROWN_UP, MILLI, Asked, predict_group
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.sweeps import CONFIGURATION, Curve, never_seen, predicted
+
+POOLS = ("size", "workers", "groups", "experts")
+CONFIGURATION = ("engine", "apart", *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS))
+Array = np.ndarray[Any, Any]
+
+
+class Curve(NamedTuple):
+    """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes, which falls; in logarithms lines join them."""
+
+    speed: Array
+    rate: Array
+
+    @classmethod
+    def of(cls, speed: Array, rate: Array) -> Self:
+        """Return the envelope of some runs."""
+        best = unbeaten(speed, rate)
+        order = np.argsort(speed[best])
+        return cls(speed[best][order], rate[best][order])
+
+    def rate_at(self, speed: float) -> float:
+        """Return the most that a chip makes at a speed or a higher one; zero beyond the quickest run."""
+        if not len(self.speed) or speed > self.speed[-1]:
+            return 0.0
+        return float(np.exp(np.interp(np.log(speed), np.log(self.speed), np.log(self.rate))))
+
+    def speed_at(self, rate: float) -> float:
+        """Return the highest speed at which a chip makes so much or more; zero beyond the run that makes most."""
+        if not len(self.speed) or rate > self.rate[0]:
+            return 0.0
+        return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
+
+
+def unbeaten(speed: Array, rate: Array) -> Array:
+    """Return which runs no other run beats in both."""
+    order = np.lexsort((-rate, -speed))
+    best = np.maximum.accumulate(rate[order])
+    found = np.zeros(len(rate), dtype=bool)
+    found[order] = (rate[order] >= best) & np.concatenate([np.ones(1, bool), rate[order][1:] > best[:-1]])[: len(rate)]
+    return found
+
+
+def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
+    """Return the parameters of the refit that never saw a chip's serving runs; empty where there are too few of them for one."""
+    rows = table(catalogue, "left_out")
+    return {row["path"]: float(row["value"]) for row in rows if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)}
+
+
+@contextmanager
+def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
+    """Let the values be those of the refit that never saw a chip, but for what the user sets."""
+    values = chips.values
+    found = {path: value for path, value in left_out(chips.catalogue, chip).items() if path not in values.given}
+    held = {path: values[path] for path in found}
+    chips.say(found)
+    try:
+        yield
+    finally:
+        chips.say(held)
+
+
+def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
+    """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
+    speeds, rates = list[Array](), list[Array]()
+    for (engine, apart), some in runs.groupby(["engine", "apart"], sort=True):
+        asks = kind | {"engine": engine, "apart": apart, "ahead": False, "offline": False}
+        made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
+        rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
+        speeds.append(MILLI / time)
+        rates.append(rate)
+    return Curve.of(np.concatenate(speeds), np.concatenate(rates))
+
 
 LEAST = 5  # distinct configurations of an envelope
 TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
 KEYS = ("chip", "model", "attention", "experts", "dense", "prompt", "answer")
 CLOSE, NEAR, FAR = 0.15, 0.9, 0.75  # of a published run: how far off a prediction is close, and shares that a best plan should reach
-Array = np.ndarray[Any, Any]
 
 
 class Run(NamedTuple):
@@ -80,7 +152,7 @@ class Sweep:
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
         self.asked = asked = Asked(table, self.chips)
-        points, speed = asked.points, column(table, "interactivity_tok_s_per_user")
+        points, speed = asked, column(table, "interactivity_tok_s_per_user")
         speed = np.where(np.isnan(speed), 1e3 / column(table, "tpot_ms_mean"), speed)
         part = np.select(
             [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],

@@ -1,25 +1,162 @@
 """Fitting the shared parameters of practice: robust least squares on log(predicted / measured) and on what is believed before.
 
-Every fit starts from the priors, so that what a file cannot pin down stays where it was believed to be. Fits on different rows of
-one file run side by side.
+What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine or a library, never to a model, a source or
+a row. Each has a prior with the P5 and P95 of the belief, which weighs like measurements, inside the bounds that physics sets to the attribute.
+Every fit starts from the priors, so that what a file cannot pin down stays where it was believed to be. Fits on different rows of one file run
+side by side: an engine asked for many sets of parameters at once spends its time on numbers instead of on calls, so that thirty searches
+together take a few times as long as one.
 """
 
 from __future__ import annotations
 
+import math
+import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from tco.studies.validation.free import Free
+from tco.catalog import Catalogue
+from tco.catalog.rows import attribute, number
+from tco.foundation.errors import DataError
+from tco.foundation.files import read_csv
+from tco.foundation.values import Values
+from tco.studies.validation.measured import texts, tiers
+from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.together import Ask, side_by_side
 
 Array = np.ndarray[Any, Any]
-Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
+Ask = Callable[[Array], Array]  # sets of parameters, a row each -> what the engine says, a row each
+Found = TypeVar("Found")
+
+
+class Meeting:
+    """Where searches bring their questions: the last to come asks for all."""
+
+    def __init__(self, ask: Ask, searches: int) -> None:
+        self.ask, self.running = ask, searches
+        self.asked: dict[int, Array] = {}  # by the number of the search
+        self.answers: dict[int, Array | BaseException] = {}
+        self.turn = threading.Condition()
+
+    def put(self, number: int, sets: Array) -> Array:
+        """Ask for some sets of parameters, and return the answer once there is one."""
+        with self.turn:
+            self.asked[number] = sets
+            self.settle()
+            self.turn.wait_for(lambda: number in self.answers)
+            found = self.answers.pop(number)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def leave(self) -> None:
+        """Come no more: the others need not wait."""
+        with self.turn:
+            self.running -= 1
+            self.settle()
+
+    def settle(self) -> None:
+        """Ask the engine if every search that still runs has a question; what goes wrong goes wrong for all of them."""
+        if not self.asked or len(self.asked) < self.running:
+            return
+        numbers = sorted(self.asked)
+        sets = [self.asked.pop(number) for number in numbers]
+        try:
+            made: Sequence[Array | BaseException] = np.split(self.ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1])
+        except BaseException as error:
+            made = [error] * len(numbers)
+        self.answers.update(zip(numbers, made, strict=True))
+        self.turn.notify_all()
+
+
+def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
+    """Run searches side by side, each of which is given what it asks with, and return what they find."""
+    meeting = Meeting(ask, len(searches))
+
+    def run(number: int) -> Found:
+        try:
+            return searches[number](lambda sets: meeting.put(number, sets))
+        finally:
+            meeting.leave()
+
+    with ThreadPoolExecutor(max(len(searches), 1)) as pool:
+        return list(pool.map(run, range(len(searches))))
+
+
+COLUMNS = ("family", "attribute", "prior", "low", "high", "follows", "note")
+NORMAL_P95 = 1.645
+FARTHEST = 100.0  # a search never goes beyond this factor from the prior, whatever physics allows
+
+
+class Parameter(NamedTuple):
+    """One shared parameter: its path, what is believed of it, and the bounds of physics."""
+
+    path: str
+    prior: float
+    low: float  # P5 and P95 of the belief
+    high: float
+    minimum: float
+    maximum: float
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the belief, in logarithm."""
+        return max(math.log(self.high / self.low) / (2 * NORMAL_P95), 1e-3)
+
+
+class Follower(NamedTuple):
+    """A parameter that follows another: value = ratio x the other's."""
+
+    path: str
+    followed: str
+    ratio: float
+
+
+class Free(NamedTuple):
+    """What a fit may move, and what moves with it."""
+
+    parameters: tuple[Parameter, ...]
+    followers: tuple[Follower, ...]
+
+
+def read_free(catalogue: Catalogue, kind: str) -> Free:
+    """Return what a fit of a kind may move, from the last data folder that says so; a bad file raises `DataError`."""
+    path = next((found for folder in reversed(catalogue.folders) if (found := folder / "fits" / f"{kind}.csv").is_file()), None)
+    if path is None:
+        raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
+    parameters, followers = [], []
+    for line, row in read_csv(path, COLUMNS):
+        where = f"{path}:{line}"
+        own = f"performance.{row['family']}.{row['attribute']}"
+        prior = number(row["prior"], "prior", where)
+        if row["follows"]:
+            followers.append(Follower(own, row["follows"], prior))
+            continue
+        wanted = attribute("performance", row["attribute"], where)
+        low, high = (number(row[name], name, where) for name in ("low", "high"))
+        if not 0 < low <= prior <= high:
+            raise DataError(f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, {high:g}")
+        bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
+        parameters.append(Parameter(own, prior, low, high, *bounds))
+    return Free(tuple(parameters), tuple(followers))
+
+
+def paths_of(free: Free) -> list[str]:
+    """Return every path a fit moves."""
+    return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
+
+
+LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
+LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
+HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 GROUPS = ("accelerator", "model", "op", "source_id")
 SCALE = 0.05  # errors well beyond it count linearly, so that the middle is fitted and not the tails
 STEP = 0.01  # of a logarithm, for derivatives
@@ -37,17 +174,24 @@ class Fit:
     predicted: Array
 
 
-class Measurements:
-    """The rows of a file that are scored, and what the engine predicts of them for sets of parameters."""
+class Task:
+    """The rows of a kind of measurements that are fitted, what may move, and what the engine predicts of them for sets of parameters.
 
-    def __init__(self, predict: Predictor, table: pd.DataFrame, chips: Specifications, free: Free) -> None:
-        self.predict, self.table, self.chips, self.free = predict, table, chips, free
-        self.priors = np.log([p.prior for p in free.parameters])
+    A process of its own inherits it whole.
+    """
+
+    current: Task
+
+    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
+        self.predict, self.table = PREDICTORS[kind], table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+        self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
+        self.free = read_free(catalogue, name or kind)
+        self.priors = np.log([p.prior for p in self.free.parameters])
         self.place(np.exp(self.priors))
-        made = predict(table, chips)
+        made = self.predict(self.table, self.chips)
         self.scored, self.target = np.asarray(made.skip == ""), made.target
-        keys = [name for name in GROUPS if name in table]
-        self.groups = table.groupby(keys, dropna=False).ngroup().to_numpy()
+        keys = [key for key in GROUPS if key in self.table]
+        self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
 
     def place(self, sets: Array) -> None:
         """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one set."""
@@ -66,68 +210,79 @@ class Measurements:
 
     def weights(self, rows: Array) -> Array:
         """Return the weight of each row's error: a group of n rows counts as much as the square root of n, so that big ones do not drown others."""
-        groups = self.groups[rows]
+        groups = self.alike[rows]
         weights = np.bincount(groups)[groups] ** -0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
+    def groups(self) -> list[tuple[str, str, Array]]:
+        """Return every group that is left out once: what is left out, which member, and its rows; small ones say nothing."""
+        count, found = len(self.table), []
+        least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
+        for name, column in LEFT_OUT.items():
+            if column in self.table:
+                labels = (self.chips.parts if name == "accelerator" else self.table[column].to_numpy(object)).astype(str)  # a part has several names
+                members = [(name, member, labels == member) for member in sorted(set(labels)) if member]
+                found += [one for one in members if least <= one[2].sum() < count]
+        return found
 
-class Residuals:
-    """Errors of some rows and distances from the priors at some parameters, and their derivatives in one call of the engine."""
-
-    def __init__(self, measured: Measurements, rows: Array, ask: Ask) -> None:
-        self.rows, self.ask = np.flatnonzero(measured.scored & rows), ask
-        self.priors, self.spreads = measured.priors, np.array([p.spread for p in measured.free.parameters])
-        self.target = measured.target[self.rows]
-        self.weights = measured.weights(self.rows) / SCALE
-        self.at, self.slopes = np.empty(0), np.empty(0)  # of the last call
-
-    def __call__(self, logs: Array) -> Array:
-        """Return the residuals of one set of parameters; their derivatives come with the same call of the engine, and are kept."""
-        predicted = self.ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, self.rows]
-        made = np.log(predicted / self.target) * self.weights
-        self.slopes = np.concatenate([(made[1:] - made[0]).T / STEP, np.diag(1 / self.spreads)])
-        self.at = logs.copy()
-        return np.concatenate([made[0], (logs - self.priors) / self.spreads])
-
-    def derivatives(self, logs: Array) -> Array:
-        """Return the derivatives of the residuals."""
-        if not np.array_equal(logs, self.at):
-            self(logs)
-        return self.slopes
+    def without(self, apart: Sequence[Array]) -> list[Fit]:
+        """Return the fits without some rows, one for each choice of rows, and what each predicts of all rows."""
+        found = side_by_side(self.predicted, [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart])  # type: ignore[misc]
+        predicted = self.predicted(np.array([one.x for one in found]))
+        return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
 
 
-def search(measured: Measurements, rows: Array, ask: Ask) -> Any:
-    """Return where the errors of some rows are least, starting from the priors."""
+def without(apart: Sequence[Array]) -> list[Fit]:
+    """Run some fits in a process that inherited the task."""
+    return Task.current.without(apart)
+
+
+def fits_of(task: Task, apart: Sequence[Array]) -> list[Fit]:
+    """Return the fits without some rows, shared out over all cores."""
+    Task.current, cores = task, min(os.cpu_count() or 1, len(apart))
+    found: list[Any] = [None] * len(apart)
+    with multiprocessing.get_context("fork").Pool(cores) as pool:
+        for first, made in enumerate(pool.map(without, [apart[first::cores] for first in range(cores)])):
+            found[first::cores] = made
+    return found
+
+
+def search(task: Task, kept: Array, ask: Ask) -> Any:
+    """Return where the errors of some rows, and distances from the priors, are least together, starting from the priors.
+
+    The derivatives of the residuals come with the same call of the engine as they do.
+    """
     from scipy.optimize import least_squares
 
-    residuals, parameters = Residuals(measured, rows, ask), measured.free.parameters
+    parameters, rows = task.free.parameters, np.flatnonzero(task.scored & kept)
+    spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
+
+    @lru_cache(maxsize=1)
+    def made(at: bytes) -> tuple[Array, Array]:
+        logs = np.frombuffer(at)
+        predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
+        errors = np.log(predicted / task.target[rows]) * weights
+        slopes = np.concatenate([(errors[1:] - errors[0]).T / STEP, np.diag(1 / spreads)])
+        return np.concatenate([errors[0], (logs - task.priors) / spreads]), slopes
+
     bounds = np.log([[p.minimum for p in parameters], [p.maximum for p in parameters]])
     return least_squares(
-        residuals,
-        np.clip(residuals.priors, *bounds),
-        jac=residuals.derivatives,
+        lambda logs: made(logs.tobytes())[0],
+        np.clip(task.priors, *bounds),
+        jac=lambda logs: made(logs.tobytes())[1],
         bounds=bounds,
         loss="soft_l1",
-        ftol=TOLERANCE,
-        xtol=TOLERANCE,
-        gtol=TOLERANCE,
         max_nfev=ROUNDS,
+        **dict.fromkeys(("ftol", "xtol", "gtol"), TOLERANCE),
     )
 
 
-def fits(measured: Measurements, kept: Sequence[Array]) -> list[Fit]:
-    """Fit the free parameters to some rows of a file, once for each choice of rows, and return what each fit predicts of all rows."""
-    found = side_by_side(measured.predicted, [lambda ask, rows=rows: search(measured, rows, ask) for rows in kept])  # type: ignore[misc]
-    predicted = measured.predicted(np.array([one.x for one in found]))
-    return [fit_of(measured, one, own) for one, own in zip(found, predicted, strict=True)]
-
-
-def fit_of(measured: Measurements, found: Any, predicted: Array) -> Fit:
+def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
-    measured.place(np.exp(found.x))
-    paths, values = [p.path for p in measured.free.parameters], measured.chips.values
+    task.place(np.exp(found.x))
+    paths, values = [p.path for p in task.free.parameters], task.chips.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
-    every = {path: float(values[path]) for path in (*paths, *(f.path for f in measured.free.followers))}
+    every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}
     return Fit(every, dict(zip(paths, spread.tolist(), strict=True)), bool(found.status > 0), predicted)
 
 
@@ -135,16 +290,3 @@ def scored(made: Prediction, rows: Array) -> dict[str, Any]:
     """Return the errors of some rows that are scored."""
     chosen = rows & (made.skip == "")
     return scores(made.target[chosen], made.predicted[chosen])
-
-
-def members_of(table: pd.DataFrame, chips: Specifications, name: str, least: int) -> list[tuple[str, Array]]:
-    """Return the groups that can be left out by accelerator, model or source: each member and its rows; small ones say nothing."""
-    labels = (chips.parts if name == "accelerator" else table[name].to_numpy(object)).astype(str)  # one part goes by several names
-    groups = [(member, labels == member) for member in sorted(set(labels)) if member]
-    return [(member, rows) for member, rows in groups if rows.sum() >= least and not rows.all()]
-
-
-def restore(chips: Specifications, values: dict[str, float]) -> None:
-    """Set parameters to what a fit found."""
-    chips.values.update(values)
-    chips.found.clear()

@@ -1,22 +1,202 @@
-"""Measured kernels as questions to `tco kernel`: each row's chip, shape, format and library, many rows of one structure at a time."""
+"""Measured kernels as questions to `tco kernel`: each row's chip, shape, format and library, many rows of one structure at a time.
+
+What rows say of operation, shape, number format, library and result is read in the words that publishers use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tco.performance.chip.formats import Computed
-from tco.performance.chip.kernel_times import BARE, Kernel, kernel
-from tco.performance.chip.products import kernels_on
-from tco.studies.validation.commands import command_line
-from tco.studies.validation.kernel_rows import Array, Kind, asked, cores_of, kinds_of, skips, targets, widths
-from tco.studies.validation.measured import texts
-from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
+from tco.catalog import Catalogue
+from tco.performance.chip.formats import Computed, computed_on
+from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, kernel, skew_of_power_law
+from tco.performance.chip.products import Traits, kernels_on, traits_of
+from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line
+from tco.studies.validation.wording import meaning
+
+Array = np.ndarray[Any, Any]
+WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")  # of the model an elementwise row comes from
+HEAD = 128  # width of the heads of those models
+PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
+COPIED = 4  # shapes that share a time to its printed digits: the table repeats it, and nobody measured it on all of them
+MOST = 0.5  # of the rows of a table
+DIGITS = 6  # of a time that two shapes share by chance at most
+POWER_LAW = re.compile(r"power_law_([\d.]+)")
+KERNELS = {
+    "attention_prefill": "prefill",
+    "attention_fwd": "prefill",
+    "attention_decode": "decode",
+    "mla_context": "prefill",
+    "mla_generation": "latent",
+    "experts": "experts",
+}
+FLAT = ("copy", "add")  # elementwise kernels that know no rows
+NO = ("0", "0.0", "false", "no")
+COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
+STATED = ("causal", "passes", "by_row", "skew", "even")  # sides that are words of a row
+
+
+class Kind(NamedTuple):
+    """What rows predicted together share."""
+
+    kernel: str  # of SHAPES; empty for an unknown operation
+    elementwise: str  # which elementwise kernel
+    number_format: str  # empty for an unknown one
+    library: str
+    form: Computed | None  # how the chip computes the format
+    traits: Traits
+    part_of_chip: bool = False  # on some of its cores
+
+
+def kernel_of(operation: str) -> str:
+    """Return the kind of kernel of an operation; empty if there is none."""
+    if operation == "grouped_gemm" or operation.startswith("gemm"):
+        return "grouped" if operation == "grouped_gemm" else "gemm"
+    if operation.startswith("elementwise:"):
+        return "elementwise" if operation.removeprefix("elementwise:") in PASSES else ""
+    return KERNELS.get(operation, "")
+
+
+def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
+    """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes prompts compute in FP8 too."""
+    own, _, cache = dtype.partition("/kv ")
+    if kernel in ("decode", "latent"):
+        return meaning(catalogue, "kernel format", cache or own)
+    found = meaning(catalogue, "kernel format", own)
+    if kernel == "prefill" and (found.startswith("fp8") or cache == "fp8"):
+        return "fp8"
+    return found
+
+
+def width_of(operation: str, notes: str, split: float) -> float:
+    """Return the width of an elementwise row from the model its notes describe; NaN where they do not."""
+    found = WIDTHS.search(notes)
+    if not found:
+        return np.nan
+    hidden, inner, heads, kv_heads = (float(text) for text in found.groups())
+    return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(operation, hidden)
+
+
+def cores_of(catalogue: Catalogue, source: str) -> float:
+    """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
+    rows = rows_of(catalogue, "kernel_cores.csv", ("pattern", "cores"))
+    return next((float(found[1]) * float(row["cores"]) for row in rows if (found := row["pattern"].search(source))), np.nan)
+
+
+def library_of(catalogue: Catalogue, source: str, part: str) -> str:
+    """Return the library whose rows of practice a kernel follows, by how its name begins and on which chips, or why it is not scored.
+
+    A bare kernel follows none.
+    """
+    rows = rows_of(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
+    return next((row["library"] for row in rows if source.startswith(row["name"]) and (not row["parts"] or part in row["parts"].split())), BARE)
+
+
+def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
+    """Return the kind of every row."""
+    operations, types, sources = (texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source"))
+
+    @cache
+    def kind(operation: str, dtype: str, source: str, part: str) -> Kind:
+        found = kernel_of(operation)
+        form = format_of(chips.catalogue, found, dtype)
+        computed = computed_on(chips.values, part, form, "dtype") if form and part else None
+        traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
+        apart = found in ("gemm", "grouped") and traits.logical and not np.isnan(cores_of(chips.catalogue, source))
+        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(chips.catalogue, source, part), computed, traits, apart)
+
+    made = [kind(*row) for row in zip(operations, types, sources, chips.parts, strict=True)]
+    return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
+
+
+def widths(table: pd.DataFrame) -> Array:
+    """Return the width that rows state, as n those of elementwise kernels, else that of their model."""
+    operations = [text.removeprefix("elementwise:") for text in texts(table, "op").astype(str)]
+    read = [width_of(*row) for row in zip(operations, texts(table, "notes").astype(str), column(table, "tp", 1.0), strict=True)]
+    stated = column(table, "n")
+    own = column(table, "width")
+    return np.where(np.isnan(own), np.where(np.isnan(stated), read, stated), own)
+
+
+def skips(table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array, names: Array) -> Array:
+    """Return why rows are not scored; empty where they are."""
+    operations, own = texts(table, "op").astype(str), np.array([kind.kernel for kind in kinds], dtype=object)
+    library = np.array([kind.library for kind in kinds], dtype=object)
+    unstated = [
+        (np.any([~(sided(table, name) > 0) for name in sides if name not in STATED], axis=0) & (own == operation), "unstated shape")
+        for operation, sides in SHAPES.items()
+    ]
+    return refused(
+        table,
+        (chips.parts == "", "unknown-accelerator"),
+        (np.char.startswith(operations, "sparse"), "unsupported sparse attention"),
+        (own == "", "unsupported operation"),
+        (np.char.find(library.astype(str), ":") >= 0, library),
+        (copied(table, kinds), "suspect: the same time stands for other shapes"),
+        ([not kind.number_format for kind in kinds], "unsupported number format"),
+        *unstated,
+        (np.isnan(target), "unstated result"),
+        (target == 0, "suspect: zero result"),
+        ((names == "tflops") & (own == "elementwise"), "unsupported target: TFLOP/s of an elementwise kernel"),
+    )
+
+
+def sided(table: pd.DataFrame, name: str) -> Array:
+    """Return a side of the rows; values of attention are as wide as its keys where nothing else is said."""
+    found = column(table, COLUMNS.get(name, name))
+    return np.where(np.isnan(found), column(table, "head_dim"), found) if name == "value_dim" else found
+
+
+def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]:
+    """Return how tokens choose experts: in turn if balanced, by a power law of popularity, by chance where nothing is said."""
+    said = texts(table, "routing").astype(str)
+    laws = [POWER_LAW.fullmatch(text) for text in said]
+    exponent = np.array([float(law[1]) if law else np.nan for law in laws])
+    skew = skew_of_power_law(exponent, sides["tokens"], sides["topk"], sides["experts"])
+    return {"skew": np.where(np.isnan(exponent), 0.0, skew), "even": np.array([1.0 if text == "balanced" else 0.0 for text in said])}
+
+
+def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
+    """Say which expert layers have a time that, to its last digit, other shapes have too; where most of a table has, all of it."""
+    rows = np.array([kind.kernel == "experts" for kind in kinds], dtype=bool)
+    shape = [name for name in (*SHAPES["experts"], "dtype") if name in table]
+    if not rows.any():
+        return rows
+    times = table["time_us"].map(lambda value: f"{value:.{DIGITS}g}")
+    own = table.assign(printed=times)[rows].drop_duplicates(["accelerator", "printed", *shape])
+    shared = own.groupby(["accelerator", "printed"]).size()
+    keys = pd.MultiIndex.from_arrays([table["accelerator"], times])
+    found = rows & (shared.reindex(keys).fillna(0).to_numpy() >= COPIED)
+    of_table = pd.Series(found[rows]).groupby(texts(table, "source_url")[rows]).mean()
+    mostly = rows & (of_table.reindex(texts(table, "source_url")).to_numpy() > MOST)
+    return np.asarray(found | mostly, dtype=bool)
+
+
+def masks(table: pd.DataFrame) -> Array:
+    """Return one for every row with a causal mask, as all prefill has that does not say otherwise."""
+    return np.array([0.0 if text.strip().lower() in NO else 1.0 for text in texts(table, "causal").astype(str)])
+
+
+def asked(kind: Kind, table: pd.DataFrame) -> dict[str, Any]:
+    """Return the sides of the rows of one kind by the names a kernel takes them under."""
+    found: dict[str, Any] = {name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED}
+    if kind.kernel == "experts":
+        found |= routing(table, found)
+    if kind.kernel == "prefill":
+        found["causal"] = masks(table)
+    if kind.kernel == "elementwise":
+        found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
+    return found
+
 
 ANSWERS = {"time_us": "time_us", "tflops": "tflops", "gb_s": "gb_per_s"}  # what a row states -> key of `tco kernel`'s answer
 
@@ -45,62 +225,44 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     return found
 
 
-class Question(NamedTuple):
-    """Rows of one kind, asked together."""
-
-    kind: Kind
-    form: Computed
-    rows: list[int]
-    own: Specifications
-    sides: dict[str, Any]
-    cores: Array | None  # that the kernels had; None: the whole chip
-
-
 class Reading(NamedTuple):
-    """What the rows of a file say and ask."""
+    """What the rows of a file say and ask: some of one kind together, and their sides."""
 
-    table: pd.DataFrame
     target: Array
     names: Array
     skip: Array
-    questions: list[Question]
+    questions: list[tuple[Kind, list[int], dict[str, Any]]]
     commands: Array
 
 
 def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
     """Return what the rows of a file ask; kept, as a fit asks it many times over."""
-    kept: Reading | None = chips.kept.get("kernels")
-    if kept is not None and kept.table is table:
-        return kept
     whole = table.assign(width=widths(table))
-    target, names = targets(whole)
+    target, names = first_stated(whole, *ANSWERS)  # its time, else its rate of computing, else of moving
     kinds = kinds_of(whole, chips)
-    skip = skips(whole, chips, kinds, target)
-    no_rate = (names == "tflops") & np.array([kind.kernel == "elementwise" for kind in kinds], dtype=bool)
-    skip[(skip == "") & no_rate] = "unsupported target: TFLOP/s of an elementwise kernel"
+    skip = skips(whole, chips, kinds, target, names)
     members: dict[Kind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
     questions, lines = [], np.full(len(table), "", dtype=object)
     for kind, rows in members.items():
-        assert kind.form is not None
         some = whole.iloc[rows]
-        cores = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")]) if kind.part_of_chip else None
-        one = Question(kind, kind.form, rows, chips.rows(np.array(rows)), asked(kind, some), cores)
-        questions.append(one)
-        lines[rows] = commands(kind, one.sides if cores is None else {**one.sides, "cores": cores}, one.own.parts)
-    made = chips.kept["kernels"] = Reading(table, target, names, skip, questions, lines)
-    return made
+        sides = asked(kind, some)
+        if kind.part_of_chip:
+            sides["cores"] = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")])
+        questions.append((kind, rows, sides))
+        lines[rows] = commands(kind, sides, chips.parts[rows])
+    return Reading(target, names, skip, questions, lines)
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of kernels."""
-    file = reading(table, chips)
+    file: Reading = chips.once("kernels", lambda: reading(table, chips))
     predicted = np.full((*chips.sets, len(table)), np.nan)
-    for one in file.questions:
-        one.own.found.clear()
-        chip = kernels_on(RowValues(one.own), CHIP, FAMILY, one.kind.traits)
-        found = answers(kernel(chip, one.kind.kernel, one.form, one.sides, one.kind.library, one.cores))
-        predicted[..., one.rows] = np.select([file.names[one.rows] == name for name in found], list(found.values()))
+    for kind, rows, sides in file.questions:
+        assert kind.form is not None
+        chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
+        found = answers(kernel(chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores")))
+        predicted[..., rows] = np.select([file.names[rows] == name for name in found], list(found.values()))
     keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
     return Prediction(file.target, predicted, file.names, file.skip.copy(), file.commands, keys, np.ones(len(table)))

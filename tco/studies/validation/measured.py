@@ -1,18 +1,63 @@
-"""Reading a file of measurements: its kind from the header, its numbers checked, every row either usable or skipped with a reason."""
+"""Reading a file of measurements: its kind from the header, its numbers checked, every row either usable or skipped with a reason.
+
+A row of `data/headers.csv` says how a publisher's column is read in files that have the header's mark: from others by name (`{batch_size}`),
+as a calculation of two of them (`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which of them.
+"""
 
 from __future__ import annotations
 
 import gzip
+import operator
+import re
 import zlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import LARGEST_FILE, data_directory, is_there
-from tco.studies.validation.headers import translated
+from tco.foundation.errors import DataError, located, refuse_unknown
+from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_csv
+
+COLUMNS = ("header", "mark", "column", "reads", "where")
+CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+NAMED = re.compile(r"{(\w+)}")
+
+
+def translated(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of texts with the columns that its header means."""
+    made: dict[str, pd.Series[str]] = {}
+    for _, row in read_csv(data_directory() / "headers.csv", COLUMNS):
+        if row["mark"] in table:
+            read = reading(table, row["reads"])
+            chosen = pd.Series(True, index=table.index)
+            for name, _, text in (one.partition("=") for one in row["where"].split()):
+                chosen &= stated(table, name) == text
+            before = made.get(row["column"], table.get(row["column"], pd.Series("", index=table.index)))
+            made[row["column"]] = read.where(chosen, before)
+    return table.assign(**made)
+
+
+def stated(table: pd.DataFrame, name: str) -> pd.Series[str]:
+    """Return a column that a header must have beside its mark."""
+    if name not in table:
+        raise DataError(f"the header lacks the column {name!r}; there are {', '.join(table.columns[:12])}")
+    return table[name]
+
+
+def reading(table: pd.DataFrame, reads: str) -> pd.Series[str]:
+    """Return what a column reads, as texts; blank where a number of a calculation is."""
+    if reads.startswith("= "):
+        one, sign, other = reads.removeprefix("= ").split()
+        numbers = (pd.to_numeric(stated(table, name), errors="coerce") for name in (one, other))
+        return CALCULATIONS[sign](*numbers).map(lambda value: "" if pd.isna(value) else repr(float(value)))
+    names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
+    found = pd.Series(texts[0], index=table.index)
+    for name, text in zip(names, texts[1:], strict=True):
+        found = found + stated(table, name) + text
+    return found
+
 
 CHUNK = 2**20  # bytes that are unpacked at a time
 TEXTS = frozenset(
@@ -56,8 +101,7 @@ SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_
 def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
     if given is not None:
-        if given not in MARKS:
-            raise unknown("kind of measurements", given, MARKS, "--kind")
+        refuse_unknown("kind of measurements", [given], MARKS, "--kind")
         return given
     scores = {kind: len({MARKS[kind], *NEEDED[kind], *TARGETS[kind]} & set(columns)) + 5 * (MARKS[kind] in columns) for kind in MARKS}
     best = max(scores, key=lambda kind: scores[kind])
@@ -78,10 +122,8 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
         raise DataError(f"{path}: not UTF-8 text, expected a CSV of measurements") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
-    try:
+    with located(f"{path}:1"):
         table = translated(table)
-    except DataError as error:
-        raise DataError(f"{path}:1: {error}") from None
     kind = kind_of(list(table.columns), path, given)
     missing = [name for name in NEEDED[kind] if name not in table.columns]
     if missing:
@@ -139,19 +181,6 @@ def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float
     return found
 
 
-def base_skips(table: pd.DataFrame) -> pd.Series[str]:
-    """Return the reason each row is left out before any prediction: suspect, a claim, or a value no measurement can have."""
-    kinds = table["value_kind"] if "value_kind" in table else pd.Series("", index=table.index)
-    reasons = pd.Series("", index=table.index, dtype=object)
-    reasons[kinds.str.upper().str.startswith("SUSPECT")] = "suspect"
-    reasons[kinds.str.upper().str.startswith("CLAIM")] = "claim"
-    for name in table.columns:
-        if name in TEXTS or name == "date":
-            continue
-        reasons[(reasons == "") & (table[name] < 0)] = f"suspect: negative {name}"
-    return reasons
-
-
 def column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
     """Return a numeric column as an array; a column the file lacks is the default throughout."""
     if name not in table:
@@ -164,7 +193,35 @@ def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
 
 
+def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> np.ndarray[Any, Any]:
+    """Return what each of some values means; each that differs is asked once."""
+    each = list(values)
+    found = {one: of(one) for one in set(each)}
+    return np.array([found[one] for one in each], dtype=kind)
+
+
+def first_stated(table: pd.DataFrame, *names: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return of every row the first of some columns that it states, and which that is; empty where it states none."""
+    values = [column(table, name) for name in names]
+    stated = [~np.isnan(one) for one in values]
+    return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
+
+
 def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
     """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by software; empty where they state none."""
     notes = pd.Series(texts(table, "notes").astype(str))
     return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
+
+
+def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return why each row is left out, empty where it is not: suspect, a claim, a value no measurement can have, or the first of some marks.
+
+    A mark is which rows, and their reason or that of each.
+    """
+    kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
+    negative = [(column(table, name) < 0, f"suspect: negative {name}") for name in table.columns if name not in TEXTS and name != "date"]
+    reasons = np.full(len(table), "", dtype=object)
+    for rows, reason in ((kinds.str.startswith("SUSPECT"), "suspect"), (kinds.str.startswith("CLAIM"), "claim"), *negative, *marks):
+        chosen = (reasons == "") & np.asarray(rows, dtype=bool)
+        reasons[chosen] = reason if isinstance(reason, str) else reason[chosen]
+    return reasons

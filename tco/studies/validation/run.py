@@ -1,4 +1,7 @@
-"""Validation of one file: read, predict, score, with the errors the same model made on what was left out of its fit."""
+"""Validation of one file: read, predict, score, with the errors the same model made on what was left out of its fit.
+
+Rows that are not scored say why to the point: which name is unknown and what it may mean, and which column is missing.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,90 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
-from tco.studies.validation import acceptance, collectives, inference, kernels, training
-from tco.studies.validation.aliases import renamed
-from tco.studies.validation.by_part import predicted
-from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.reasons import explained
-from tco.studies.validation.score import OFFLINE, Prediction, scorecard
-from tco.studies.validation.specifications import Specifications
+from tco.performance.serving.plans import tokens_of_drafts
+from tco.studies.validation import collectives, inference, kernels, training
+from tco.studies.validation.measured import TARGETS, TEXTS, column, mapped, read_measured, refused, texts
+from tco.studies.validation.naming import read_models, renamed, unread_accelerators
+from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
+from tco.studies.validation.specifications import Specifications, command_line
 from tco.studies.validation.unstated import ranged
+from tco.studies.validation.wording import yes_or_no
+
+Array = np.ndarray[Any, Any]
+POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
+WANTED = {  # columns that a reason asks for
+    "unstated accelerators": ("n_accelerators",),
+    "unstated rank count": ("n_gpus",),
+    "unstated token count": ("tokens_per_rank",),
+    "unstated size": ("message_size_bytes",),
+    "unstated network": ("fabric",),
+    "unstated lengths": ("isl_tokens", "osl_tokens"),
+    "unstated concurrency": ("concurrency",),
+    "unstated workers": ("n_gpus", *POOLS),
+    "unstated attention parallelism": ("prefill_dp", "decode_dp"),
+    "unstated speculative decoding": ("spec_decoding",),
+}
+
+
+def explained(table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue) -> Array:
+    """Return the reasons of a file of a kind, each with what its row lacks."""
+    said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
+    if "model" in table:
+        said["unknown-model"] = read_models(catalogue, table)[1]
+    for reason, columns in WANTED.items():
+        if np.any(skip == reason):
+            said[reason] = lacking(table, reason, columns, catalogue)
+    found = np.where(skip == "unstated result", f"unstated result: none of {', '.join(TARGETS[kind])}", skip)
+    for reason, details in said.items():
+        found = np.where(found == reason, details, found)
+    return np.asarray(found, dtype=object)
+
+
+def lacking(table: pd.DataFrame, reason: str, columns: tuple[str, ...], catalogue: Catalogue) -> Array:
+    """Return a reason with the columns that every row leaves blank; with all of them where what stands in them is not enough."""
+    blank = {name: blanks(table, name) for name in columns}
+    if set(POOLS) <= set(columns):
+        apart = mapped(texts(table, "disaggregated"), lambda text: yes_or_no(catalogue, str(text)) is True, bool)
+        blank |= {name: blank[name] & apart for name in POOLS}
+    named = (", ".join(name for name in columns if blank[name][row]) for row in range(len(table)))
+    return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)
+
+
+def blanks(table: pd.DataFrame, name: str) -> Array:
+    """Say of every row whether a column is blank or zero."""
+    if name in TEXTS:
+        return np.array([not str(text).strip() for text in texts(table, name)], dtype=bool)
+    return np.asarray(~(np.nan_to_num(column(table, name)) > 0))
+
+
+TARGET = "acceptance_length_tokens_per_step"
+ASKED = ("b200-hgx8", "tpot_s")  # any system's time of a token rests on the tokens of a step, beside the step
+KEY = "tree/inputs/1/value"
+
+
+def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
+    """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so many drafts, at the chances a workload states."""
+    drafts, target = column(table, "draft_tokens"), column(table, TARGET)
+    skip = refused(
+        table,
+        (~(drafts > 0), "unstated drafts"),
+        (np.isnan(target), "unstated result"),
+        ((target < 1) | (target > drafts + 1), "suspect: fewer tokens than the step's own, or more than it drafts"),
+    )
+    predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
+    command = [
+        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count}) if why == "" else "" for count, why in zip(drafts, skip, strict=True)
+    ]
+    names, keys = (np.full(len(table), text, dtype=object) for text in (TARGET, KEY))
+    return Prediction(target, predicted, names, skip, np.array(command, dtype=object), keys, np.ones(len(table)))
+
 
 PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "kernels": kernels.predict,
     "collectives": collectives.predict,
     "inference": inference.predict,
     "training": training.predict,
-    "acceptance": acceptance.predict,
+    "acceptance": accepted_lengths,
 }
 
 

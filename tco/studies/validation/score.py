@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tco.foundation.errors import DataError
 from tco.studies.validation.measured import tiers
+from tco.studies.validation.specifications import Specifications
 
 # A curve: what is swept along it, and what its points share.
 CURVES = {
@@ -105,7 +107,7 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
     return {"n": len(target), "inside": int(inside.sum()), "median_width": float(np.median(high / low)) if len(target) else None}
 
 
-def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GROUPS) -> dict[str, Any]:
+def scorecard(table: pd.DataFrame, made: Prediction) -> dict[str, Any]:
     """Return the whole score of a file: counts, errors, and errors by every group the file knows."""
     scored, apart = made.skip == "", made.skip == OFFLINE
     reasons, counts = np.unique(made.skip[~scored].astype(str), return_counts=True)
@@ -113,7 +115,7 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
     found["scored"] = found.pop("n")
     by: dict[str, dict[str, Any]] = {}
     labels = table.assign(target=made.target_name, tier=tiers(table))
-    for name in (*groups, *(("tier",) if labels.tier.any() else ())):
+    for name in (*GROUPS, *(("tier",) if labels.tier.any() else ())):
         if name in labels:
             column = labels[name].astype(str).to_numpy()
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
@@ -121,3 +123,51 @@ def scorecard(table: pd.DataFrame, made: Prediction, groups: Sequence[str] = GRO
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
     beside = {"offline": scores(made.target[apart], made.predicted[apart]), "ranges": range_scores(made)}
     return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), **beside, "by": by}
+
+
+NUMBERS = ("target", "predicted", "scale", "low", "high")
+Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
+
+
+def predicted(predictor: Predictor, table: pd.DataFrame, chips: Specifications) -> Prediction:
+    """Return the predictions of all rows; if the catalogue lacks something of an accelerator, its rows say so, and all lacking it is an error."""
+    try:
+        return predictor(table, chips)
+    except DataError:
+        parts = sorted(set(chips.parts))
+        if len(parts) == 1:
+            raise
+    made = []
+    for part in parts:
+        rows = chips.parts == part
+        made.append((rows, tried(predictor, table[rows].reset_index(drop=True), chips.rows(rows))))
+    faults = [one for _, one in made if isinstance(one, DataError)]
+    if len(faults) == len(made):
+        raise faults[0]
+    return joined([(rows, unsupported(one, int(rows.sum())) if isinstance(one, DataError) else one) for rows, one in made])
+
+
+def tried(predictor: Predictor, table: pd.DataFrame, chips: Specifications) -> Prediction | DataError:
+    """Return the predictions of the rows of one accelerator, or what it lacks."""
+    try:
+        return predictor(table, chips)
+    except DataError as error:
+        return error
+
+
+def unsupported(error: DataError, count: int) -> Prediction:
+    """Return rows that are not predicted, with the reason."""
+    nothing, empty = np.full(count, np.nan), np.full(count, "", dtype=object)
+    return Prediction(nothing, nothing, empty, np.full(count, f"unsupported accelerator: {error}", dtype=object))
+
+
+def joined(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
+    """Return predictions of parts of the rows as one, every row in its place."""
+    columns: dict[str, np.ndarray[Any, Any]] = {}
+    for name in (field.name for field in fields(Prediction)):
+        for rows, one in parts:
+            values = getattr(one, name)
+            if values is not None:
+                blank = np.full(len(rows), np.nan) if name in NUMBERS else np.full(len(rows), "", dtype=object)
+                columns.setdefault(name, blank)[rows] = values
+    return Prediction(**columns)

@@ -1,8 +1,15 @@
-"""What the catalogue knows of the accelerators of a file: specifications and parameters of practice as arrays, a value a row."""
+"""What the catalogue knows of the accelerators of a file as arrays, the mapping that rows are read into, and the command that asks a row again.
+
+`parts.rows.X` and `performance.rows.X` are the attribute and the parameter of practice of every row's own chip and family; an
+engine asked for the chip `rows` of the family `rows` answers for all of them at once. Other owners of practice, such as the
+serving engine or the library of collectives, have a name of their own for the ids of every row. Parameters under fit are columns,
+so that one call answers for many sets of them: arrays are (rows,) or (sets, rows).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.foundation.values import Values
+from tco.foundation.errors import DataError
+from tco.foundation.values import Readable, Values
 from tco.performance.chip.formats import family_of
+from tco.studies.validation.measured import mapped
 from tco.studies.validation.naming import part_ids
 
 
@@ -33,16 +42,11 @@ class Specifications:
     @cached_property
     def families(self) -> np.ndarray[Any, Any]:
         """Family of each row's chip; empty where it is unknown."""
-        families = {part: family_of(self.catalogue, part) if part else "" for part in set(self.parts)}
-        return np.array([families[part] for part in self.parts], dtype=object)
+        return mapped(self.parts, lambda part: family_of(self.catalogue, part) if part else "")
 
     def part(self, name: str) -> np.ndarray[Any, Any]:
         """Return an attribute of every row's chip."""
         return self.gather(f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"])
-
-    def practice(self, name: str) -> np.ndarray[Any, Any]:
-        """Return a parameter of practice of every row's family."""
-        return self.gather(f"performance.{name}", self.families, lambda family: self.values[f"performance.{family}.{name}"])
 
     def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
         """Return one value for each row, read once for each id; a value that is a column of sets gives an array of (sets, rows)."""
@@ -54,6 +58,11 @@ class Specifications:
             gathered = spread[:, np.searchsorted(known, ids.astype(str))]
             self.found[key] = gathered if len(gathered) > 1 else gathered[0]
         return self.found[key]
+
+    def say(self, values: Mapping[str, Any]) -> None:
+        """Set parameters: each a number, or a column of them."""
+        self.values.update(values)
+        self.found.clear()
 
     @property
     def sets(self) -> tuple[int, ...]:
@@ -72,3 +81,63 @@ class Specifications:
         made = Specifications(self.catalogue, self.values, self.names[chosen])
         made.__dict__ |= {"parts": self.parts[chosen], "families": self.families[chosen]}  # found once for all
         return made
+
+
+CHIP = FAMILY = "rows"
+
+
+class RowValues(Readable):
+    """Values by path for some rows: those of their chip and family as arrays, those all share as they are."""
+
+    def __init__(
+        self, chips: Specifications, given: Mapping[str, Any] | None = None, owners: Mapping[str, np.ndarray[Any, Any]] | None = None
+    ) -> None:
+        super().__init__(given or {})
+        self.chips = chips
+        self.owners = {FAMILY: chips.families, **(owners or {})}  # of practice: name -> the id of every row
+
+    def __missing__(self, path: str) -> Any:
+        group, owner, name = [*path.split("."), "", ""][:3]
+        value: Any
+        if owner == CHIP and group == "parts":
+            value = self.chips.part(name)
+        elif owner in self.owners and group == "performance":
+            value = self.chips.gather(path, self.owners[owner], lambda one: self.chips.values[f"performance.{one}.{name}"])
+        else:
+            value = self.chips.values[path]
+        self[path] = value
+        return value
+
+    def structure(self, path: str) -> float:
+        """Return an input as a plain number to decide what exists; rows that differ in it raise `DataError`: group them by it."""
+        found = np.unique(np.asarray(self[path], dtype=float))
+        if len(found) != 1:
+            raise DataError(f"{path} differs between rows that are predicted together")
+        return float(found[0])
+
+
+def written(value: Any) -> str:
+    """Return a value as the command line reads it: a text, a number at full precision, or a number with its unit."""
+    if isinstance(value, tuple):
+        number, unit = value
+        return f"{written(number)} {unit}".strip()
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def axes_text(axes: Mapping[str, Any]) -> str:
+    """Return the axes of a plan as `--plan` takes them: tp=8,ep=1."""
+    return ",".join(f"{name}={written(value)}" for name, value in axes.items())
+
+
+def command_line(words: Sequence[str], options: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An option that is None is left out."""
+    line = ["tco", *words]
+    for name, value in options.items():
+        if value is not None:
+            line += [f"--{name}"] if value is True else [f"--{name}", written(value)]
+    for path, value in settings.items():
+        line += ["--set", f"{path}={written(value)}"]
+    return shlex.join(line)

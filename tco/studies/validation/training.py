@@ -29,13 +29,10 @@ from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacke
 from tco.performance.training.plans import Plan, fixed_axes, space
 from tco.performance.training.result import describe
 from tco.performance.training.schedule import training_rate
-from tco.studies.validation.commands import axes_text, command_line
-from tco.studies.validation.measured import base_skips, column, texts
-from tco.studies.validation.model_naming import read_models
-from tco.studies.validation.naming import unread_accelerators
-from tco.studies.validation.row_values import CHIP, FAMILY, RowValues
+from tco.studies.validation.measured import column, refused, texts
+from tco.studies.validation.naming import read_models, unread_accelerators
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, axes_text, command_line
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
 
 Array = np.ndarray[Any, Any]
@@ -44,6 +41,7 @@ SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
 AXES = ("tp", "pp", "dp", "ep", "cp", "micro_batch", "schedule", "interleave", "zero", "hybrid_sharding", "recompute", "sequence_parallel")
 CHIPS = "chips"  # owner of what the time of rows on their chips has beyond what is known
 MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
+UNTRAINED = "unsupported accelerator"  # of a family without parameters of training
 
 
 class Asked(NamedTuple):
@@ -81,24 +79,15 @@ class Question(NamedTuple):
 
 def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Array) -> Array:
     """Return why rows are not asked; empty where they are."""
-    reasons = base_skips(table)
-
-    def mark(rows: Any, reason: Any) -> None:
-        chosen = (reasons == "") & rows
-        reasons[chosen] = reason if isinstance(reason, str) else np.asarray(reason, dtype=object)[chosen]
-
-    mark(unknown != "", unknown)
-    mark(chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator")))
-    mark(np.array([bool(family) and not trained(chips, family) for family in chips.families], dtype=bool), "unsupported accelerator")
-    mark(np.isnan(target), "unstated result")
     accelerators = column(table, "n_accelerators")
-    mark(np.isnan(accelerators) | (accelerators <= 0), "unstated accelerators")
-    return np.array(reasons, dtype=object)
-
-
-def trained(chips: Specifications, family: str) -> bool:
-    """Say whether the family has parameters of training."""
-    return (family, "gradient_efficiency") in chips.catalogue.calibration_rows
+    return refused(
+        table,
+        (unknown != "", unknown),
+        (chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator"))),
+        ([bool(family) and (family, "gradient_efficiency") not in chips.catalogue.calibration_rows for family in chips.families], UNTRAINED),
+        (np.isnan(target), "unstated result"),
+        (~(accelerators > 0), "unstated accelerators"),
+    )
 
 
 def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
@@ -230,12 +219,14 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of training runs."""
     target, names = targets(table)
-    found, skip = chips.kept.get("training"), None
-    if found is None:
+
+    def read() -> tuple[list[Question], Array, Array]:
         models, unknown = read_models(chips.catalogue, table)
         skip = skips(table, chips, unknown, target)
-        found = chips.kept["training"] = (questions(table, chips, models, skip), models, skip)
-    asked, models, skip = found[0], found[1], found[2].copy()
+        return questions(table, chips, models, skip), models, skip
+
+    asked, _, skip = chips.once("training", read)
+    skip = skip.copy()
     made = answers(asked, chips, len(table))
     known = {question.asked.row: question.asked for question in asked}
     fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.foundation.files import read_csv
 from tco.performance.training.job import engine_words
-from tco.studies.validation.measured import column, texts
+from tco.studies.validation.measured import column, first_stated, texts
+from tco.studies.validation.naming import rows_of
 from tco.studies.validation.wording import meaning, precisions, recomputation, sharding, yes_or_no
 
 Array = np.ndarray[Any, Any]
@@ -34,11 +34,9 @@ def targets(table: pd.DataFrame) -> tuple[Array, Array]:
 
     Where the batch is unstated a step says nothing: its rate is held against the measured one.
     """
-    found = [column(table, name) for name in TARGETS]
-    batched = ~np.isnan(column(table, "global_batch_seqs"))
-    stated = [~np.isnan(values) for values in found]
-    stated[0] &= batched | ~(stated[1] | stated[2] | stated[3])
-    return np.select(stated, found, np.nan), np.select(stated, TARGETS, "")
+    (rate, of), (any_, name) = first_stated(table, *TARGETS[1:]), first_stated(table, *TARGETS)
+    batchless = np.isnan(column(table, "global_batch_seqs")) & ~np.isnan(rate)
+    return np.where(batchless, rate, any_), np.where(batchless, of, name)
 
 
 def formats_of(catalogue: Catalogue, precision: str) -> tuple[str, str]:
@@ -68,13 +66,7 @@ class Reader:
         self.prints = set(self.cells["source_id"][printed])  # publications that print the interleave of their plans
         self.engines = engine_words(catalogue)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
-        self.evaluations = list(self.rows_of("training/evaluations.csv", columns))
-
-    def rows_of(self, name: str, columns: tuple[str, ...]) -> Any:
-        """Yield the rows of a table of the data folders."""
-        for folder in self.catalogue.folders:
-            if (path := folder / name).is_file():
-                yield from (row for _, row in read_csv(path, columns))
+        self.evaluations = rows_of(catalogue, "training/evaluations.csv", columns)
 
     def count(self, name: str, row: int) -> int | None:
         """Return a whole number a row states."""
@@ -137,11 +129,11 @@ class Reader:
         found |= self.schedule(row, groups["pp"])
         if (size := self.count("micro_batch_seqs", row)) is not None:
             found["micro_batch"] = str(size)
-        again = recomputation(self.catalogue, self.cells["activation_recompute"][row])
-        if again.recompute:
-            found["recompute"] = again.recompute
+        again, split = recomputation(self.catalogue, self.cells["activation_recompute"][row])
+        if again:
+            found["recompute"] = again
         answer = yes_or_no(self.catalogue, self.cells["sequence_parallel"][row])
-        split = again.sequence_parallel if answer is None else answer
+        split = split if answer is None else answer
         if split is not None:
             found["sequence_parallel"] = "yes" if split else "no"
         return found

@@ -68,7 +68,7 @@ def ends(width: float) -> tuple[float, float]:
 def residuals(kind: str, table: pd.DataFrame, chips: Specifications, made: Prediction) -> pd.DataFrame:
     """Return the scored rows of a file: the owners of each by level, and how much longer than predicted it took, as a logarithm."""
     if kind == "inference":
-        points = chips.kept["asked"].points
+        points = chips.kept["asked"]
         models, engine = points.models, points.engine
         alike = [points.engine, points.date, *points.formats.T, points.apart, points.speculative]
     else:

@@ -18,11 +18,10 @@ from tco.foundation.values import Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
-from tco.studies.validation.by_part import Predictor, predicted
+from tco.studies.validation.inference import software_of
 from tco.studies.validation.measured import TEXTS, texts
-from tco.studies.validation.model_naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
-from tco.studies.validation.operating_points import software_of
-from tco.studies.validation.score import OFFLINE, Prediction
+from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
+from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.wording import yes_or_no
 
@@ -120,48 +119,35 @@ def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
 OPEN: dict[str, Callable[[Row], Iterator[tuple[str, list[Cells]]]]] = {"inference": serving, "training": training}
 
 
-class Variants(NamedTuple):
-    """Rows with their blanks filled in, and the place of the row each came from."""
-
-    rows: list[Cells]
-    of: list[int]
-    unstated: list[list[str]]  # of every row of the file
-
-
-def variants(kind: str, table: pd.DataFrame, chips: Specifications, scored: Array) -> Variants:
-    """Return every row that is scored with all that its blanks may have held."""
-    made = Variants([], [], [[] for _ in range(len(table))])
-    models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
-    for place in np.flatnonzero(scored).tolist():
-        own = {str(name): cell for name, cell in cells[place].items()}
-        row = Row(own, chips, str(chips.parts[place]), str(chips.families[place]), load_model(chips.catalogue, models[place]))
-        choices = [(name, values) for name, values in OPEN[kind](row) if values]
-        made.unstated[place] += [name for name, _ in choices]
-        for one in product(*(values for _, values in choices)) if choices else ():
-            made.rows.append({**own, **{name: cell for part in one for name, cell in part.items()}})
-            made.of.append(place)
-    return made
-
-
 def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specifications, made: Prediction) -> Prediction:
     """Return predictions with their ranges over what rows leave unstated, and its names."""
     if kind not in OPEN:
         return made
     scored = np.isin(made.skip, PREDICTED)
-    found = variants(kind, table, chips, scored)
+    rows, origins = list[Cells](), list[int]()  # with their blanks filled in, and the place of the row each came from
+    unstated: list[list[str]] = [[] for _ in range(len(table))]
+    models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
+    for place in np.flatnonzero(scored).tolist():
+        own = {str(name): cell for name, cell in cells[place].items()}
+        row = Row(own, chips, str(chips.parts[place]), str(chips.families[place]), load_model(chips.catalogue, models[place]))
+        choices = [(name, values) for name, values in OPEN[kind](row) if values]
+        unstated[place] += [name for name, _ in choices]
+        for one in product(*(values for _, values in choices)) if choices else ():
+            rows.append({**own, **{name: cell for part in one for name, cell in part.items()}})
+            origins.append(place)
     low, high = (made.predicted if edge is None else edge for edge in (made.low, made.high))
     low, high = low.copy(), high.copy()
-    if found.rows:
+    if rows:
         # the file's own rows stand beside: what single columns mean may follow from others of their kind
-        asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(found.rows)], ignore_index=True)
+        asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True)
         asked = asked.assign(**{name: asked[name].fillna("") for name in TEXTS.intersection(asked)})
         again = predicted(predictor, asked, Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")))
         fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
-        of = np.array(found.of)[fits - len(table)]
+        of = np.array(origins)[fits - len(table)]
         alike = again.target_name[fits] == made.target_name[of]
         fits, of = fits[alike], of[alike]
         np.fmin.at(low, of, (again.predicted if again.low is None else again.low)[fits])
         np.fmax.at(high, of, (again.predicted if again.high is None else again.high)[fits])
-    names = [[*own, *(made.unstated[place] if made.unstated is not None else "").split()] for place, own in enumerate(found.unstated)]
-    unstated = np.array([" ".join(dict.fromkeys(own)) for own in names], dtype=object)
-    return replace(made, low=np.where(scored, low, np.nan), high=np.where(scored, high, np.nan), unstated=np.where(scored, unstated, ""))
+    names = [[*own, *(made.unstated[place] if made.unstated is not None else "").split()] for place, own in enumerate(unstated)]
+    said = np.array([" ".join(dict.fromkeys(own)) for own in names], dtype=object)
+    return replace(made, low=np.where(scored, low, np.nan), high=np.where(scored, high, np.nan), unstated=np.where(scored, said, ""))

@@ -10,7 +10,6 @@ import re
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.foundation.errors import DataError
 from tco.studies.validation.naming import rows_of
 
 COLUMNS = ("subject", "pattern", "means")
@@ -18,13 +17,6 @@ SAID = {"yes": True, "no": False}
 GROUP = re.compile(r"\b(?:fsdp2?|hsdp)[ _](\d+)\b")  # members of a group that shares the weights
 OFFLOADED = re.compile(r"\boffload(ed|ing)?\b")
 ASIDE = re.compile(r"\(.*?\)")
-
-
-class Recomputation(NamedTuple):
-    """What a row says of the activations: `full`, `partial`, `selective`, `none` or unstated, and whether sequences are split; None unstated."""
-
-    recompute: str
-    sequence_parallel: bool | None
 
 
 class Sharding(NamedTuple):
@@ -43,18 +35,7 @@ def level_text(text: str) -> str:
 
 def words_of(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the patterns of a subject in order, each with what it means."""
-
-    def read() -> dict[str, list[tuple[re.Pattern[str], str]]]:
-        made: dict[str, list[tuple[re.Pattern[str], str]]] = {}
-        for path, line, row in rows_of(catalogue, "wording.csv", COLUMNS):
-            try:
-                made.setdefault(row["subject"], []).append((re.compile(row["pattern"]), row["means"]))
-            except re.error as error:
-                raise DataError(f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})") from None
-        return made
-
-    found: dict[str, list[tuple[re.Pattern[str], str]]] = catalogue.once("wording", read)
-    return found[subject]
+    return [(row["pattern"], row["means"]) for row in rows_of(catalogue, "wording.csv", COLUMNS) if row["subject"] == subject]
 
 
 def meaning(catalogue: Catalogue, subject: str, text: str) -> str:
@@ -68,9 +49,12 @@ def yes_or_no(catalogue: Catalogue, text: str) -> bool | None:
     return SAID.get(meaning(catalogue, "answer", text))
 
 
-def recomputation(catalogue: Catalogue, text: str) -> Recomputation:
-    """Return what a text says of recomputed activations, and of sequence parallelism in the same breath."""
-    return Recomputation(meaning(catalogue, "recomputation", text), SAID.get(meaning(catalogue, "sequence parallel", text)))
+def recomputation(catalogue: Catalogue, text: str) -> tuple[str, bool | None]:
+    """Return what a text says of recomputed activations, and whether sequences are split in the same breath; empty and None are unstated.
+
+    The first is one of `full`, `partial`, `selective` and `none`.
+    """
+    return meaning(catalogue, "recomputation", text), SAID.get(meaning(catalogue, "sequence parallel", text))
 
 
 def sharding(catalogue: Catalogue, text: str) -> Sharding:

@@ -26,7 +26,7 @@ from tco.outputs.figures.ranges import range_figure
 from tco.outputs.figures.tornado import SHOWN, tornado_figure
 from tco.outputs.performance import operators_of
 from tco.studies import evaluation
-from tco.studies.maps import Field, MapAxis
+from tco.studies.maps import Map, MapAxis
 from tests.chain import bill_of, fabric_of, system_of
 from tests.outputs.figures import SVG, boxes, marks, texts, tipped
 from tests.outputs.room import WIDE, vendor_colours
@@ -96,7 +96,7 @@ def field():
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
     axes = MapAxis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), MapAxis("terms.life", "year", y.tolist(), 3.0)
     three = [replace(one, title=title) for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)]
-    return Field(three, "usd_per_million_output_tokens", *axes, (left, right, third))
+    return Map([one.title for one in three], "usd_per_million_output_tokens", *axes, np.array([left, right, third], dtype=float), three)
 
 
 FIGURES = {
@@ -310,7 +310,7 @@ def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
 
 
 def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
-    found = tornado()._replace(swings=[tornado().swings[0]._replace(at_high=None, meets_high=False), *tornado().swings[1:]])
+    found = replace(tornado(), swings=[tornado().swings[0]._replace(at_high=None, meets_high=False), *tornado().swings[1:]])
     svg = tornado_figure(found)
     path = found.swings[0].given.path
     assert f"{path} at its high" not in " ".join(bar.tip for bar in tipped(svg))
@@ -429,14 +429,14 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
 
 
 def test_a_map_of_more_is_better_takes_the_largest():
-    turned = field()._replace(metric="output_tokens_per_s_per_chip")
+    turned = replace(field(), metric="output_tokens_per_s_per_chip")
     looks = {one.look for one in tipped(map_figure(turned)) if one.tag == "rect"}
     assert looks == {"fill-3"}
 
 
 def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
     first, *others = field().results
-    long = field()._replace(results=[replace(first, title="a name that is much longer than any area of the map is wide"), *others])
+    long = replace(field(), results=[replace(first, title="a name that is much longer than any area of the map is wide"), *others])
     svg = map_figure(long, NARROW)
     assert "MI450X" in texts(svg)
     assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-2", "fill-6"]  # both of Trainium

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tco.studies.measure.machine import processor_name
+from tco.studies.measure.pytorch import processor_name
 from tests.studies.room import Meter
 
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tco import DataError
-from tco.studies.measure.group import library_name
-from tco.studies.measure.pytorch import MOST_CALLS, TorchKernels, choose_device, device_name, load_torch, timed_by_clock
+from tco.studies.measure.pytorch import MOST_CALLS, TorchKernels, choose_device, device_name, library_name, load_torch, timed_by_clock
 from tests.studies.room import Meter
 
 

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from tco.studies.measure.rows import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Origin, collective_row, kernel_row
+from tco.studies.measure import session
+from tco.studies.measure.session import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Session
 from tco.studies.measure.sweeps import Kernel
 from tests.studies.room import Collective, Outcome, Timing
 
 DIGIT = 5e-6  # published times and rates have six digits
-ORIGIN = Origin("H100 SXM", "PyTorch 2.9", "2026-11-02")
+SESSION = Session(None, "cuda", False, "H100 SXM", "2026-11-02", False, print)
 
 
 def timing(microseconds):
     return Timing(microseconds / 1e6, microseconds / 1.1e6, microseconds / 0.9e6, 21, 64)
 
 
+def cells_of(columns, cells, outcome):
+    (row,) = SESSION.rows(columns, cells, "PyTorch 2.9", [outcome])
+    return dict(zip(columns, row, strict=True))
+
+
 def kernel_cells(kernel, microseconds):
-    return dict(zip(KERNEL_COLUMNS, kernel_row(Outcome(kernel, conditions="SM clock 1755 MHz"), timing(microseconds), ORIGIN), strict=True))
+    return cells_of(KERNEL_COLUMNS, session.kernel_cells, Outcome(kernel, timing(microseconds), "SM clock 1755 MHz"))
 
 
 def collective_cells(collective, microseconds):
-    return dict(zip(COLLECTIVE_COLUMNS, collective_row(Outcome(collective), timing(microseconds), ORIGIN), strict=True))
+    return cells_of(COLLECTIVE_COLUMNS, session.collective_cells, Outcome(collective, timing(microseconds)))
 
 
 PUBLISHED = [  # NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import norm, qmc
 
 from tco import DataError
-from tco.studies.sweep import dice
-from tco.studies.sweep.axes import axis_of
-from tco.studies.sweep.layout import Layout
-from tco.studies.sweep.study import Draw
+from tco.studies.sweep import cases
+from tco.studies.sweep.job import Layout
+from tco.studies.sweep.study import Draw, axis_of
 from tests.shipped import CATALOGUE
-from tests.studies.room import Dice, Range, layout
+from tests.studies.room import Dice, Range, job
 
 UNIT = "USD/Wh"
 
@@ -76,8 +75,8 @@ def test_bad_values_say_what_was_expected(found, said):
 @given(st.lists(st.integers(1, 4), max_size=3), st.lists(st.integers(1, 9), max_size=2), st.integers(1, 9), st.integers(1, 3), st.integers(1, 50))
 @settings(max_examples=60)
 def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
-    before = layout.ROWS
-    layout.ROWS = most
+    before = job.ROWS
+    job.ROWS = most
     try:
         made = Layout(scenarios, tuple(outer), tuple(inner), draws, 4)
         met = [
@@ -88,7 +87,7 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
         ]
         assert max((made.cases_in(number) for number in range(made.partitions)), default=0) <= most
     finally:
-        layout.ROWS = before
+        job.ROWS = before
     assert met == list(product(range(scenarios), *map(range, outer), range(made.within)))
     places, drawn = made.coordinates(np.arange(made.within))
     assert list(zip(*places, drawn, strict=True)) == list(product(*map(range, inner), range(draws)))
@@ -97,7 +96,7 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
 @given(st.integers(1, 5000), st.integers(0, 2**63))
 @settings(max_examples=60)
 def test_a_permutation_meets_every_place_once(count, key):
-    found = dice.permuted(np.arange(count, dtype=np.uint64), count, np.array([key], dtype=np.uint64))
+    found = cases.permuted(np.arange(count, dtype=np.uint64), count, np.array([key], dtype=np.uint64))
     assert sorted(found.tolist()) == list(range(count))
 
 
@@ -108,14 +107,14 @@ RANGE = Range("parts.x.price", 1.0, 2.0, 3.0, "USD", 0.0, 10.0, False, None, "pa
 def test_draws_rest_on_their_number_alone(method):
     draw = Draw(1000, 7, method, None)
     names = ("a", "parts.x.price", "z")
-    whole = dice.dice_of(CATALOGUE, draw, names, 0, 1000).places(RANGE)
-    parts = [dice.dice_of(CATALOGUE, draw, names, *ends).places(RANGE) for ends in ((640, 1000), (0, 333), (333, 640))]
+    whole = cases.dice_of(CATALOGUE, draw, names, 0, 1000).places(RANGE)
+    parts = [cases.dice_of(CATALOGUE, draw, names, *ends).places(RANGE) for ends in ((640, 1000), (0, 333), (333, 640))]
     assert np.concatenate([parts[1], parts[2], parts[0]]).tolist() == whole.tolist()
-    assert dice.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000).places(RANGE).tolist() != whole.tolist()
+    assert cases.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000).places(RANGE).tolist() != whole.tolist()
 
 
 def test_a_hypercube_has_one_draw_in_each_stratum():
-    found = dice.Strata(CATALOGUE, 3, 0, 977, 977)
+    found = cases.Strata(CATALOGUE, 3, 0, 977, 977)
     places = {name: norm.cdf(found.throw(name)) for name in ("a", "b")}
     for many in places.values():
         assert sorted(np.floor(many * 977).astype(int).tolist()) == list(range(977))
@@ -123,10 +122,10 @@ def test_a_hypercube_has_one_draw_in_each_stratum():
 
 
 def test_a_sequence_is_that_of_scipy():
-    found = dice.Sequence(CATALOGUE, 5, 64, 256, ("a", "b", "c"))
-    points = qmc.Sobol(3, scramble=True, bits=dice.BITS, seed=np.random.default_rng(5)).random(256)
+    found = cases.Sequence(CATALOGUE, 5, 64, 256, ("a", "b", "c"))
+    points = qmc.Sobol(3, scramble=True, bits=cases.BITS, seed=np.random.default_rng(5)).random(256)
     np.testing.assert_allclose(norm.cdf(found.throw("b")), points[64:, 1], rtol=1e-9)
 
 
 def test_random_draws_are_those_of_uncertainty():
-    assert dice.dice_of(CATALOGUE, Draw(9, 4, "random", None), (), 2, 9).throw("x").tolist() == Dice(CATALOGUE, 4, 2, 9).throw("x").tolist()
+    assert cases.dice_of(CATALOGUE, Draw(9, 4, "random", None), (), 2, 9).throw("x").tolist() == Dice(CATALOGUE, 4, 2, 9).throw("x").tolist()

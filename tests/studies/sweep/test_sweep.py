@@ -18,12 +18,11 @@ import pytest
 import tco
 from tco import DataError, evaluate
 from tco.foundation.arithmetic import arithmetic
-from tco.studies.sweep import partition, run
-from tco.studies.sweep.ground import program
-from tco.studies.sweep.work import Witness
+from tco.studies.sweep import run
+from tco.studies.sweep.work import Witness, program
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
-from tests.studies.room import layout
+from tests.studies.room import job
 
 PRICES = {"site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 12}, "terms.rate": [0.05, 0.09, "15 %"]}
 SMALL = {"scenarios": ["gb200-nvl72"], "report": ["tco_usd_per_chip_hour"], "grid": PRICES}
@@ -178,14 +177,14 @@ def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
 @pytest.fixture
 def cut(monkeypatch):
     """Partitions of seven cases."""
-    monkeypatch.setattr(layout, "ROWS", 7)
+    monkeypatch.setattr(job, "ROWS", 7)
 
 
 def test_pieces_change_nothing(tmp_path, monkeypatch):
     study = SMALL | {"grid": {"terms.rate": [0.05, 0.09]}, "draw": {"samples": 50, "method": "latin-hypercube"}}
     whole = frame_of(study, tmp_path / "whole")
-    monkeypatch.setattr(partition, "PIECE", 16)
-    monkeypatch.setattr(layout, "ROWS", 60)
+    monkeypatch.setattr(job, "PIECE", 16)
+    monkeypatch.setattr(job, "ROWS", 60)
     pd.testing.assert_frame_equal(frame_of(study, tmp_path / "cut"), whole, check_exact=True)
 
 
@@ -220,7 +219,7 @@ def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch
         own.parts("b200,tdp,1001,W,1001,1001,2025-11,vendor,tco-estimate-2026,,")
         more, said = ("--data", own.folder), "on data"
     elif other == "version":
-        monkeypatch.setattr("tco.studies.sweep.ground.program", lambda: "9.9.9+abc")
+        monkeypatch.setattr("tco.studies.sweep.work.program", lambda: "9.9.9+abc")
         said = "this is 9.9.9+abc"
     elif other == "broken":
         (folder / "_study.json").write_text("{")

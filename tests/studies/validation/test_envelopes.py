@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.studies.validation.envelopes import Envelope, Run, Sweep, envelopes_of, off_at_random, pairs, summary
-from tco.studies.validation.sweeps import Curve, left_out, never_seen, unbeaten
+from tco.studies.validation.envelopes import Curve, Envelope, Run, Sweep, envelopes_of, left_out, never_seen, off_at_random, pairs, summary, unbeaten
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
 from tests.studies.validation.today import table_of

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tco.studies.validation import fit as fitting
+from tco.studies.validation.back_test import order
 from tco.studies.validation.calibrate import Refit, unseen
-from tco.studies.validation.order import order
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
 from tests.studies.validation.today import KINDS, ROOT, Task, scores, table_of
@@ -36,12 +36,12 @@ def recomputed(task, kind):
             sets.setdefault((row["left_out"], row["member"]), {})[row["path"]] = float(row["value"])
     made = task.predict(task.table, task.chips)
     groups = [group for group in task.groups() if group[:2] in sets]
-    paths = [parameter.path for parameter in task.measured.free.parameters]
-    predicted = task.measured.predicted(np.log([[sets[group[:2]][path] for path in paths] for group in groups]))
+    paths = [parameter.path for parameter in task.free.parameters]
+    predicted = task.predicted(np.log([[sets[group[:2]][path] for path in paths] for group in groups]))
     found = []
     for (name, member, apart), own in zip(groups, predicted, strict=True):
         rows = np.flatnonzero(apart & (made.skip == ""))
-        found.append(Refit(name, member, sets[name, member], True, rows, own[rows]))
+        found.append(Refit(name, member, sets[name, member], rows, own[rows]))
     return made, found
 
 

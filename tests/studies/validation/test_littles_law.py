@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tco.studies.validation.littles_law import breaks_littles_law, requests_in_flight
+from tco.studies.validation.inference import breaks_littles_law, requests_in_flight
 from tests.studies.validation.today import table_of
 
 TOLERANCE = 1.4

@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from tco.studies.validation.model_naming import model_ids, named_model, read_models
-from tco.studies.validation.naming import accelerators, part_ids, unread_accelerators
+from tco.studies.validation.naming import accelerators, model_ids, named_model, part_ids, read_models, unread_accelerators
 from tests.shipped import CATALOGUE, load_model
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tco.studies.validation.reasons import WANTED, explained
+from tco.studies.validation.run import WANTED, explained
 from tests.cli import document
 from tests.shipped import CATALOGUE
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tco.studies.validation.together import side_by_side
+from tco.studies.validation.fit import side_by_side
 
 
 def newton(start, root, calls):

@@ -8,7 +8,7 @@ import shlex
 import numpy as np
 import pytest
 
-from tco.studies.validation.free import read_free
+from tco.studies.validation.fit import read_free
 from tests.chain import plain_values
 from tests.cli import tco
 from tests.shipped import attribute
