@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hypothesis import settings
 from tco import Catalogue, load_catalogue
 from tests.shipped import CATALOGUE, keep
 
+ROOT = Path(__file__).parents[1]
+
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tco")
 for name in ("COLUMNS", "TERMINAL_WIDTH", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):  # what would change how help is printed
@@ -19,9 +22,14 @@ os.environ["NO_COLOR"] = "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share the shipped catalogue among tests, but where what is timed is how long it takes to read."""
+    """Share the shipped catalogue among tests, but where what is timed is how long it takes to read.
+
+    The program is compiled once, and not by each of the many commands that tests start: an editable installation compiles nothing.
+    """
     if not config.getoption("benchmark_only"):
         keep()
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(ROOT / "tco", quiet=2)
 
 
 PART_COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
