@@ -109,8 +109,13 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
 
 def dated(system: System, attribute: str, states: Callable[[str, str], bool]) -> list[str]:
     """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
-    parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
-    return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
+
+    def paths() -> list[str]:
+        parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
+        return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
+
+    found: list[str] = system.once(("dated", attribute), paths)
+    return found
 
 
 def year_of(date: str) -> float:
