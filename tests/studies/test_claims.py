@@ -171,7 +171,7 @@ def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
     again = {one.claim.id: one for one in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]}
     assert {claim for claim, one in again.items() if one.computed is None and found[claim].computed is not None} == SERVED | BOUGHT
     assert again["P001"].verdict == "not-derivable"
-    assert found["P001"].note.startswith("No number in the source; we read little as at most a tenth. DeepSeek-V3 at 8,192 tokens prefills 7,")
+    assert found["P001"].note.startswith("No number in the source; we read little as at most a tenth. DeepSeek-V3 at 8,192 tokens prefills 6,")
     assert "prefills none tokens/s a chip" in again["P001"].note
     assert "100000 are asked for" in again["P001"].note
 
