@@ -9,6 +9,7 @@ import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
 from tco.foundation.arithmetic import mixed
+from tco.graph.run import side_by_side
 from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.ranges import end_words, percentiles
 from tco.outputs.record import Answer, Document, Member, Record
@@ -23,7 +24,9 @@ BINS, WIDTH, DIGITS = 16, 40, 3
 def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
     """Return percentiles, mean and standard deviation of every metric, with the reason where one has no value; None of those that have none."""
     drawn = found.sample.metrics
-    return {name: figures_of(name, drawn[name]) if name in drawn else None for name in METRICS}
+    names = [name for name in METRICS if name in drawn]
+    known = dict(side_by_side(lambda name: figures_of(name, drawn[name]), names))
+    return dict.fromkeys(METRICS) | {name: known[at] for at, name in enumerate(names)}
 
 
 def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
