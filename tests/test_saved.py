@@ -167,6 +167,7 @@ BAD = {
     "a list": (lambda document: [document], "it states no schema"),
     "no metrics": (changed("metrics"), "the key 'metrics' is missing"),
     "a text for a metric": (changed("metrics", "capex_usd", to="much"), "metrics is .*, expected a table of numbers"),
+    "no sum of the lines": (changed("metrics", "tco_usd_per_chip_hour"), "metrics: the key 'tco_usd_per_chip_hour' is missing, expected a number"),
     "not a number": (changed("metrics", "capex_usd", to=float("nan")), "metrics is .*, expected a table of numbers"),
     "a truth for a number": (changed("inputs", "site.pue", "value", to=True), r"inputs \d+: value is 'True', expected a number"),
     "an input without a unit": (changed("inputs", "site.pue", "unit"), r"inputs \d+: the key 'unit' is missing"),

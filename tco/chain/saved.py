@@ -83,6 +83,7 @@ TOP = {
 TEXTS = ("terms.date", "workload.kind", "workload.model", "workload.precision")
 TERMS = ("terms.life", "terms.utilisation")
 SHARES = ("hardware", "terms")
+SUMS = ("chips", "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour")  # of the lines of cost
 
 
 def load_result(path: str | Path) -> Result:
@@ -99,6 +100,8 @@ def load_result(path: str | Path) -> Result:
     if document["bill"] is not None:
         hold(document["shares"], dict.fromkeys(SHARES, "a table of numbers"), f"{where}: shares")
         hold(document["inputs"], dict.fromkeys(TERMS, "a table"), f"{where}: inputs")
+    if document["lines"]:
+        hold(document["metrics"], dict.fromkeys(SUMS, "a number"), f"{where}: metrics")
     report, overrides = document["report"], document["overrides"]
     made = (document[name] for name in ("data_hash", "formulas", "tco_version"))
     inputs = dict(zip(document["inputs"], records(Input, document["inputs"].values(), f"{where}: inputs"), strict=True))

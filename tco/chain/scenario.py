@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tco.performance.training.result import TrainingResult
 
 
+T = TypeVar("T")
 OF_THE_SITE = ("usd", "tco", "facility")  # words of metrics that a system has nowhere but on a site
 
 
@@ -162,9 +163,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=shares_by_kind(chain.cost.lines) | {"directness": shares_by_directness(chain.cost.lines, values.inputs)}
-        if chain.cost and not many
-        else {},
+        shares=dict(told_of(inputs, "shares", chain.cost, partial(shares_of_cost, chain.cost, values))) if chain.cost and not many else {},
         bounds={phase: made.shares for phase, made in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
@@ -209,7 +208,8 @@ def placed(inputs: Inputs, values: Values, chain: Chain, refuse: bool) -> tuple[
     try:
         if chain.unpriced or chain.cost is None or chain.bill is None:
             raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
-        ages = Ages() if inputs.shape else ages_of(inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
+        aged = partial(ages_of, inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
+        ages = Ages() if inputs.shape else told_of(inputs, "ages", chain.cost, aged)
         return place(inputs, chain.bill), chain, ages
     except UnavailableError as error:
         if refuse:
@@ -217,6 +217,21 @@ def placed(inputs: Inputs, values: Values, chain: Chain, refuse: bool) -> tuple[
         left = {name: value for name, value in chain.metrics.items() if not any(word in name for word in OF_THE_SITE)}
         why = "does not fit" if isinstance(error, MisfitError) else "cannot be priced"
         return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
+
+
+def told_of(inputs: Inputs, name: str, cost: Cost, make: Callable[[], T]) -> T:
+    """Return what `make` tells of a cost and of the inputs it rests on: once for one that a stage has kept."""
+    known = inputs.system.known
+    held = known.get(name)
+    if held is None or held[0] is not cost:
+        held = known[name] = cost, make()
+    told: T = held[1]
+    return told
+
+
+def shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
+    """Return the shares of a cost by the kind of what they rest on, and how direct its sources are."""
+    return shares_by_kind(cost.lines) | {"directness": shares_by_directness(cost.lines, values.inputs)}
 
 
 def plain_metric(value: Any) -> Any:

@@ -109,8 +109,13 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
 
 def dated(system: System, attribute: str, states: Callable[[str, str], bool]) -> list[str]:
     """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
-    parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
-    return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
+
+    def paths() -> list[str]:
+        parts = dict.fromkeys(leaf.part for leaf in system.leaves if leaf.quantity)
+        return [f"parts.{part}.{attribute}" for part in parts if states(part, attribute)]
+
+    found: list[str] = system.once(("dated", attribute), paths)
+    return found
 
 
 def year_of(date: str) -> float:
@@ -133,7 +138,8 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
 
 def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
     """Return the latest of what the parts of an answer state, with its range; None where none does."""
-    found = [one for path, one in inputs.items() if path.startswith("parts.") and path.endswith(f".{attribute}")]
+    end = f".{attribute}"
+    found = [one for path, one in inputs.items() if path.endswith(end) and path.startswith("parts.")]
     ends = [(one.value, one.value if one.low is None else one.low, one.value if one.high is None else one.high) for one in found]
     return (max(one[0] for one in ends), max(one[1] for one in ends), max(one[2] for one in ends)) if ends else None
 
@@ -146,8 +152,8 @@ def month_text(year: float) -> str:
 
 def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
     """Return a note where a system is wanted before anybody may order it."""
-    found, general = available_of(inputs, date), last_of(inputs, GENERAL)
-    if found is None or general is None or general[0] <= year_of(date):
+    general = last_of(inputs, GENERAL)
+    if general is None or general[0] <= year_of(date) or (found := available_of(inputs, date)) is None:
         return []
     return [
         f"{system} is not there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"

@@ -258,6 +258,8 @@ class Known(dict[tuple[Any, ...], Any]):
         whole = tuple(key)
         found = self.get(whole)
         if found is None:
+            if len(self) >= MANY:  # an answer asks for some dozens: these are of others, long ago
+                self.clear()
             found = self[whole] = compute()
         return found
 

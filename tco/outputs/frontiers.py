@@ -90,8 +90,8 @@ PARETO = Record(
         "designs",
         [
             Record(
-                *CONTEST.within("design"),
-                Member("chosen", bool, "design.point.chosen"),
+                *CONTEST.members,
+                Member("chosen", bool, "point.chosen"),
                 Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
             )
         ],

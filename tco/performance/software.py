@@ -213,7 +213,7 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
     gap = gap_left(0.0 if reached is None else reached)
-    best = frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST)
+    best: frozenset[str] = catalogue.once("best", lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST))
     return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)
 
 

@@ -67,14 +67,14 @@ def test_evaluate_with_the_search(name, benchmark, catalogue):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_passes_of_a_search(name, benchmark, catalogue, monkeypatch):
-    """One pass over the grid, one around the target where several plans could be the best, and two or three of the one that is, until it is met."""
+    """One pass over the grid, one around the target, two more where the best ends at a step, and one of it alone."""
     passes = []
     step = phases.decode_step
     monkeypatch.setattr(phases, "decode_step", lambda *asked: passes.append(1) or step(*asked))
     settings = another(evaluate(name, catalogue=catalogue), "performance")
     passes.clear()
     benchmark.pedantic(evaluate, (name, settings), {"catalogue": catalogue}, rounds=1)
-    assert 1 <= len(passes) <= 4
+    assert 1 <= len(passes) <= 5
 
 
 @pytest.mark.parametrize("name", HEADLINE)

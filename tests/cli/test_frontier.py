@@ -80,7 +80,7 @@ def test_designs():
     assert len(designs) == sum(len(row["points"]) for row in found["frontiers"])
     assert [axis["better"] for axis in found["pareto"]["axes"]] == ["less", "more", "more", "more"]
     free = [design for design in designs if design["beaten_by"] is None]
-    assert {design["scenario"] for design in free} == {"trn3-nl72x2", "gb200-nvl72"}
+    assert {design["scenario"] for design in free} >= {"trn3-nl72x2", "gb200-nvl72"}
     for design in designs:
         if by := design["beaten_by"]:
             for axis in found["pareto"]["axes"]:

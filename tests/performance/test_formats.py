@@ -175,13 +175,13 @@ def test_unpacking_takes_the_vector_units_by_hand():
     """o operations for every weight read, at the vector rate, beside the matrix products."""
     made = server(TRN3, workload__precision="nvfp4")
     plan = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 1.0)
-    found, made_of = named(made.decode(plan), "shared expert"), made.machine.operands[1]
+    found, made_of = named(made.decode(plan), "feed-forward"), made.machine.operands[1]
     operations, rate = made_of.unpacking
     expected = 0.0
-    for inner, outer in ((7168, 2 * 2048 / 4), (2048 / 4, 7168)):
+    for inner, outer in ((7168, 2 * 18432 / 4), (18432 / 4, 7168)):
         one = product(made_of._replace(unpacking=None), 1.0, outer, inner)
         expected += (max(one.computing, inner * outer * operations / rate) ** 2 + one.moving**2) ** 0.5
-    assert found.time == pytest.approx(58 * expected, rel=1e-12)
+    assert found.time == pytest.approx(3 * expected, rel=1e-12)
 
 
 # ---------------------------------------------------------------- a format for each operand

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
 import pytest
 
-from tco import evaluate
+from tco import DataError, evaluate
 from tco.performance.serving.plans import SEQUENCES
 from tests.chain import inputs_of, server_of
 from tests.performance.servers import attention_chips, decode, decode_axes, decoding, request_of
@@ -58,6 +59,19 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
     chosen = found.plan.decode
     assert FORMULA.decode_rate(chosen.sequences, attention_chips(chosen), found.serving.decode.per_token) >= best * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
+@pytest.mark.parametrize("speed", [1e-3, 30, 50])
+def test_no_plan_of_some_size_makes_more(system, speed):
+    """Searches of the plans of one size each: none makes more than all plans together, whether memory binds, the speed or a step."""
+    wanted = {"workload.interactivity": f"{speed} token/s"}
+    found = evaluate(system, wanted)
+    best = 0.0
+    for size in (2**power for power in range(8)):
+        with contextlib.suppress(DataError):
+            best = max(best, evaluate(system, wanted, plan={"tp": str(size)}).metrics[RATE])
+    assert found.metrics[RATE] >= best * (1 - 1e-6) > 0
 
 
 def test_a_faster_speed_never_makes_more():

@@ -99,4 +99,4 @@ def test_designs_of_other_workloads_are_not_held_against_each_other():
     alone = [one for frontier in together for one in designs_of([frontier])]
     assert designs_of(together) == alone
     same = frontier_of(pool("h200-hgx8"), pool("h200-hgx8"), False)
-    assert all(one.by is not None for one in designs_of([together[0], same]) if one.frontier is same)
+    assert any(one.by is not None for one in designs_of([together[0], same]) if one.frontier is same)

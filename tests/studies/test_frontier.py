@@ -87,14 +87,18 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
 
 @pytest.mark.parametrize(("decode", "prefill"), [(TRN3, GB200), (GB200, TRN3)])
 def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
-    """One second of a decoding chip makes D tokens, each asks for I/O tokens read: the cost is the sum of both, each at its own price."""
+    """Pools that feed one another make R = (D^-q + P^-q)^(-1/q) tokens a chip, q = 4/5, where (D/P)^q chips read for each that decodes."""
     mixed, own, other = pair(decode, prefill).chosen, pair(decode, decode).chosen, pair(prefill, prefill).chosen
     hours = {name: pool(name).result.metrics["tco_usd_per_used_chip_hour"] for name in (decode, prefill)}
-    made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share)
-    read = other.output_tokens_per_s_per_chip / other.prefill_share
-    expected = (hours[decode] / made + hours[prefill] / read) / 3600 * 1e6
+    sharpness = pool(decode).result.inputs["performance.serving.pool_sharpness"].value
+    q = 1 / (1 + 1 / sharpness)
+    made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share) ** (1 / q)
+    read = other.output_tokens_per_s_per_chip / other.prefill_share ** (1 / q)
+    readers = (made / read) ** q
+    rate = (made**-q + read**-q) ** (-1 / q)
+    expected = (hours[decode] + hours[prefill] * readers) / (1 + readers) / rate / 3600 * 1e6
     assert mixed.usd_per_million_output_tokens == pytest.approx(expected, rel=1e-12)
-    assert mixed.prefill_chips_per_decode_chip == pytest.approx(made / read, rel=1e-12)
+    assert mixed.prefill_chips_per_decode_chip == pytest.approx(readers, rel=1e-12)
 
 
 def test_a_hand_over_takes_the_cache_through_the_slower_network():

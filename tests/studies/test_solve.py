@@ -171,7 +171,7 @@ def test_of_several_the_nearest_to_today_comes_first(today):
     """Prompts of 5,000 and of 15,000 tokens cost the same: which is named first depends on where one stands."""
     alike = ("--set", "workload.software=public", "--set", "workload.draft_tokens=0")
     words = ("--vary", "workload.input_tokens", "--set", f"workload.input_tokens={today}", *alike, "--from", "500", "--to", "64000")
-    found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.106")["values"]
+    found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.123")["values"]
     assert len(found) == 2
     assert (found[0] < found[1]) is (today == 6000)
     assert abs(found[0] - today) < abs(found[1] - today)

@@ -306,21 +306,24 @@ class Pass:
     def took(self, operation: str, group: Group, amount: Any, tokens: Tokens | None = None) -> tuple[Any, Links]:
         """Return how long a group takes for some bytes, or that many tokens of a rank, and the links it meets.
 
-        Where many sizes are asked for, what the algorithms take whatever is sent is found once for a group.
+        It is found once for the same group and the same to send; of many sizes what the algorithms take whatever is sent, once for a group.
         """
-        links = self.machine.links
+        links, known = self.machine.links, self.machine.known
+        rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
 
         def met() -> tuple[Reach, Paces]:
             at = reach(links, group)
             return at, paces_of(at, operation, 1.0 if tokens is None else tokens._replace(count=1.0))
 
-        if isinstance(amount, np.ndarray) and evenly(links, operation):
-            rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
-            found = self.machine.known.of(("paces", operation), rests, met)
-            if found is not None:
-                return quickest(found[1], amount), found[0].links
-        at = reach(links, group)
-        return choose(at, operation, amount if tokens is None else tokens._replace(count=amount)), at.links
+        def taken() -> tuple[Any, Links]:
+            if isinstance(amount, np.ndarray) and evenly(links, operation):
+                found = known.of(("paces", operation), rests, met)
+                if found is not None:
+                    return quickest(found[1], amount), found[0].links
+            at = reach(links, group)
+            return choose(at, operation, amount if tokens is None else tokens._replace(count=amount)), at.links
+
+        return known.of(("time", operation), (*rests, amount), taken) or taken()
 
     def waited(self, time: Any, name: str, ranks: Any) -> Any:
         """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""

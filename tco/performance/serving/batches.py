@@ -20,9 +20,11 @@ SLOWEST = 1e-9  # tokens a second that stand for a target of none
 MOST = 8  # plans of a search that are solved, those first that could gain most
 AROUND = np.array([[-24e-3, -12e-3, -6e-3, -3e-3, -1e-3, 0.0, 1e-3, 3e-3, 6e-3, 12e-3, 24e-3]])  # of the batch expected, tried together
 NARROW = 13e-3  # of a batch: time is nearly even between two as near as this, but for steps of tiles and waves
-TRIES = 4  # one is the rule
+BETWEEN = np.arange(1, 65)[None] / 64  # of the way across what is left, where a step lies between: tried together
+STEEP = 1.1  # power of the batch by which the time of a token grows nowhere but across a step: it is even, or less than proportional
+CLOSE = 1e-6  # of a batch: so near to one that takes longer, across a step, it is large enough
+TRIES = 6  # one is the rule, and three where the best ends at a step
 LEAST = 0.05  # power by which the time of a token grows with the batch
-DOUBT = 0.08  # share by which a batch between two of the grid may miss what is expected of it
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +34,8 @@ class Solved(NamedTuple):
 
     rows: Array  # their places among the plans
     rate: Array  # sequences a chip and second that are expected of them
-    batch: Array  # at which they are
+    bound: Array  # more than they could make
+    batch: Array  # at which that rate is expected
     batches: tuple[Array, Array]  # seen to meet it, and the next one that does not, or that fills the memory
     power: Array  # of the batch, by which the time of a token grows there
 
@@ -66,21 +69,26 @@ def solved(
     ceiling = np.minimum(held, high)
     share, smooth = inverse_parabola((low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed))
     batch = np.minimum(low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling)
-    places, few = np.arange(len(rows)), DecodePlan(*(axis[rows] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
-    rate = batch / chips[rows] / allowed
-    for _ in range(TRIES if np.count_nonzero(rate >= (1 - DOUBT) * rate.max()) > 1 else 0):
-        tried = np.clip(batch[:, None] * (1 + AROUND), low[:, None], ceiling[:, None])
+    chips, rate = chips[rows], batch / chips[rows] / allowed
+    going = np.arange(len(rows))
+    tried = np.clip(batch[:, None] * (1 + AROUND), low[:, None], ceiling[:, None])
+    for _ in range(TRIES):
+        few = DecodePlan(*(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
         found = np.broadcast_to(decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape)
-        sizes, times = np.column_stack((low, tried, high)), np.column_stack((quick, found, slow))
-        met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
-        low, high, quick, slow = sizes[places, met], sizes[places, met + 1], times[places, met], times[places, met + 1]
-        full = low >= ceiling
-        batch = np.where(full, low, np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling))
-        rate = np.maximum(batch / np.where(full, quick, allowed), low / quick) / chips[rows]  # the last in time before a step is quicker
-        best = rate.argmax()
-        if full[best] or high[best] <= low[best] * (1 + NARROW):
+        sizes, times = np.column_stack((low[going], tried, high[going])), np.column_stack((quick[going], found, slow[going]))
+        places, met = np.arange(len(going)), tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
+        low[going], high[going], quick[going], slow[going] = (one[places, at] for one in (sizes, times) for at in (met, met + 1))
+        ends = np.minimum(high, ceiling)
+        found_out = ends <= low * (1 + CLOSE)
+        batch = np.where(found_out, low, np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling))
+        rate = np.maximum(batch / np.where(found_out, quick, allowed), low / quick) / chips  # the last in time before a step is quicker
+        bound = ends / quick / chips
+        step = (slow > quick * (high / low) ** STEEP) | (high > low * (1 + NARROW))
+        going = np.flatnonzero(step & ~found_out & (bound >= rate.max()))
+        if not len(going):
             break
-    return Solved(rows, rate, batch, (low, np.minimum(high, ceiling)), np.clip(power, LEAST, 1.0))
+        tried = low[going, None] + BETWEEN * (ends - low)[going, None]
+    return Solved(rows, rate, bound, batch, (low, ends), np.clip(power, LEAST, 1.0))
 
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:

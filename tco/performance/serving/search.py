@@ -13,7 +13,7 @@ from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
-from tco.performance.serving.batches import SLOWEST, Solved, solved
+from tco.performance.serving.batches import CLOSE, SLOWEST, Solved, solved
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import (
     SEQUENCES,
@@ -137,7 +137,7 @@ def at_the_target(
     best[found.rows] = np.maximum(best[found.rows], found.rate)
     for other in np.argsort(-found.rate, kind="stable").tolist():
         row = int(found.rows[other])
-        if found.rate[other] * (found.batches[1][other] / found.batch[other]) < rate:  # nor with the batch that is late
+        if found.bound[other] <= rate * (1 + CLOSE):
             continue
         one, made = just_in_time(machine, model, request, allowed, DecodePlan(*(float(at(axis, (row, 0))) for axis in plan)), found, other)
         best[row] = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
