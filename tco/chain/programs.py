@@ -6,7 +6,7 @@ Structures that draws of one scenario get share a program: what they have in com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
-from tco.graph.run import apart, evaluated, keep_memory, shares, side_by_side, taken
+from tco.graph.run import apart, evaluated, keep_memory, taken
 from tco.performance.serving.plans import ServingPlan
 
 Array = np.ndarray[Any, Any]
@@ -178,8 +178,8 @@ class Lot:
         made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
         alike: dict[Any, list[Part]] = {}  # whose plans are chosen together
         for part in parts:
-            own = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
-            alike.setdefault(own, []).append(part)
+            targets = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
+            alike.setdefault(targets, []).append(part)
         every_speed = (*draws.OWN, *speeds)
         most = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
 
@@ -197,12 +197,11 @@ class Lot:
             together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
             names = placed(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
-            parts_of = np.array_split(together, shares(len(together), most))
-            make = partial(answered, some, names, known or self.hints(kernel, names, plans, every_speed), held)
-            for which, found in zip(parts_of, side_by_side(make, parts_of, len(together)), strict=True):
-                for one, part in zip(made, found, strict=True):
-                    one.meets[which], one.batch[which] = part.meets, part.batch
-                    spread(one.metrics, part.metrics, which, count)
+            begin = known or self.hints(kernel, names, plans, every_speed)
+            for which in np.array_split(together, max(-(-len(together) // most), 1)):
+                for one, own in zip(made, answered(some, names, begin, held, which), strict=True):
+                    one.meets[which], one.batch[which] = own.meets, own.batch
+                    spread(one.metrics, own.metrics, which, count)
         return made
 
     def metrics(

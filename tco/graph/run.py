@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from tco.graph.kernel import Kernel, Schedule
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 Array = np.ndarray[Any, Any]
 CELLS = 2**14  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
-CORES = min(os.cpu_count() or 1, 4)  # that share work: more would wait for one another in the interpreter
-ALONE = 2**12  # draws for which a core of their own is worth it
+CORES = min(os.cpu_count() or 1, 4)  # that share work
+SHARING = threading.Lock()  # held while they do, by the copies of this process too
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 NONE: Mapping[int, Array] = {}
@@ -38,35 +38,45 @@ def keep_memory() -> None:
             library.mallopt(option, size)
 
 
-def side_by_side(make: Callable[[Any], Any], many: Sequence[Any], draws: int) -> Iterable[Any]:
-    """Return what is made of each of some, in their order, on as many cores as so many draws are worth, and the same on however many.
+def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield what is made of each of some, with its place among them: on Linux each core makes its share in a process of its own.
 
-    Numpy computes on one while another is in the interpreter. What is made so makes nothing so itself.
+    Such a process is a copy of this one, which knows all that is known here and is gone with its share; threads would wait for one another
+    at each operation. A program that has threads is not copied. What is made so makes nothing so itself, and a share that failed is made here.
     """
-    if len(many) < 2 or shares(draws) < 2:
-        return map(make, many)
-    held = np.geterr()
+    cores = min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
+    if cores < 2 or not SHARING.acquire(blocking=False):
+        yield from enumerate(map(make, many))
+        return
+    try:
+        copies = [copied(make, many[at::cores]) for at in range(1, cores)]
+        try:
+            for at, one in enumerate(many[::cores]):
+                yield at * cores, make(one)
+        finally:
+            failed = [os.waitpid(process, 0)[1] for process, _ in copies]
+        for first, ((_, file), missing) in enumerate(zip(copies, failed, strict=True), 1):
+            with file:
+                file.seek(0)
+                for at, one in enumerate(many[first::cores]):
+                    yield first + at * cores, make(one) if missing else pickle.load(file)
+    finally:
+        SHARING.release()
 
-    def made(one: Any) -> Any:
-        with np.errstate(**held):
-            return make(one)
 
-    return threads().map(made, many)
-
-
-def shares(count: int, most: int = 2**31) -> int:
-    """Return into how many shares some draws are cut: none of more than `most`, and one for each core where they are worth it."""
-    return max(-(-count // most), min(CORES, count // ALONE), 1)
-
-
-@cache
-def threads() -> ThreadPoolExecutor:
-    """Return the threads that share work; a process that is forked has its own."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=threads.cache_clear)
-    return ThreadPoolExecutor(CORES)
+def copied(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
+    """Return a process that makes something of each of some, and the file in memory it writes that to."""
+    file, failed = os.fdopen(os.memfd_create("made"), "w+b"), 1
+    process = os.fork()
+    if process:
+        return process, file
+    try:
+        for one in some:
+            pickle.dump(make(one), file, pickle.HIGHEST_PROTOCOL)
+        file.flush()
+        failed = 0
+    finally:
+        os._exit(failed)
 
 
 class Run:

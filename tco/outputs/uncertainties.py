@@ -24,8 +24,9 @@ BINS, WIDTH, DIGITS = 16, 40, 3
 def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
     """Return percentiles, mean and standard deviation of every metric, with the reason where one has no value; None of those that have none."""
     drawn = found.sample.metrics
-    known = dict(zip(drawn, side_by_side(lambda name: figures_of(name, drawn[name]), [*drawn], len(found.sample.meets)), strict=True))
-    return {name: known.get(name) for name in METRICS}
+    names = [name for name in METRICS if name in drawn]
+    known = dict(side_by_side(lambda name: figures_of(name, drawn[name]), names))
+    return dict.fromkeys(METRICS) | {name: known[at] for at, name in enumerate(names)}
 
 
 def figures_of(metric: str, many: Any) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from tco.catalog.rows import attributes
 from tco.chain.inputs import bounds
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import LEADER, P95, Input
-from tco.graph.run import side_by_side
+from tco.graph.run import keep_memory
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -245,8 +245,8 @@ class Dice:
 
     def settings(self, ranges: Mapping[str, Range]) -> dict[str, tuple[Array, str]]:
         """Return inputs where they are drawn, as an evaluation takes them."""
-        drawn = side_by_side(lambda one: one.at(self.places(one)), [*ranges.values()], self.count)
-        return {path: (many, ranges[path].unit) for path, many in zip(ranges, drawn, strict=True)}
+        keep_memory()
+        return {path: (one.at(self.places(one)), one.unit) for path, one in ranges.items()}
 
 
 def mixed(many: Array) -> Array:

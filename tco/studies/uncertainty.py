@@ -7,7 +7,7 @@ is zero there, without end where only the baseline misses, and a tie where both 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,16 +18,18 @@ from tco.chain import metrics as joined
 from tco.chain.draws import CELLS, Draws
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
 from tco.chain.result import apart
+from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.shown import Shown
+from tco.graph.run import side_by_side
 from tco.studies.comparison import compared
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array, Dice, Range, ranges_of
 from tco.studies.response import Response, drawable, ratios
 
 if TYPE_CHECKING:
-    from tco.studies.sweep.work import Figures, Progress
+    from tco.studies.sweep.work import Figures, Piece, Progress
 
 PERCENTILES = {"p5": 5.0, "p10": 10.0, "p50": 50.0, "p90": 90.0, "p95": 95.0}
 COST = "usd_per_million_output_tokens"
@@ -146,16 +148,16 @@ class Experiment(NamedTuple):
         """Draw the scenario and its baseline with the same dice."""
         start = number * BLOCK
         dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
-        found = self.own.drawn(dice)
-        other = None if self.baseline is None else found if self.baseline is self.own else self.baseline.drawn(dice)
-        return sample_of(found, other)
+        sides = [self.own] if self.baseline is None or self.baseline is self.own else [self.own, self.baseline]
+        found = dict(side_by_side(lambda one: one.drawn(dice), sides))
+        return sample_of(found[0], None if self.baseline is None else found[len(sides) - 1])
 
 
 def blocks(
     asked: Experiment, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None
 ) -> tuple[list[Sample], frozenset[str]]:
     """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
-    from tco.studies.sweep.work import Progress, done_by, folders_of, ground_on
+    from tco.studies.sweep.work import Piece, Progress, done_by, folders_of, ground_on
 
     count = -(-asked.samples // BLOCK)
     catalogues = [one.catalogue for one in (asked.own, asked.baseline) if one is not None]
@@ -163,9 +165,14 @@ def blocks(
     kinds = set()
     progress = Progress(asked.samples, 0, 0, count, 0)
     folders = tuple(map(folders_of, catalogues))
-    for number, sample, arithmetic in done_by(workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count)):
+    pieces: Iterator[Piece]
+    if workers is None and cluster is None:
+        pieces = (Piece(number, sample, arithmetic()) for number, sample in side_by_side(asked.block, range(count)))
+    else:
+        pieces = done_by(workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count))
+    for number, sample, by in pieces:
         found[number] = sample
-        kinds.add(arithmetic)
+        kinds.add(by)
         progress = progress._replace(made=progress.made + len(sample.meets), finished=progress.finished + 1)
         if tell is not None:
             tell(progress)
@@ -199,12 +206,12 @@ def costs(draws: Draws) -> tuple[Array, Array] | None:
 
 
 def joint(parts: list[Sample]) -> Sample:
-    """Return pieces as one."""
+    """Return pieces as one, and leave none of their metrics, whose memory serves again."""
     if len(parts) == 1:
         return parts[0]
     names = dict.fromkeys(name for part in parts for name in part.metrics)
     empty = [np.full(len(part.meets), np.nan) for part in parts]
-    found = {name: np.concatenate([part.metrics.get(name, nan) for part, nan in zip(parts, empty, strict=True)]) for name in names}
+    found = {name: np.concatenate([part.metrics.pop(name, nan) for part, nan in zip(parts, empty, strict=True)]) for name in names}
     both, ties = ([many for part in parts if (many := getattr(part, name)) is not None] for name in ("both", "ties"))
     return Sample(found, np.concatenate([part.meets for part in parts]), *(np.concatenate(some) if some else None for some in (both, ties)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from fnmatch import fnmatch
 
@@ -12,6 +13,7 @@ from scipy.stats import norm
 import tco
 from tco import DataError
 from tco.foundation.arithmetic import agree
+from tco.graph.run import side_by_side
 from tco.outputs.uncertainties import notes
 from tco.studies.ranges import loadings
 from tco.studies.sweep.work import Piece
@@ -136,12 +138,22 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
 
 @pytest.mark.parametrize("hold", [True, False])
 def test_draws_are_the_same_to_the_byte_on_however_many_cores(hold, monkeypatch):
+    monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 300)
     found = []
     for cores in (1, 3):
         monkeypatch.setattr("tco.graph.run.CORES", cores)
-        found.append(tco.uncertainty(TRN3, samples=13_000, seed=2, hold=hold).sample)
+        found.append(tco.uncertainty(TRN3, GB200, samples=1_300, seed=2, hold=hold).sample)
     for metric, many in found[0].metrics.items():
         assert many.tobytes() == found[1].metrics[metric].tobytes(), metric
+
+
+def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(monkeypatch):
+    home = os.getpid()
+    monkeypatch.setattr("tco.graph.run.CORES", 3)
+    assert dict(side_by_side(lambda one: one if os.getpid() == home else os._exit(9), [5, 6, 7, 8])) == {0: 5, 1: 6, 2: 7, 3: 8}
+    with pytest.raises(ZeroDivisionError):
+        dict(side_by_side(lambda one: 1 / one, [1, 0]))
+    assert dict(side_by_side(lambda one: dict(side_by_side(abs, [-one, one])), [1, 2])) == {0: {0: 1, 1: 1}, 1: {0: 2, 1: 2}}
 
 
 @pytest.mark.parametrize(
