@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import IO, Any
@@ -67,7 +68,9 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
 def copied(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
     """Return a process that makes something of each of some, and the file in memory it writes that to."""
     file, failed = os.fdopen(os.memfd_create("made"), "w+b"), 1
-    process = os.fork()
+    with warnings.catch_warnings():  # from Python 3.12 on, of numpy's own threads, which stand still
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
     if process:
         return process, file
     try:

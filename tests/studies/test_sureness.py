@@ -63,7 +63,7 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
             each = [tco.evaluate(side, {driver.path: (end, one.unit)} if own else {}, catalogue=asked[side].catalogue) for end in wanted]
             costs.append(np.array([np.nan if found.metrics[COST] is None else found.metrics[COST] for found in each]))
         low, high, there = costs[0] / costs[1]
-        assert driver.swing == pytest.approx(high - low, rel=1e-3)  # alone, a plan beyond a step of tiles is found that draws pass by
+        assert driver.swing == pytest.approx(high - low, rel=3e-4)  # alone, a plan beyond a step of tiles is found that draws pass by
         assert (driver.flips_at is None) == ((low > 1) == (high > 1) == (asked[GB200].result.metrics[COST] > asked[name].result.metrics[COST]))
         if driver.flips_at is not None:
             assert there == pytest.approx(1, abs=0.06)
