@@ -24,6 +24,7 @@ from tco.fabric.costs import (
     trips_to_memory,
 )
 from tco.fabric.library import Library, practised
+from tco.fabric.scopes import Scope
 from tco.fabric.slices import Torus, slice_all_to_all, slices_of
 from tco.foundation.formula import ceil_ratio, formula, maximum, total
 from tco.foundation.trace import plain
@@ -63,25 +64,6 @@ def network_of(values: Mapping[str, Any], route: Route, bandwidth: Any, efficien
     design, passed = values[f"performance.network.{route.design}_efficiency"], values["cluster.oversubscription"]
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
     return rate, step_over_hops(step, values["performance.network.switch_latency"], route.switches)
-
-
-class Tier(NamedTuple):
-    """One scope of the fabric as the hardware describes it."""
-
-    scope: str
-    chips: int
-    injection: Any
-    all_to_all: Any
-    hops: Any  # on average
-    farthest: Any  # hops between the two chips that are farthest apart
-    balanced: bool
-    crossing: Any = None  # bandwidth a chip has to other domains of the same world
-    shared: bool = False  # what crosses passes the ports that serve the inside, and a switch in either domain
-    torus: Torus | None = None
-    lane: Any = None  # bandwidth of a lane of the torus
-    port: Any = None  # bandwidth of a switch port that the lanes of a chip enter
-    tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
-    mesh: Any = None  # one where every chip is wired to every other; an array of ones and zeros for several fabrics
 
 
 class Latencies(NamedTuple):
@@ -240,7 +222,9 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
 SWITCHES_ACROSS = 2  # one in either domain
 
 
-def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
+def latencies_of(
+    values: Mapping[str, Any], chip: str, family: str, inner: Scope, world: Scope, port: Any, network_step: Any, age: Any = None
+) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     scale = latency_scale(
@@ -253,13 +237,13 @@ def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier,
 
     near = scaled("collective_step", step_ratio(values[f"{part}.pcie_only"], values[f"{prior}.pcie_step_ratio"]))
     hop = values[f"{prior}.hop_latency"]
-    if inner.port is not None:
-        hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], inner.port)
+    if port is not None:
+        hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], port)
     launch, ends = scaled("collective_start"), trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"])
     return Latencies(
         start=total("start_with_ends", [launch, ends]),
-        step=step_over_hops(near, hop, inner.hops),
-        far_step=step_over_hops(near, hop, inner.farthest),
+        step=step_over_hops(near, hop, inner.hops_mean),
+        far_step=step_over_hops(near, hop, inner.hops_worst),
         chunk=scaled("collective_chunk"),
         network_step=network_step,
         crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
@@ -268,7 +252,7 @@ def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier,
         expert_kernel=total("start_with_ends", [scaled("expert_kernel_latency"), ends]),
         ends=ends,
         reduction=scaled("reduction_latency"),
-        forwarded_step=None if world is inner else step_over_hops(near, hop, world.farthest),
+        forwarded_step=None if world is inner else step_over_hops(near, hop, world.hops_worst),
         near_step=near,
         hop=hop,
     )
@@ -284,16 +268,18 @@ def links_of(
     values: Mapping[str, Any],
     chip: str,
     family: str,
-    tiers: list[Tier],
+    tiers: list[Scope],
     route: Route,
     reduces: Any,
     library: Library,
     age: Any = None,
     signalled: bool = False,
+    port: Any = None,
 ) -> Links:
     """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips.
 
-    `signalled`: the steps of their collectives are transfers that signal each other.
+    `signalled`: the steps of their collectives are transfers that signal each other. `port` is the bandwidth of a switch port that their
+    lanes enter, where it is known.
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
@@ -313,15 +299,15 @@ def links_of(
         spread=link_rate(everyone, direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=latencies_of(values, chip, family, inner, world, step, age),
+        latencies=latencies_of(values, chip, family, inner, world, port, step, age),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
         lane=None if inner.torus is None else link_rate(inner.lane, efficiency),
         pairwise_lane=None if lane is None else link_rate(lane, efficiency),
         exchange_lane=None if lane is None else link_rate(lane, direct),
-        hops=inner.hops,
-        world_hops=world.hops,
+        hops=inner.hops_mean,
+        world_hops=world.hops_mean,
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
         tray=inner.tray,
         mesh=inner.mesh,
@@ -334,11 +320,11 @@ def links_of(
     )
 
 
-def domain_of(values: Mapping[str, Any], chip: str) -> Tier:
+def domain_of(values: Mapping[str, Any], chip: str) -> Scope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
-    return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
+    return Scope("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
 
 
 def links_of_chips(
