@@ -22,7 +22,7 @@ def priced(catalogue, name, date):
 def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
     found = priced(catalogue, "gb200-nvl72", "2025-12")
     bill = [line for line in found.lines if line.asset in BILL and line.usd is not None]
-    later = [line for line in bill if any(found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.flow.inputs)]
+    later = [line for line in bill if any(found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.inputs)]
     assert {line.path.rpartition("/")[2] for line in later} == {
         "gb200-gpu",
         "nvswitch-5",

@@ -19,7 +19,8 @@ from tco.catalog import Catalogue
 from tco.catalog.catalogue import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System
-from tco.economics.cost import Cost, CostLine
+from tco.economics.cost import Cost
+from tco.economics.flows import Flow
 from tco.foundation.errors import UnavailableError
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import Input, Period, period
@@ -174,13 +175,12 @@ class Ages(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
+def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str) -> Ages:
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, Judged] = catalogue.once(("ages", date), dict)
-    flows = [line.flow for line in lines]
-    found = {flow.path: [one for path in flow.inputs if (one := judged(known, inputs[path], day)).moves] for flow in flows}
-    bill = [(float(flow.amount), found[flow.path]) for flow in flows if flow.asset in BILL and not flow.recurs]
+    found = {line.path: [one for path in line.inputs if (one := judged(known, inputs[path], day)).moves] for line in lines}
+    bill = [(float(line.amount), found[line.path]) for line in lines if line.asset in BILL and not line.recurs]
     dated = [one for _, rows in bill for one in rows]
     whole = sum(usd for usd, _ in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
@@ -193,9 +193,9 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
-    for flow in flows:
-        if flow.asset in ("rebate", "rent"):
-            notes += [aged(flow.path, one.given, day.last) for one in found[flow.path] if one.later or one.old]
+    for line in lines:
+        if line.asset in ("rebate", "rent"):
+            notes += [aged(line.path, one.given, day.last) for one in found[line.path] if one.later or one.old]
     return Ages(shares[0], shares[1], tuple(notes))
 
 

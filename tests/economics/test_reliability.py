@@ -205,8 +205,8 @@ def test_repairs_by_hand(catalogue):
         for path, given in found.inputs.items()
         if path.endswith(".failure_rate")
     )
-    assert line.flow.amount == pytest.approx(spent, rel=1e-9)
-    assert line.flow.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
+    assert line.amount == pytest.approx(spent, rel=1e-9)
+    assert line.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
 
 
 def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
