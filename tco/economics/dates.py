@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.catalogue import limit_of, moves
+from tco.catalog.ages import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System
 from tco.economics.cost import Cost

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.catalogue import table_of
+from tco.catalog.ages import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
