@@ -393,18 +393,20 @@ def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: A
     """Return the passes of attention that keeps its scores in memory."""
     with scope("attention scores in memory"):
         moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
-        forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = times_as_long(forward, job.value("score_backward"))
-    return Item("attention scores in memory", "memory", forward, backward, SELECTIVE, bandwidth=machine.bandwidth)
+        return passes("attention scores in memory", machine, moved, layers, job.value("score_backward"), SELECTIVE)
 
 
 def scan_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, m: StateMixer, layers: int) -> Item:
     """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
     with scope("recurrence in memory"):
         moved = elementwise_bytes(tokens, (m.inner + m.groups * m.state) / shape.tensor, job.value("scan_passes"), job.wide_size)
-        forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = times_as_long(forward, job.value("recurrence_backward"))
-    return Item("recurrence in memory", "memory", forward, backward, FULL, bandwidth=machine.bandwidth)
+        return passes("recurrence in memory", machine, moved, layers, job.value("recurrence_backward"), FULL)
+
+
+def passes(name: str, machine: Machine, moved: Any, layers: int, backward: Any, again: int) -> Item:
+    """Return passes through memory of some bytes a layer, which take some times as long backward."""
+    forward = repeated(stream_time(moved, machine.bandwidth), layers)
+    return Item(name, "memory", forward, times_as_long(forward, backward), again, bandwidth=machine.bandwidth)
 
 
 # ---------------------------------------------------------------- what chips and software add to the layer
@@ -443,9 +445,7 @@ def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedF
     if f.bias:  # bias, clamp and probability of each expert
         with scope("activations of experts with bias"):
             moved = elementwise_bytes(work.tokens, f.active * f.width / shape.tensor, job.value("biased_expert_passes"), job.wide_size)
-            forward = repeated(stream_time(moved, machine.bandwidth), layers)
-            backward = times_as_long(forward, 2)
-        work.items.append(Item("activations of experts with bias", "memory", forward, backward, FULL, bandwidth=machine.bandwidth))
+            work.items.append(passes("activations of experts with bias", machine, moved, layers, 2, FULL))
     if np.all(np.asarray(shape.expert) == 1):
         return
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
