@@ -18,7 +18,7 @@ from tco.fabric import costs as cost
 from tco.fabric.library import COPIED, EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, Reach, Timing, Ways, at_once, group_of, links_for, partly, pipelined, straight_latency, wire, worlds_of
 from tco.foundation.errors import unknown
-from tco.foundation.formula import MANY, Known, everywhere, extent, known_on, least, minimum, somewhere, stacked, total
+from tco.foundation.formula import everywhere, least, minimum, somewhere, total
 from tco.foundation.trace import scope
 
 
@@ -95,17 +95,6 @@ DECADES = 12.0  # of buffers from one byte on, which a bisection halves
 HALVINGS = 50
 
 
-def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Timing]:
-    """Return the timing of every algorithm for consecutive ranks."""
-    return timings_on(links, operation, group_of(links, ranks), size)
-
-
-def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
-    """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
-    at = reach(links, group)
-    return {name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()}
-
-
 def ways(at: Reach, operation: str, size: Any) -> Ways:
     """Return the algorithms that the fabric allows for an operation of some bytes, in expert exchanges of some `Tokens`."""
     makers: dict[str, Callable[[Reach, Any], Ways]] = {
@@ -175,11 +164,6 @@ def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
     if name not in found:
         raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
     return found[name]
-
-
-def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
-    """Return the time of every algorithm for consecutive ranks."""
-    return {name: timing.time for name, timing in timings(links, operation, ranks, size).items()}
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
@@ -402,71 +386,3 @@ def send_receive(at: Reach, size: Any) -> Ways:
         return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
 
     return {"direct": straight}
-
-
-class Paces(NamedTuple):
-    """What the algorithms of a group take whatever they send, each field with an axis of the algorithms in front of all others."""
-
-    latency: Any  # without end where a group does not have the algorithm
-    each: Any  # on the wire, of one byte or token
-    chunk: Any  # zero where the transfer is in one piece
-
-
-def evenly(links: Links, operation: str) -> bool:
-    """Say whether times grow evenly with what is on the wire: not where the caller of a library stages what it sends."""
-    return operation not in links.library.called
-
-
-def known_of(links: Links, *waits: Any) -> Known:
-    """Return what is known of groups on some links whose ranks wait for each other: of equal numbers what was known before."""
-    library = links.library
-    own = library._replace(offers=id(library.offers), formats=id(library.formats), kernels=tuple(library.kernels.items()))  # type: ignore[arg-type]
-    return known_on((links._replace(library=own), *waits), library)
-
-
-def paces_of(at: Reach, operation: str, one: Any) -> Paces:
-    """Return the paces of the algorithms that the library of the links offers a group, but of those that another one beats at any size.
-
-    `one` is the least there is to send: a byte, or one of the `Tokens` of a rank.
-    """
-    timings = list(offered(at, operation, ways(at, operation, one), one).values())
-    axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
-    never = [np.isinf(timing.time) for timing in timings]
-    latencies = [np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency for ends, timing in zip(never, timings, strict=True)]
-    found = Paces(*(stacked(terms, axes) for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])))
-    kept = unbeaten(found)
-    return Paces(*(field[kept] for field in found)) if len(kept) < len(timings) else found
-
-
-def unbeaten(paces: Paces) -> list[int]:
-    """Return the places of algorithms that no other is at least as quick as in all that makes its time, for every group."""
-    count = len(paces.latency)
-    beats = np.ones((count, count), dtype=bool)
-    for field in paces:
-        flat = field.reshape(count, -1)
-        beats &= (flat[:, None] <= flat[None]).all(axis=2)
-    equal = beats & beats.T
-    beats &= ~(equal & (np.arange(count)[:, None] >= np.arange(count)))  # of equals the first one stays
-    return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
-
-
-def in_front(field: Any, axes: int) -> Any:
-    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent has at least."""
-    missing = axes - (field.ndim - 1)
-    return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
-
-
-def quickest(paces: Paces, amount: Any) -> Any:
-    """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken one algorithm by one."""
-    paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
-    if extent((amount, paces.latency))[1] <= MANY:
-        found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
-        return np.minimum.reduce(found)
-    times = (
-        cost.pipelined_time(latency, each * amount, chunk) if np.any(chunk) else cost.direct_time(latency, each * amount)
-        for latency, each, chunk in zip(*paces, strict=True)
-    )
-    least = next(times)
-    for time in times:
-        least = np.minimum(least, time)
-    return least

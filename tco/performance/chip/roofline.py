@@ -12,12 +12,6 @@ from tco.models.architecture import Architecture, Attention
 
 
 @formula(unit="FLOP", source="scaling-book")
-def gemm_flops(tokens: Pure, inner: Pure, outer: Pure, flop_per_mac: FLOP = 2) -> Any:
-    """Work of a matrix product of (tokens x inner) and (inner x outer): F = 2 m k n."""
-    return flop_per_mac * tokens * inner * outer
-
-
-@formula(unit="FLOP", source="scaling-book")
 def attention_flops(queries: Pure, keys: Pure, heads: Pure, score_width: Pure, value_width: Pure, flop_per_mac: FLOP = 2) -> Any:
     """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
     return flop_per_mac * (score_width + value_width) * heads * queries * keys

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import Paces, Tokens, choose, evenly, paces_of, quickest, reach
+from tco.fabric.algorithms import Tokens, choose, reach
 from tco.fabric.links import Group, Links, Reach
+from tco.fabric.paces import Paces, evenly, paces_of, quickest
 from tco.foundation.formula import formula, in_use, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, Pure, Second
