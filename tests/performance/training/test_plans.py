@@ -62,8 +62,10 @@ def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_axes_that_are_fixed_are_those_of_the_plan(order):
     fixed = {"tp": "2", "pp": "4", "cp": "1", "dp": "8", "ep": "1", "micro_batch": "1", "zero": "0", "schedule": "1f1b", "order": order}
-    found = evaluate(A100, {"workload.model": "llama-3.1-8b"}, fixed | {"recompute": "full"}, catalogue=CATALOGUE).report.plan
+    flags = {"sequence_parallel": "yes", "tp_overlap": "no", "optimizer_offload": "no"}
+    found = evaluate(A100, {"workload.model": "llama-3.1-8b"}, fixed | flags | {"recompute": "full"}, catalogue=CATALOGUE).report.plan
     assert {name: str(found[name]) for name in fixed} == fixed
+    assert {name: "yes" if found[name] else "no" for name in flags} == flags
 
 
 def test_schedules_of_a_single_stage():
