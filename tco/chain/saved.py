@@ -171,7 +171,7 @@ def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
 
 def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
     """Return a line of the cost, which rests on inputs of the file."""
-    flow = record(Flow, cells, where)
+    flow: Flow = record(Flow, cells, where)
     for path in flow.inputs:
         if path not in inputs:
             raise unknown("input", path, inputs, where)
