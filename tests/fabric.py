@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.fabric.algorithms import Tokens, called, cheapest, choose, reach, ways
-from tco.fabric.links import Group, Links, Timing, group_of
+from tco.fabric.algorithms import called, cheapest, choose, reach, ways
+from tco.fabric.experts import Tokens
+from tco.fabric.links import Group, Links, group_of
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.fabric.slices import Slice, slice_of
+from tco.fabric.timing import Timing
 
 __all__ = [
     "OPERATIONS",

@@ -6,13 +6,11 @@ domains: the lanes between paired racks, or the network. Group sizes are plain n
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric import costs as cost
 from tco.fabric.costs import (
     aged_scale,
     lanes_rate,
@@ -333,68 +331,3 @@ def links_of_chips(
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)
-
-
-NEVER = math.inf  # time of an algorithm that is not there
-
-
-class Timing(NamedTuple):
-    """Time of an algorithm and what it consists of."""
-
-    time: Any
-    start: Any  # with the trips to memory at both ends
-    stepping: Any  # start and steps
-    latency: Any  # start, steps and what steps that add up take longer
-    wire: Any
-    call: Any = 0.0  # what the caller adds
-    kernels: Any = 1  # each with its own trips to memory
-    chunk: Any = 0.0  # of a transfer in chunks; zero where it is in one piece
-
-
-Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
-
-
-class Reach(NamedTuple):
-    """A group on the links it meets, with the rate and the steps by which its domains reach each other."""
-
-    links: Links
-    group: Group
-    rate: Any  # between domains: the lanes of the world, or the network beyond it
-    step: Any  # between domains, to the paired place
-    straight: Any  # to any place of another domain: forwarded on the way inside the world, else as between pairs
-
-
-def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
-    """Return the latency of exchanges straight to every place: one step a phase inside the world, beyond it one inside and one across."""
-    t = at.links.latencies
-    across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
-    if t.forwarded_step is None:
-        return across
-    within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
-    return cost.outside_step(at.group.worlds, within, across)
-
-
-def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
-    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
-    if not at.links.shared:
-        return cost.wire_time(inner, inner_rate, outer, at.rate)
-    within = 1.0 * (at.group.worlds <= 1)  # beyond its world a chip has ports of its own
-    return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
-
-
-def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timing:
-    """Return the timing of a transfer in chunks, of whose steps some add up."""
-    t = at.links.latencies
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk)
-
-
-def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
-    """Return the timing of a transfer in one piece, of whose steps some add up."""
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
-    return Timing(cost.direct_time(whole, wire), start, latency, whole, wire)
-
-
-def partly(timing: Timing, possible: Any) -> Timing:
-    """Return the timing of an algorithm that only some of many groups have."""
-    return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))

@@ -8,7 +8,8 @@ import numpy as np
 
 from tco.fabric import costs as cost
 from tco.fabric.algorithms import offered, ways
-from tco.fabric.links import Links, Reach
+from tco.fabric.links import Links
+from tco.fabric.timing import Reach
 from tco.foundation.formula import MANY, Known, extent, known_on, stacked
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.fabric.links import Latencies, Timing
+from tco.fabric.links import Latencies
+from tco.fabric.timing import Timing
 from tests.chain import dispatched, fabric_of, links_of, system_of
 from tests.fabric import OPERATIONS, Group, Links, group_of, timings, timings_on
 from tests.performance.servers import CATALOGUE, DecodePlan, Machine, Server, changed, decoding, plan_axes, server

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import Tokens, choose, reach
-from tco.fabric.links import Group, Links, Reach
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.experts import Tokens
+from tco.fabric.links import Group, Links
 from tco.fabric.paces import Paces, evenly, paces_of, quickest
+from tco.fabric.timing import Reach
 from tco.foundation.formula import formula, in_use, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, Pure, Second

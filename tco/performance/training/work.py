@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import Tokens, choose, reach
+from tco.fabric.algorithms import choose, reach
 from tco.fabric.costs import outer_share, ring_bytes
+from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import formula, select, total
 from tco.foundation.trace import scope
