@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.economics.failures import Failing, yearly_repairs
 from tco.economics.flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
-from tco.economics.goodput import Failing, yearly_repairs
 from tco.economics.perspective import Holding, Rebate, design_share
 from tco.economics.site import (
     building_price,

@@ -12,7 +12,7 @@ from scipy.special import lambertw
 from scipy.stats import binom
 
 from tco import DataError, evaluate
-from tco.economics.goodput import chips_stopped, switches_of_a_chip, too_many
+from tco.economics.failures import chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
 from tests.registry import FORMULA
