@@ -228,12 +228,6 @@ def causal_keys(input_tokens: Pure) -> Any:
     return input_tokens / 2
 
 
-@formula(unit="FLOP", source="scaling-book")
-def weight_flops(active_parameters: Pure, flop_per_mac: FLOP = 2) -> Any:
-    """Work of the products with the weights a token passes: F = 2 N."""
-    return flop_per_mac * active_parameters
-
-
 @formula(unit="", source="tco-model")
 def compressed_entries(tokens: Pure, compression: Pure) -> Any:
     """Entries of a cache that pools c tokens into one: n = L / c."""
@@ -293,7 +287,7 @@ def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
 
 def flops_per_token(model: Architecture, context: Any, training: bool = True) -> Any:
     """Return the work for each token of sequences of `context` tokens: one forward pass, in training the backward pass too."""
-    terms = [weight_flops(model.active_parameters)]
+    terms = [passing_flops(model.active_parameters, 1)]
     for attention, layers in model.attentions.items():
         terms += attention_terms(attention, layers, context)
     terms += [state_flops(layers * mixer.state_numbers, mixer.passes) for mixer, layers in model.mixers.items()]

@@ -12,14 +12,16 @@ from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import formula, total
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Token
 from tco.models.architecture import Architecture
-from tco.performance.chip.roofline import added_beside, exposed_time
+from tco.performance.chip.formats import element_size
+from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
 from tco.performance.layer.layers import parts_of
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan
-from tco.performance.training.work import TIERS, Shape, Work, hidden_bytes, work_of
+from tco.performance.training.work import TIERS, Shape, Work, work_of
 
+LOGIT = 32  # bits of one
 AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
 
 
@@ -58,12 +60,6 @@ def score_activations(
 def held_activations(model_activations: Byte, slots: Pure, layers: Pure, in_flight: Pure) -> Any:
     """Activations the first stage holds: A slots / L x micro-batches in flight."""
     return model_activations * slots / layers * in_flight
-
-
-@formula(unit="byte", source="tco-model")
-def logits_bytes(tokens: Pure, vocabulary: Pure, logit_size: Byte = 4) -> Any:
-    """Logits of a micro-batch in FP32: T V b."""
-    return tokens * vocabulary * logit_size
 
 
 @formula(unit="s", source="tco-model")
@@ -131,7 +127,7 @@ def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = No
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links, waits = ({tier: one[which] for tier, one in by_tier.items()} for which in (0, 1))
         levels[name] = Level(added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits)
-    logits = logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
+    logits = message_bytes(work.tokens, job.model.vocabulary / shape.tensor, element_size(LOGIT))
     return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
 
 
@@ -328,7 +324,7 @@ def sent(links: Links, size: Any, group: Group) -> Any:
 
 def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Any:
     """Return the time for which a stage waits for what stages send each other of a micro-batch."""
-    size = hidden_bytes(micro.tokens, job.model.hidden, plan.tensor, job.wide_size)
+    size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
     share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers

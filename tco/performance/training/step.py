@@ -12,7 +12,7 @@ from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.performance.chip.roofline import added_beside, exposed_time, with_unexplained
+from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, with_unexplained
 from tco.performance.layer.machine import Machine
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
@@ -30,7 +30,7 @@ from tco.performance.training.schedule import (
     shape_of,
     slots,
 )
-from tco.performance.training.work import TIERS, Exchange, Work, gathered, hidden_bytes, work_of
+from tco.performance.training.work import TIERS, Exchange, Work, gathered, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
@@ -75,12 +75,6 @@ def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
     """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o, none for a chip alone."""
     return 2 * hidden_states * overlapped * np.minimum(tensor_parallel - 1, 1)
-
-
-@formula(unit="byte", source="rajbhandari2020")
-def parameter_bytes(parameters: Pure, element_size: Byte) -> Any:
-    """Gradients or weights of a chip as they travel: M = P b."""
-    return parameters * element_size
 
 
 @formula(unit="byte", source="rajbhandari2020")
@@ -157,7 +151,7 @@ class Gathers(NamedTuple):
 
 def gathers_of(job: Job, links: Links, groups: list[Shard]) -> Gathers:
     """Return the gathers of what groups of more than one share."""
-    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
+    sizes = [sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1) for g in groups]
     return Gathers(sizes, [gathered(links, size, g.group) for size, g in zip(sizes, groups, strict=True)])
 
 
@@ -213,7 +207,7 @@ def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, 
 
 def gathered_once(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to gather all parameters once a step."""
-    return total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
+    return total("gather_of_all_parameters", [gathered(links, sharded_bytes(g.parameters, job.wide_size, 1, 1), g.group).time for g in groups])
 
 
 def optimized(job: Job, machine: Machine, plan: Plan, groups: list[Shard]) -> Any:
@@ -244,7 +238,7 @@ def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:
     used: dict[str, Any] = {}
     if not job.software.chunks_loss:
         used["logits"] = held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
-    states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
+    states = message_bytes(micro.tokens, job.model.hidden, job.wide_size)
     used["buffers"] = overlap_buffers(states, plan.overlap, plan.tensor)
     return used
 

@@ -29,6 +29,7 @@ from tco.performance.chip.roofline import (
     causal_keys,
     elementwise_bytes,
     exposed_time,
+    message_bytes,
     only_if_shared,
     passed_numbers,
     per_rank,
@@ -53,12 +54,6 @@ DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gra
 def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
     return micro_batch * sequence / context_parallel
-
-
-@formula(unit="byte", source="narayanan2021")
-def hidden_bytes(tokens: Pure, width: Pure, split: Pure, element_size: Byte) -> Any:
-    """Hidden states, or the part of them a chip sends: M = T h b / n."""
-    return tokens * width * element_size / split
 
 
 @formula(unit="", source="tco-model")
@@ -423,7 +418,7 @@ def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, par
     if np.all(np.asarray(shape.tensor) == 1):
         return
     with scope("tensor-parallel collectives"):
-        size = hidden_bytes(work.tokens, job.model.hidden, 1.0, job.wide_size)
+        size = message_bytes(work.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
         found = gathered(machine.links, size, strided(machine.links, 1, shape.tensor))
     work.items.append(linked("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share))
@@ -435,7 +430,7 @@ def context_ring(work: Work, job: Job, machine: Machine, shape: Shape, a: Attent
         return
     kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
     with scope("context-parallel ring"):
-        size = hidden_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, 1.0, job.wide_size)
+        size = message_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, job.wide_size)
         found = gathered(machine.links, size, strided(machine.links, shape.tensor, shape.context))
     work.items.append(linked("context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed")))
 
@@ -451,8 +446,8 @@ def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedF
         return
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
     group = joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
-    token, both = hidden_bytes(1, width, 1, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine
-    size = hidden_bytes(work.tokens, width, shape.tensor, job.wide_size)
+    token, both = message_bytes(1, width, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine
+    size = message_bytes(own, width, job.wide_size)
     with scope("expert exchange in a domain"):
         near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
     work.items.append(linked("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside")))
