@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -22,17 +21,11 @@ from tco.catalog.systems import System
 from tco.economics.cost import Cost
 from tco.economics.flows import Flow
 from tco.foundation.errors import UnavailableError
-from tco.foundation.formula import formula, total
+from tco.foundation.formula import formula, greatest, total
 from tco.foundation.provenance import Input, Period, period
 from tco.foundation.trace import scope
 from tco.foundation.units import Hour, Month, Pure, USDPerChip, USDPerChipHour
 from tco.foundation.values import Values
-
-
-@formula(unit="", source="tco-model")
-def later_of(one: Pure, other: Pure) -> Any:
-    """The later of two dates, each a calendar year with its part: max(a, b)."""
-    return np.maximum(one, other)
 
 
 @formula(unit="month", source="tco-model")
@@ -96,7 +89,7 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
     if not dates:
         return None
     with scope("waiting"):
-        wait = months_to_wait(reduce(later_of, dates), year_of(wanted))
+        wait = months_to_wait(greatest("there", dates), year_of(wanted))
         share, hour = values["money.stopgap_share"], cost.per_chip_hour
         costs = [
             stopgap_rent(hour, values["money.stopgap_premium"], share, wait),

@@ -128,10 +128,10 @@ def reach(links: Links, group: Group) -> Reach:
     t, worlds = links.latencies, worlds_of(links, group)
     group = group._replace(worlds=worlds)
     rate = cost.outside_rate(worlds, links.crossing, links.network)
-    straight = step = cost.outside_step(worlds, t.crossing_step, t.network_step)
+    straight = step = cost.scope_latency(worlds, 1, t.crossing_step, t.network_step)
     if t.forwarded_step is not None:
-        within = cost.reaching_step(group.per_domain, t.crossing_step, t.forwarded_step)
-        straight = cost.outside_step(worlds, within, t.network_step)
+        within = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
+        straight = cost.scope_latency(worlds, 1, within, t.network_step)
     return Reach(links_for(links, group), group, rate, step, straight)
 
 

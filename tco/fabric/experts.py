@@ -10,6 +10,7 @@ import numpy as np
 from tco.fabric import costs as cost
 from tco.fabric.library import COPIED
 from tco.fabric.timing import Reach, Timing, Ways, wire
+from tco.foundation.formula import greatest
 
 
 class Tokens(NamedTuple):
@@ -73,6 +74,6 @@ def reported_bytes(at: Reach, size: Any) -> Any:
 
 def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
     """Return the timing of an expert exchange in some kernels."""
-    kernel, network = at.links.latencies.expert_kernel, cost.crossing_step(step, at.group.domains)
-    latency, moving = cost.expert_latency(kernels, kernel, network), cost.moving_time(wire, copying)
+    kernel, network = at.links.latencies.expert_kernel, cost.only_if_shared(step, at.group.domains)
+    latency, moving = cost.expert_latency(kernels, kernel, network), greatest("moving", (wire, copying))
     return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving, kernels=kernels)

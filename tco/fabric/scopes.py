@@ -22,18 +22,6 @@ from tco.foundation.units import BytePerSecond, Pure
 from tco.foundation.values import Readable, Rule, following
 
 
-@formula(unit="byte/s", source="dally2004")
-def half_injection(chips: Pure, injection: BytePerSecond) -> Any:
-    """Bisection of a fabric that carries whatever half its chips inject: N/2 B."""
-    return chips / 2 * injection
-
-
-@formula(unit="byte/s", source="dally2004")
-def mesh_bisection(chips: Pure, link: BytePerSecond) -> Any:
-    """Bisection of a full mesh: (N/2)^2 B_link."""
-    return (chips / 2) ** 2 * link
-
-
 @formula(unit="byte/s", source="tco-model")
 def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Any:
     """Rate of one of some equal lanes: B_lane = B / n."""
@@ -50,12 +38,6 @@ def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> An
 def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure) -> Any:
     """All-to-all rate that the cut between equal groups allows: R = B_c (N-1)/(N (g-1)/g)."""
     return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
-
-
-@formula(unit="byte/s", source="dally2004")
-def rack_cut(chips: Pure, groups: Pure, crossing_bandwidth: BytePerSecond) -> Any:
-    """Bandwidth per direction between two halves of the racks when every chip has its own link across: N/g B_c."""
-    return chips / groups * crossing_bandwidth
 
 
 LANED = ("torus", "two-level")  # fabrics told lane by lane, whose bandwidth follows
@@ -153,7 +135,7 @@ def whole_racks(system: System) -> int:
 def star(system: System, values: Readable) -> list[Scope]:
     """One layer of switches that every chip reaches on every lane."""
     rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
-    return [Scope("world", chips, rate, rate, 1.0, 1.0, True, half_injection(chips, rate), dict(system.fabric.get("lanes", {})))]
+    return [Scope("world", chips, rate, rate, 1.0, 1.0, True, lanes_rate(chips / 2, rate), dict(system.fabric.get("lanes", {})))]
 
 
 def two_star(system: System, values: Readable) -> list[Scope]:
@@ -167,8 +149,8 @@ def two_star(system: System, values: Readable) -> list[Scope]:
     mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
     wires = dict(system.fabric.get("lanes", {}))
     return [
-        Scope("rack", inside, rate, rate, 1.0, 1.0, True, half_injection(inside, rate), wires),
-        Scope("world", chips, rate, world, mean, 2.0, True, rack_cut(chips, racks, across), wires, crossing=across, shared=True),
+        Scope("rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires),
+        Scope("world", chips, rate, world, mean, 2.0, True, lanes_rate(inside, across), wires, crossing=across, shared=True),
     ]
 
 
@@ -177,7 +159,7 @@ def mesh(system: System, values: Readable) -> list[Scope]:
     chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
     wires = dict(system.fabric.get("lanes", {}))
-    return [Scope("world", chips, rate, rate, 0.0, 0.0, True, mesh_bisection(chips, link), wires, mesh=1.0)]
+    return [Scope("world", chips, rate, rate, 0.0, 0.0, True, lanes_rate((chips / 2) ** 2, link), wires, mesh=1.0)]
 
 
 def torus_dimensions(system: System) -> list[tuple[int, float]]:
@@ -238,7 +220,7 @@ def two_level(system: System, values: Readable) -> list[Scope]:
     mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
     rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
     rate_inside = least("rack_all_to_all", rate_of(1))
-    cut, trays = half_injection(inside, plane), (tray_chips, hops)
+    cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
     rack = Scope("rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays)
     if racks == 1:
         return [rack]
@@ -250,7 +232,7 @@ def two_level(system: System, values: Readable) -> list[Scope]:
         least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
         *two_level_hops(racks, inside, tray_chips, planes, hops),
         False,
-        rack_cut(chips, racks, cross),
+        lanes_rate(inside, cross),
         in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
         crossing=cross,
         tray=trays,

@@ -45,7 +45,7 @@ def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
     if t.forwarded_step is None:
         return across
     within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
-    return cost.outside_step(at.group.worlds, within, across)
+    return cost.scope_latency(at.group.worlds, 1, within, across)
 
 
 def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:

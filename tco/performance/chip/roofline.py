@@ -150,12 +150,6 @@ def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
     return time * count * share
 
 
-@formula(unit="s", source="tco-model")
-def only_if_shared(time: Second, ranks: Pure) -> Any:
-    """Time of a collective, zero for a group of one: t min(N-1, 1)."""
-    return time * minimum(ranks - 1, 1)
-
-
 @formula(unit="", source="tco-calibration")
 def layer_kernels(kernels: Pure, layers: Pure) -> Any:
     """Dependent kernels of a part of all layers that have it: n l."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tco.fabric.costs import scattered_bytes, token_bytes
+from tco.fabric.costs import only_if_shared, scattered_bytes, token_bytes
 from tco.fabric.experts import Tokens
 from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, group_of
@@ -30,7 +30,6 @@ from tco.performance.chip.roofline import (
     elementwise_bytes,
     entries_of,
     message_bytes,
-    only_if_shared,
     passed_numbers,
     passing_flops,
     per_rank,

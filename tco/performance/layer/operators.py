@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.algorithms import choose, reach
+from tco.fabric.costs import only_if_shared
 from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links
 from tco.fabric.paces import Paces, evenly, paces_of, quickest
@@ -28,7 +29,6 @@ from tco.performance.chip.products import Operands, Product, Sides, product, pro
 from tco.performance.chip.roofline import (
     elementwise_bytes,
     layer_kernels,
-    only_if_shared,
     rank_wait,
     repeated,
     stream_time,

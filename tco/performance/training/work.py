@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.algorithms import choose, reach
-from tco.fabric.costs import outer_share, ring_bytes
+from tco.fabric.costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import formula, select, total
@@ -30,7 +30,6 @@ from tco.performance.chip.roofline import (
     elementwise_bytes,
     exposed_time,
     message_bytes,
-    only_if_shared,
     passed_numbers,
     per_rank,
     repeated,
