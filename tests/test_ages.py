@@ -36,6 +36,19 @@ def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
     )
 
 
+@pytest.mark.parametrize("name", ["trn3-nl72x2", "mi450x-ualoe72"])
+def test_a_note_names_the_parts_that_cost_most(catalogue, name):
+    found, sums = priced(catalogue, name, "2025-12"), {}
+    for line in found.lines:
+        if line.asset in BILL and line.usd is not None:
+            for path in line.inputs:
+                if path.startswith("parts.") and path.endswith("price") and (date := found.inputs[path].as_of) > "2025-12~":
+                    sums[f"{path.split('.')[1]} ({date})"] = sums.get(f"{path.split('.')[1]} ({date})", 0.0) + line.usd
+    most = sorted(sums, key=sums.get, reverse=True)[:3]
+    (note,) = [note for note in found.ages.notes if "later than" in note]
+    assert f"later than 2025-12: {', '.join(most)}" in note
+
+
 def test_the_shares_move_with_the_date(catalogue):
     ages = [priced(catalogue, "mi450x-ualoe72", date).ages for date in ("2025-06", "2025-12", "2026-09")]
     assert ages[0].later > ages[1].later > ages[2].later
