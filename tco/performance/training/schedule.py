@@ -300,15 +300,11 @@ class Pipe(NamedTuple):
     waits: dict[str, Any]
 
 
-def hides(plan: Plan) -> bool:
-    """Say whether a schedule has another micro-batch at hand to compute while one exchanges tokens between domains."""
-    return plan.schedule in ("interleaved", "dual-pipe")
-
-
 def way_of(plan: Plan, micro: MicroBatch) -> Way:
     """Return the times of a micro-batch in the schedule of a plan."""
     level = micro.levels[plan.recompute]
-    return level.hidden if hides(plan) else level.added
+    another = plan.schedule in ("interleaved", "dual-pipe")  # micro-batch is at hand to compute while one exchanges tokens between domains
+    return level.hidden if another else level.added
 
 
 def slots(plan: Plan, model: Architecture) -> Any:
