@@ -153,7 +153,7 @@ def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
 
 @formula(unit="byte", source="tco-model")
 def joint_capacity(number: Pure, capacity: Byte) -> Any:
-    """Memory of some dies of a stack, or chips of a scale-up domain, together: C = n c."""
+    """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a cluster: C = n c."""
     return number * capacity
 
 

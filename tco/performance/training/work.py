@@ -26,6 +26,7 @@ from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_value
 from tco.performance.chip.kernels import products_weights
 from tco.performance.chip.products import Operands, Sides, products
 from tco.performance.chip.roofline import (
+    attention_scores,
     causal_keys,
     elementwise_bytes,
     exposed_time,
@@ -89,12 +90,6 @@ def kernel_share(asynchronous: Pure, share: Pure, share_asynchronous: Pure) -> A
 def attention_pass_time(core: Second, products: Pure, share: Pure) -> Any:
     """Time of fused attention: t = n t_core / x, n the products in units of the forward pass and x the kernel's share of today's rate."""
     return products * core / share
-
-
-@formula(unit="byte", source="korthikanti2022")
-def score_traffic(tokens: Pure, sequence: Pure, heads: Pure, passes: Pure, element_size: Byte) -> Any:
-    """Traffic of attention that keeps its scores in memory: Q = passes x T s H b."""
-    return passes * tokens * sequence * heads * element_size
 
 
 class Shape(NamedTuple):
@@ -387,7 +382,7 @@ def attention_share(job: Job, machine: Machine) -> Any:
 def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: Attention, layers: int) -> Item:
     """Return the passes of attention that keeps its scores in memory."""
     with scope("attention scores in memory"):
-        moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
+        moved = elementwise_bytes(attention_scores(tokens, job.sequence, a.heads / shape.tensor), 1.0, machine.counted("score_passes"), job.wide_size)
         return passes("attention scores in memory", machine, moved, layers, job.value("score_backward"), SELECTIVE)
 
 
