@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tco import DataError
+from tco.models.layers import Attention
 from tests.registry import over
 from tests.shipped import CATALOGUE, load_model
 
@@ -143,3 +144,11 @@ def test_sparse_models_pass_eight_of_their_experts():
         part = model.blocks[0].feed_forward
         assert (part.experts, part.active) == (512, 8)
         assert model.active_parameters == pytest.approx(active, rel=0.02)
+
+
+def test_biases_are_counted_beside_the_weights():
+    """Sides that share no factor: 3 heads of 5 on a width of 7, one of keys and values."""
+    plain = Attention(3, 1, 5, 5)
+    assert plain.parameters(7) == 7 * 15 + 2 * 7 * 5 + 15 * 7
+    assert plain._replace(in_bias=True, out_bias=True).parameters(7) == plain.parameters(7) + 15 + 2 * 5 + 7
+    assert plain._replace(in_bias=True, gated=True).parameters(7) == plain.parameters(7) + 7 * 15 + 2 * 15 + 2 * 5
