@@ -117,9 +117,8 @@ class Ledger:
 
     def priced(self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()) -> None:
         """Add something bought at a price that rests on some inputs, and on what else is of some kinds."""
-        given = [self.terms.values.input(name) for name in inputs]
-        kind, sources = worst([*(one.kind for one in given), *kinds]), tuple(dict.fromkeys(one.source for one in given))
-        self.capital(path, asset, price, kind, sources, inputs, any(one.overlay for one in given))
+        kind, sources, overlay = self.terms.values.grounds(inputs)
+        self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
     def yearly(self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str) -> Any:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""

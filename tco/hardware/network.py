@@ -12,7 +12,6 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System, is_count
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import ceil_ratio, formula, total
-from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import BytePerSecond, Pure
 from tco.foundation.values import Rule, Values, following
@@ -313,7 +312,7 @@ def summed(tiers: int, lines: list[NetworkLine]) -> Network:
 def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any) -> NetworkLine:
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"
-    given = values.input(price)
+    kind, sources, _ = values.grounds((price,))
     with scope(name):
         extended, drawn = extended_price(values[price], quantity), extended_power(values[power], quantity)
-    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, worst([given.kind]), (given.source,), (price,))
+    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, kind, sources, (price,))
