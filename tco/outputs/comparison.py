@@ -35,7 +35,7 @@ from tco.outputs.premises import (
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, headed, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.fleet import late_notes
 
@@ -215,7 +215,7 @@ def metric_row(metric: str, label: str, unit: str, size: float, results: Sequenc
     values = [result.metrics[metric] for result in results]
     cells = [significant(None if one is None else one / size, DIGITS if weak else 4) or "-" for one, weak in zip(values, estimated, strict=True)]
     under = label.removeprefix("cost of a ").removeprefix("cost of an ") if metric in GROUPS[COST] else label
-    return row_marked(f"{under}, {unit}" if unit and unit != "x" else under, cells, estimated)
+    return row_marked(headed(under, unit), cells, estimated)
 
 
 def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
@@ -248,5 +248,5 @@ def hall_rows(halls: Sequence[Hall]) -> list[Row]:
         values = [None if hall is None else hall[key] for hall in halls]
         if any(value is not None for value in values):
             cells = ["-" if value is None else significant(value / size) for value in values]
-            rows.append(row_marked(f"{label}, {unit}" if unit else label, cells, [True for _ in cells]))
+            rows.append(row_marked(headed(label, unit), cells, [True for _ in cells]))
     return rows

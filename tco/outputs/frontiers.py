@@ -10,7 +10,7 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, workload_line, workload_words
 from tco.outputs.ranges import RANGE, end_words, percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, sentence, significant
 from tco.studies.designs import AXES, Design
 from tco.studies.frontier import Frontier, Point
 
@@ -179,7 +179,7 @@ def title_of(frontier: Frontier) -> str:
 def frontier_table(frontier: Frontier) -> Table:
     """Return one frontier as a table."""
     pools = (frontier.decode.result, frontier.prefill.result)
-    standings = dict.fromkeys(one.standing.text[0].upper() + one.standing.text[1:] for one in pools)
+    standings = dict.fromkeys(sentence(one.standing.text) for one in pools)
     above = [workload_words(pools[0]), premise(pools[0]), *standings]
     if not frontier.points:
         return Table((), [], title_of(frontier), above, [f"No point: {frontier.reason}."])

@@ -11,7 +11,7 @@ from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
 from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, sentence, significant
 from tco.performance.profile import Line
 from tco.studies.operations import figures
 
@@ -126,7 +126,7 @@ def plan_text(plan: dict[str, Any]) -> str:
 def performance_tables(result: Result) -> list[Table]:
     """Return the figures, then a table of operators for each phase."""
     above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
-    above.append(result.standing.text[0].upper() + result.standing.text[1:])
+    above.append(sentence(result.standing.text))
     above += available_words(result)
     search = result.report.search
     took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same

@@ -50,6 +50,16 @@ def significant(value: Any, digits: int = 4) -> str:
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
 
 
+def sentence(text: str) -> str:
+    """Return words as a sentence begins: with a capital letter."""
+    return text[0].upper() + text[1:]
+
+
+def headed(label: str, unit: str) -> str:
+    """Return a label with the unit of what stands under it; a ratio, x, needs none."""
+    return f"{label}, {unit}" if unit and unit != "x" else label
+
+
 def unmarked(text: str) -> str:
     """Return a text on one line of Markdown in which no tag opens and no link leads anywhere."""
     return plain(text).replace("<", "&lt;").replace("](", "]\\(")

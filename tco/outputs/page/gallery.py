@@ -30,7 +30,7 @@ SHARED = {
 
 def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, Page]:
     """Return the pages by their files; each leads to all others."""
-    results = made.results_of(material)
+    results = material.results
     own = {result.scenario: f"{result.scenario}.html" for result in results}
     twice = next((file for file in own.values() if file in SHARED.values()), None)
     if twice is not None:
