@@ -243,4 +243,6 @@ def validation(material: Material) -> Iterator[Section]:
         align="llrrrrl",
     )
     words = [f"{result.scenario}: {result.standing.text}." for result in material.results]
-    yield Section("validation", "How accurate it is", list(dict.fromkeys(words)), [both(partial(errors_figure, rows))] if rows else [], folded=[table])
+    yield Section(
+        "validation", "How accurate it is", list(dict.fromkeys(words)), [both(partial(errors_figure, rows))] if rows else [], folded=[table]
+    )
