@@ -69,12 +69,10 @@ class Compared(NamedTuple):
 
 
 OF_RESULT = Record(
-    Member("scenario"),
-    Member("system"),
-    Member("chips", float, "metrics.chips"),
+    *("scenario", "system", Member("chips", float, "metrics.chips")),
     Member("metrics", {str: float | None}),
     Member("bounds", {str: {str: float}}),
-    Member("perspective"),
+    "perspective",
     Member("shares", SHARES, lambda result: {name: shares for name, shares in result.shares.items() if name != "directness"}),
     Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
     Member("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
@@ -82,16 +80,16 @@ OF_RESULT = Record(
     Member("validated_rows", int, "standing.validated_rows"),
     Member("anchored_rows", int, "standing.anchored_rows"),
     Member("bill_dates", {str: float}, bill_dates),
-    *WAITING.members,
+    WAITING,
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
-ROW = Record(*OF_RESULT.within("result"), HALLS, *SURE.members)
+ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
 COMPARE = Document(
     "compare",
     Member("verdict", [REGIME]),
     Member("curve", [POINT]),
-    Member("baseline"),
+    "baseline",
     Member("deployed", Plain({"type": "object"})),
     Member("inputs", Plain({"type": "object"})),
     Member("set", {str: str}),
@@ -111,10 +109,9 @@ def asked_for(result: Result) -> dict[str, Any]:
 def comparison_row() -> Record:
     """Return the record of a row of a CSV: scenario, system, then every metric, then what the row rests on."""
     return Record(
-        Member("scenario"),
-        Member("system"),
+        *("scenario", "system"),
         *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
-        *Record(*map(Member, ASKED)).within(asked_for),
+        Record(*ASKED).within(asked_for),
         Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
         *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
     )
@@ -161,7 +158,7 @@ def comparison_answer(
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 
-    rows: tuple[Record, Sequence[Any]] = (Record(*comparison_row().within("result"), *RANGES), compared)
+    rows: tuple[Record, Sequence[Any]] = (Record(comparison_row().within("result"), *RANGES), compared)
     if asked.curve:
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve

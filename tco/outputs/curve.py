@@ -24,7 +24,7 @@ ENDS = ("public", "best")
 AT_END = Record(Member(RATIO, float | None), Member("probability", float | None))
 CHANCES = ("probability_better_than_baseline", "probability_error", "meets", "ties", "software_share_of_range")
 POINT = Record(
-    Member("scenario"),
+    "scenario",
     Member("tokens_per_s_per_user", float),
     Member("usd_per_million_output_tokens", float | None),
     Member(RATIO, float | None),
@@ -39,7 +39,7 @@ REGIME = Record(
     Member("leader", str | None),
     Member("probability", float | None),
     Member("words", read=lambda one: words(one)),  # noqa: PLW0108 - it stands below
-    Member("kind"),
+    "kind",
     Member("rival", str | None),
     Member("speeds", [float]),
     Member("by_software", {str: str}),
@@ -57,7 +57,7 @@ def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> R
     range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
     names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
     ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
-    return Record(*POINT.members, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
+    return Record(POINT, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
 
 
 # ---------------------------------------------------------------- words

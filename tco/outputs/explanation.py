@@ -143,17 +143,7 @@ def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
     return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
 
 
-NODE = Record(  # a row of a CSV
-    Member("id"),
-    Member("name"),
-    Member("path"),
-    Member("value", float),
-    Member("unit"),
-    Member("equation"),
-    Member("kind"),
-    Member("source"),
-    Member("inputs", [str]),
-)
+NODE = Record("id", "name", "path", Member("value", float), "unit", "equation", "kind", "source", Member("inputs", [str]))  # a row of a CSV
 
 
 def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ FIGURE = Record(
     Member("metric", label="figure", show=lambda one: METRICS[one["metric"]].label),
     Member("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
     Member("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
-    Member("phase"),
+    "phase",
     Member("bound", label="bound by", show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %"),
     Member("bound_share", float),
     Member("at_bound", float | None, label="at that bound", show=lambda one: significant(one["at_bound"]) or "-"),
@@ -77,9 +77,7 @@ AXIS = Record(
     Member("wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"),
 )
 PERF = Document(
-    "perf",
-    Member("scenario"),
-    Member("system"),
+    *("perf", "scenario", "system"),
     Member("kind", read=lambda result: result.texts["workload.kind"]),
     Member("plan", Plain({"type": "object"}), "report.plan"),
     Member("metrics", {str: float | None}),
@@ -87,7 +85,7 @@ PERF = Document(
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
     Member("validated", VALIDATED, lambda result: result),
-    *WAITING.members,
+    WAITING,
     Member("memory_bytes", {str: float}, "report.memory"),
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
@@ -98,7 +96,7 @@ PERF = Document(
     Member("notes", [str]),
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is
-    *OPERATOR.within("0"),
+    OPERATOR.within("0"),
     Member("scenario", read="1.scenario"),
     Member("system", read="1.system"),
     Member("plan", read=lambda one: plan_words(one[1].report.plan)),
@@ -146,7 +144,7 @@ def performance_tables(result: Result) -> list[Table]:
     tables = [FIGURE.table(figures(result), result.title, above, below)._replace(align="lrllrr")]
     if result.axes:
         tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
-    operators, shown = operators_of(result), OPERATOR.only("name", "time_us", "share", "bound", "of_bound") + Record(BARS)
+    operators, shown = operators_of(result), Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
     for phase, made in result.report.phases.items():
         lines = [one for one in operators if one.phase == phase]
         tables.append(shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator"))

@@ -224,7 +224,7 @@ VALIDATED = Record(  # how a result stands against measurements
     Member("left_out_ape", float | None, "standing.left_out"),
     Member("path", read="standing.path"),
     Member("text", read="standing.text"),
-    Member("order"),
+    "order",
 )
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
 

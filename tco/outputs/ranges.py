@@ -42,7 +42,7 @@ def percent(share: float | None) -> str:
 
 
 RANGE = percentiles("p10", "p50", "p90")
-DRIVER = Record(Member("path"), Member("swing", float | None), Member("flips_at", float | None), Member("unit"))
+DRIVER = Record("path", Member("swing", float | None), Member("flips_at", float | None), "unit")
 SURE = Record(  # what a row of a comparison says of its ranges
     Member("range", {str: RANGE}, drawn(lambda sure: {metric: sure.range(metric) for metric in METRICS}), optional=True),
     Member("probability_better_than_baseline", float | None, drawn(lambda sure: sure.probability), optional=True),

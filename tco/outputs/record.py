@@ -67,22 +67,20 @@ class Member(NamedTuple):
 
 
 class Record:
-    """What is said of something, or of each of many, member by member."""
+    """What is said of something, or of each of many, member by member: a name alone is a text of this name, a record all of its members."""
 
-    def __init__(self, *members: Member) -> None:
-        self.members = members
-
-    def __add__(self, other: Record) -> Record:
-        """Return the record of both, of the same thing."""
-        return Record(*self.members, *other.members)
+    def __init__(self, *parts: Member | Record | str) -> None:
+        self.members: tuple[Member, ...] = ()
+        for part in parts:
+            self.members += part.members if isinstance(part, Record) else (Member(part) if isinstance(part, str) else part,)
 
     def only(self, *keys: str) -> Record:
         """Return the record of some of its members, in this order."""
         named = {member.key: member for member in self.members}
         return Record(*(named[key] for key in keys))
 
-    def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> tuple[Member, ...]:
-        """Return the members as those of something that this is read from; where there is none of it they have no value."""
+    def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
+        """Return the record as one of something that this is read from; where there is none of it its members have no value."""
 
         def moved(member: Member) -> Member:
             show = (lambda one: member.text(read_from(one, read))) if callable(member.show) else member.show
@@ -90,7 +88,7 @@ class Record:
                 key=prefix + member.key, read=lambda one: None if (found := read_from(one, read)) is None else member.of(found), show=show
             )
 
-        return tuple(map(moved, self.members))
+        return Record(*map(moved, self.members))
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -125,8 +123,8 @@ DOCUMENTS: dict[str, list[Document]] = {}  # by schema; one that several answers
 class Document(Record):
     """The record of a command's whole answer; `command` names its schema."""
 
-    def __init__(self, command: str, *members: Member) -> None:
-        super().__init__(*members)
+    def __init__(self, command: str, *parts: Member | Record | str) -> None:
+        super().__init__(*parts)
         self.command = command
         DOCUMENTS.setdefault(f"tco.{command}/1", []).append(self)
 
@@ -279,7 +277,7 @@ ANCHORED = Record(  # of answers that measured runs of one's own have moved
     Member("rows", int),
     Member("moved", float | None),
     Member("systems", {str: float}),
-    Member("rests_on", [Record(Member("chip"), Member("engine"), Member("model"), Member("formats", [str]), Member("rows", int))]),
+    Member("rests_on", [Record("chip", "engine", "model", Member("formats", [str]), Member("rows", int))]),
 )
 MOVED = ("compare", "perf", "price", "uncertainty")  # documents that say so
 

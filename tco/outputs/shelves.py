@@ -132,20 +132,20 @@ def documents_listed(folder: str) -> Callable[[Catalogue], Iterator[dict[str, An
 
 
 OWN = Member("own", bool)
-SOURCES = Record(*map(Member, ("id", "title", "url", "date")))
+SOURCES = Record("id", "title", "url", "date")
 SHELVES = {
     "parts": Shelf(
         parts_listed,
         Record(
-            *(*map(Member, ("id", "name", "shelf")), Member("price_usd", float | None)),
-            *(*map(Member, ("priced_as", "as_of", "kind", "source")), Member("attributes", int), OWN),
+            *("id", "name", "shelf", Member("price_usd", float | None)),
+            *("priced_as", "as_of", "kind", "source", Member("attributes", int), OWN),
         ),
     ),
-    "systems": Shelf(systems_listed, Record(*map(Member, ("id", "name", "chip", "cooling")), Member("variants", {str: [str]}))),
+    "systems": Shelf(systems_listed, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))),
     "models": Shelf(
         models_listed,
         Record(
-            Member("id"),
+            "id",
             *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
             Member("source", optional=True),
             Member("not_read", optional=True),
@@ -154,23 +154,18 @@ SHELVES = {
     "scenarios": Shelf(
         scenarios_listed,
         Record(
-            *(Member("id", read="name"), Member("title"), Member("system")),
+            *(Member("id", read="name"), "title", "system"),
             *(Member(name, read=f"documents.{name}") for name in ("site", "terms", "workload", "cluster")),
         ),
     ),
     "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
-    "rebates": Shelf(
-        agreements_listed, Record(*map(Member, ("id", "supplier", "holder", "kind")), Member("from", read="begins"), Member("until", read="ends"))
-    ),
-    "metrics": Shelf(metrics_listed, Record(*map(Member, ("id", "unit", "better", "what")))),
-    **{
-        name: Shelf(documents_listed(name), Record(Member("id"), *(Member(key, str | None) for key in kind.texts), OWN))
-        for name, kind in KINDS.items()
-    },
+    "rebates": Shelf(agreements_listed, Record("id", "supplier", "holder", "kind", Member("from", read="begins"), Member("until", read="ends"))),
+    "metrics": Shelf(metrics_listed, Record("id", "unit", "better", "what")),
+    **{name: Shelf(documents_listed(name), Record("id", *(Member(key, str | None) for key in kind.texts), OWN)) for name, kind in KINDS.items()},
 }
 LISTS = {name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items)) for name, shelf in SHELVES.items()}
 PUBLISHED = Record(
-    Member("kind"),
+    "kind",
     *(Member(name) for name in ("scenario", "system", "metric", "unit")),
     Member("published", float),
     Member("tolerance", float | None),
@@ -238,7 +233,7 @@ def row_label(row: Mapping[str, Any]) -> str:
 
 
 PART_ROW = Record(
-    Member("part"),
+    "part",
     Member("attribute", label="attribute", show=row_label),
     Member("value", float | None, label="value", show=6),
     Member("unit", label="unit"),
@@ -248,10 +243,10 @@ PART_ROW = Record(
     Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row["own"]),
     Member("directness", label="how direct"),
     Member("source", label="source"),
-    Member("use"),
-    Member("note"),
+    "use",
+    "note",
 )
-PART = Document("parts-show", Member("part"), Member("rows", [PART_ROW]))
+PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
 def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, Any]:
@@ -293,7 +288,7 @@ def cited_as(catalogue: Catalogue, source: str) -> str:
 
 
 # ---------------------------------------------------------------- systems
-LEAF = Record(Member("path"), Member("part"), Member("quantity", float))
+LEAF = Record("path", "part", Member("quantity", float))
 TREE = Record(
     Member("part", label="part", show=lambda leaf: "  " * leaf.path.count("/") + leaf.part),
     Member("quantity", float, label="in the scale-up domain", show=6),
@@ -301,16 +296,9 @@ TREE = Record(
 FIGURES = Record(Member("chip", {str: float | None}), Member("domain", {str: float | None}))
 SYSTEM = Document(
     "systems-show",
-    *Record(
-        Member("system", read="id"),
-        Member("name"),
-        Member("chip"),
-        Member("variant", {str: str}),
-        Member("chips", float),
-        Member("racks", float),
-        Member("tree", [LEAF], "leaves"),
-        Member("fabric", Plain({"type": "object"})),
-        Member("note"),
+    Record(
+        *(Member("system", read="id"), "name", "chip", Member("variant", {str: str}), Member("chips", float), Member("racks", float)),
+        *(Member("tree", [LEAF], "leaves"), Member("fabric", Plain({"type": "object"})), "note"),
     ).within("0"),
     Member("figures", FIGURES, "1"),
     Member("notes", [str], lambda found: [*found[2], *found[1].notes]),
@@ -369,10 +357,10 @@ SIZES = Record(
     *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
     Member("cached_per_token", float, "cached"),  # numbers, not bytes
     Member("held_per_sequence", float, "held"),
-    Member("source"),
-    Member("note"),
+    "source",
+    "note",
 )
-MODEL = Document("models-show", *SIZES.members, Member("blocks", [BLOCK], blocks_of))
+MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK], blocks_of))
 SAID = Record(
     Member("what", read="0", label="what"),
     Member("value", read="1", label="value", show=lambda row: significant(row[1], 6) if isinstance(row[1], float) else str(row[1])),
@@ -394,7 +382,7 @@ def model_answer(catalogue: Catalogue, name: str) -> Answer:
 
 
 # ---------------------------------------------------------------- sources
-SOURCE = Document("sources-show", *SOURCES.within("0"), Member("values", [str], "1"))
+SOURCE = Document("sources-show", SOURCES.within("0"), Member("values", [str], "1"))
 USED = Record(Member("what", read="0", label="what"), Member("which", read="1", label="which"))
 
 
@@ -416,9 +404,9 @@ WORTH = (
     "marginal rebate on further spend, intrinsic",
 )
 REBATE = Document(
-    *("rebates-show", Member("agreement"), Member("kind"), Member("in force"), Member("covers")),
+    *("rebates-show", "agreement", "kind", Member("in force"), "covers"),
     *(Member(name, float, optional=True) for name in WORTH),
-    Member("note"),
+    "note",
 )
 
 
@@ -465,9 +453,9 @@ VALUE = Record(
     Member("kind", label="kind"),
     Member("source", label="source"),
     Member("from", label="from"),
-    Member("note"),
+    "note",
 )
-PAGES = {name: Document(f"{name}-show", Member("id"), Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
+PAGES = {name: Document(f"{name}-show", "id", Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
 
 
 def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:

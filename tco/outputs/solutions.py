@@ -34,8 +34,8 @@ REACHED = Record(
 POINT = Record(Member("value", VALUE, lambda one: plain_value(*one[:2])), Member("metric", float | None, "2"))
 SOLVE = Document(
     "solve",
-    Member("scenario"),
-    Member("metric"),
+    "scenario",
+    "metric",
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("metric_today", float | None, "centre"),
     Member("until", read="words"),
@@ -48,7 +48,7 @@ SOLVE = Document(
     Member("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
     Member("set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None),
     Member("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
-    Member("plan"),
+    "plan",
     Member("why", str | None, lambda found: found.reason or None),
     Member("points", [POINT], lambda found: [(found, *point) for point in found.points]),
     Member("notes", [str]),
@@ -130,11 +130,11 @@ def best_at(found: Map, row: int, column: int) -> str | None:
     return None if place == NOBODY else found.scenarios[place]
 
 
-VARIED = Record(Member("path"), Member("unit"), Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
+VARIED = Record("path", "unit", Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
 MAP = Document(
     "solve-map",
     Member("scenarios", [str]),
-    Member("metric"),
+    "metric",
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("inputs", [VARIED], lambda found: [found.x, found.y]),
     Member(

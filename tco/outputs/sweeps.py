@@ -12,13 +12,10 @@ from tco.studies.sweep.run import Span, Summary, Sweep
 
 COLUMN = Record(Member("name", read="0"), Member("unit", str | None, "1"))
 CHECK = Record(
-    *Record(
-        Member("says"),
-        Member("metric"),
-        Member("at", Plain({"type": "object"})),
-        Member("over", Plain({"type": ["null", "object"]})),
-        Member("quantile", float),
-    ).within("figure"),
+    *(Member(name, read=f"figure.{name}") for name in ("says", "metric")),
+    Member("at", Plain({"type": "object"}), "figure.at"),
+    Member("over", Plain({"type": ["null", "object"]}), "figure.over"),
+    Member("quantile", float, "figure.quantile"),
     Member("today", float | None),
     Member("holds", bool),
 )

@@ -55,11 +55,11 @@ ERRORS = Record(
     ),
 )
 DRAWN = Record(
-    Member("path"),
+    "path",
     Member("low", float),
     Member("value", float),
     Member("high", float),
-    Member("unit"),
+    "unit",
     Member("distribution", read="shape"),
     Member("follows", str | None, lambda one: None if one.leader == one.path else one.leader),
 )

@@ -31,7 +31,7 @@ SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS
 CURVES = Record(Member("n", int), *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
 UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
 CARD = Record(
-    *SCORE.members,
+    SCORE,
     Member("scored", int),
     Member("skipped", {str: int}),
     Member("curves", CURVES),
@@ -43,11 +43,11 @@ CARD = Record(
 VALIDATION = Document(
     "validate",
     FILE,
-    Member("kind"),
-    *CARD.within("card"),
+    "kind",
+    CARD.within("card"),
     Member("rows", [Plain({"type": "object"})], optional=True),
 )
-ROW = Record(Member("group", read="0"), Member("member", read="1"), *SCORE.within("2"))
+ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.within("2"))
 
 
 def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_rows: bool) -> Answer:
@@ -126,9 +126,9 @@ SHOWN = (
 
 
 NAMED = Record(
-    Member("chip"),
-    Member("model"),
-    Member("formats"),
+    "chip",
+    "model",
+    "formats",
     Member("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
     Member("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
     Member("configurations", int, lambda one: len(one.speed)),
@@ -147,7 +147,7 @@ MEMBERS = Record(  # a run in the document
     Member("best", float | None),
     *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
 )
-RUN_ROW = Record(*NAMED.within("0"), *RUN.within("1"))
+RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
 ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
 
 
@@ -195,21 +195,30 @@ def notes_of(whole: dict[str, Any]) -> list[str]:
 
 # ---------------------------------------------------------------- rows against the ranges that other chips would have given them
 EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
+
+
+def share_member(key: str, name: str, label: str) -> Member:
+    """Return the member of a share, shown in whole per cent."""
+    return Member(key, float, name, label, lambda one: f"{getattr(one, name) * 100:.0f} %")
+
+
+WIDTH = Member("median_width", float, "width", "P90/P10", "{:.2f}")
+INSIDE = share_member("inside", "inside", "inside P10-P90")
 TESTED = Record(
     Member("chip", read="0", label="chip taken as unmeasured"),
-    *Record(
-        Member("rows", int, label="rows", show=lambda one: f"{one.rows:,}"),
-        Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
-        Member("below", float, label="below", show=lambda one: f"{one.below * 100:.0f} %"),
-        Member("above", float, label="above", show=lambda one: f"{one.above * 100:.0f} %"),
-        Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
-        Member("inside_by_parameters_alone", float, "alone", "by parameters alone", lambda one: f"{one.alone * 100:.0f} %"),
+    Record(
+        Member("rows", int, label="rows", show="{:,}"),
+        INSIDE,
+        share_member("below", "below", "below"),
+        share_member("above", "above", "above"),
+        WIDTH,
+        share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
     ).within("1"),
 )
 BACK_TEST = Document(
     "validate",
     FILE,
-    Member("kind"),
+    "kind",
     Member("draws", int),
     Member("expected_inside", float),
     Member("chips", [TESTED]),
@@ -231,15 +240,9 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 
 
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
-PAIRS = Record(
-    Member("n", int, read="rows", label="pairs", show=lambda one: f"{one.rows:,}"),
-    Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
-    Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
-)
-OF_CHIP = Record(Member("chip", read="0", label="one of them"), *PAIRS.within("1"))
-RATIOS = Document(
-    "validate", FILE, Member("kind"), Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"}))
-)
+PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
+OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
+RATIOS = Document("validate", FILE, "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"})))
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:

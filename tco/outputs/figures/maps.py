@@ -53,7 +53,7 @@ def drawn(field: Map, width: float, named: bool) -> str:
     plot = Plot(drawing, x, y)
     across, up = borders(field.x.values, x), borders(field.y.values, y)
     for (row, column), lead in np.ndenumerate(leads_of(field)):
-        if (winner := best[row, column]) != NOBODY:
+        if (winner := int(best[row, column])) != NOBODY:
             (below, above), (left, right) = up[row], across[column]
             figures = cell_words(names, winner, field.values[:, row, column])
             tip = f"{significant(field.x.values[column])}, {significant(field.y.values[row])}: {figures}"
