@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.catalog import Catalogue
+from tco.catalog import Catalogue, Source
 from tco.catalog.catalogue import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
-from tco.outputs.record import Answer, Document, Member, Plain, Record, document
+from tco.outputs.record import Answer, Document, Member, Plain, Record, document, record_of
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.result import Figures
     from tco.economics.perspective import Agreement, Worth
-    from tco.models.architecture import Architecture
 
 
 class Shelf(NamedTuple):
@@ -51,7 +51,9 @@ PRICED = ("price", "own_price")  # a whole part, or what an assembly adds to par
 
 def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield every part with its latest price; one that is built up from silicon, or comes inside another, has none of its own."""
-    names, files, own = names_of(catalogue), dict[str, str](), set[str]()
+    tables = [folder / "accelerators.csv" for folder in catalogue.folders]
+    called = [row for path in tables if path.is_file() for _, row in read_csv(path, ("name", "part"))]
+    names, files, own = {row["part"]: row["name"] for row in reversed(called)}, dict[str, str](), set[str]()  # the first name of each chip
     for (part, _), rows in catalogue.part_rows.items():
         files.setdefault(part, table_of(rows[0].where))
         if any(row.overlay for row in rows):
@@ -63,17 +65,6 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
             found = catalogue.part_input(part, priced_as, EVER)
             row |= {"price_usd": found.value, "priced_as": priced_as, "as_of": found.as_of, "kind": found.kind, "source": found.source}
         yield row | {"attributes": len(known), "own": part in own}
-
-
-def names_of(catalogue: Catalogue) -> dict[str, str]:
-    """Return what accelerators are called: the first name of each."""
-    found: dict[str, str] = {}
-    for folder in catalogue.folders:
-        path = folder / "accelerators.csv"
-        if path.is_file():
-            for _, row in read_csv(path, ("name", "part")):
-                found.setdefault(row["part"], row["name"])
-    return found
 
 
 def systems_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
@@ -132,31 +123,25 @@ def documents_listed(folder: str) -> Callable[[Catalogue], Iterator[dict[str, An
 
 
 OWN = Member("own", bool)
-SOURCES = Record("id", "title", "url", "date")
+SOURCES = record_of(Source)
 SHELVES = {
     "parts": Shelf(
         parts_listed,
         Record(
-            *("id", "name", "shelf", Member("price_usd", float | None)),
-            *("priced_as", "as_of", "kind", "source", Member("attributes", int), OWN),
+            *("id", "name", "shelf"), Member("price_usd", float | None), *("priced_as", "as_of", "kind", "source"), Member("attributes", int), OWN
         ),
     ),
     "systems": Shelf(systems_listed, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))),
     "models": Shelf(
         models_listed,
         Record(
-            "id",
-            *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
-            Member("source", optional=True),
-            Member("not_read", optional=True),
+            *("id", *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context"))),
+            *(Member(name, optional=True) for name in ("source", "not_read")),
         ),
     ),
     "scenarios": Shelf(
         scenarios_listed,
-        Record(
-            *(Member("id", read="name"), "title", "system"),
-            *(Member(name, read=f"documents.{name}") for name in ("site", "terms", "workload", "cluster")),
-        ),
+        Record(Member("id", read="name"), "title", "system", Record("site", "terms", "workload", "cluster").within("documents")),
     ),
     "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
     "rebates": Shelf(agreements_listed, Record("id", "supplier", "holder", "kind", Member("from", read="begins"), Member("until", read="ends"))),
@@ -165,15 +150,9 @@ SHELVES = {
 }
 LISTS = {name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items)) for name, shelf in SHELVES.items()}
 PUBLISHED = Record(
-    "kind",
-    *(Member(name) for name in ("scenario", "system", "metric", "unit")),
-    Member("published", float),
-    Member("tolerance", float | None),
-    Member("low", float),
-    Member("high", float),
-    Member("computed", float | None),
-    *(Member(name) for name in ("source", "note", "reason")),
-    Member("ok", bool),
+    *("kind", "scenario", "system", "metric", "unit"),
+    *(Member("published", float), Member("tolerance", float | None), Member("low", float), Member("high", float)),
+    *(Member("computed", float | None), "source", "note", "reason", Member("ok", bool)),
 )
 CHECKS = {
     name: Document(
@@ -222,29 +201,31 @@ def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figur
 
 
 # ---------------------------------------------------------------- parts
-def span(low: float | None, high: float | None) -> str:
-    """Return a range in one cell."""
-    return f"{significant(low)} to {significant(high)}" if low is not None or high is not None else ""
-
-
 def row_label(row: Mapping[str, Any]) -> str:
     """Return the attribute of a row, in brackets where another row is used."""
     return f"({row['attribute']})" if row["use"] == ALTERNATIVE else str(row["attribute"])
 
 
+def span(row: Mapping[str, Any]) -> str:
+    """Return the range of a row in one cell."""
+    return "" if row["low"] is None or row["high"] is None else f"{significant(row['low'])} to {significant(row['high'])}"
+
+
+STATED = Record(  # what a row states, of a part or in a document
+    Member("value", float | None, label="value", show=6),
+    Member("unit", label="unit"),
+    Member("low", float | None, label="low to high", show=span),
+    Member("high", float | None),
+    Member("as_of", label="as of"),
+    Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row.get("own", False)),
+)
 PART_ROW = Record(
     "part",
     Member("attribute", label="attribute", show=row_label),
-    Member("value", float | None, label="value", show=6),
-    Member("unit", label="unit"),
-    Member("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"])),
-    Member("high", float | None),
-    Member("as_of", label="as of"),
-    Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row["own"]),
+    STATED,
     Member("directness", label="how direct"),
     Member("source", label="source"),
-    "use",
-    "note",
+    *("use", "note"),
 )
 PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
@@ -341,14 +322,14 @@ def scaled(value: Any, scale: float) -> str:
 
 
 # ---------------------------------------------------------------- models
-def blocks_of(model: Architecture) -> list[dict[str, Any]]:
-    """Return the kinds of layers, their parts by their members."""
-    return [{name: part if isinstance(part, int | None) else part._asdict() for name, part in one._asdict().items()} for one in model.blocks]
+def fields(name: str) -> Callable[[Any], dict[str, Any] | None]:
+    """Return what reads a part of a layer by its members."""
+    return lambda block: None if (part := getattr(block, name)) is None else part._asdict()
 
 
 BLOCK = Record(
     Member("layers", int),
-    *(Member(name, Plain({"type": ["null", "object"]})) for name in ("attention", "feed_forward", "mixer")),
+    *(Member(name, Plain({"type": ["null", "object"]}), fields(name)) for name in ("attention", "feed_forward", "mixer")),
     Member("others", int),
 )
 SIZES = Record(
@@ -360,7 +341,7 @@ SIZES = Record(
     "source",
     "note",
 )
-MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK], blocks_of))
+MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK]))
 SAID = Record(
     Member("what", read="0", label="what"),
     Member("value", read="1", label="value", show=lambda row: significant(row[1], 6) if isinstance(row[1], float) else str(row[1])),
@@ -373,11 +354,9 @@ def model_answer(catalogue: Catalogue, name: str) -> Answer:
 
     model = load_model(catalogue, name)
     rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0)]
-    for block in model.blocks:
-        parts = {"attention": block.attention, "mixer": block.mixer, "feed-forward": block.feed_forward}
-        shapes = {name: part._asdict() for name, part in parts.items() if part is not None}
-        told = {name: ", ".join(f"{key} {value}" for key, value in shape.items() if value) for name, shape in shapes.items()}
-        rows += [(f"{block.layers} x {name}", text) for name, text in told.items() if text]
+    for block, part in product(model.blocks, ("attention", "mixer", "feed_forward")):
+        if text := ", ".join(f"{key} {value}" for key, value in (fields(part)(block) or {}).items() if value):
+            rows.append((f"{block.layers} x {part.replace('_', '-')}", text))
     return MODEL.answer(catalogue, model, lambda: [SAID.table(rows, model.id)], (SAID, rows))
 
 
@@ -443,18 +422,7 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
 
 
 # ---------------------------------------------------------------- what scenarios are put together from
-VALUE = Record(
-    Member("path", label="path"),
-    Member("value", float | None, label="value", show=6),
-    Member("unit", label="unit"),
-    Member("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"]) if None not in (row["low"], row["high"]) else ""),
-    Member("high", float | None),
-    Member("as_of", label="as of"),
-    Member("kind", label="kind"),
-    Member("source", label="source"),
-    Member("from", label="from"),
-    "note",
-)
+VALUE = Record(Member("path", label="path"), STATED, Member("source", label="source"), Member("from", label="from"), "note")
 PAGES = {name: Document(f"{name}-show", "id", Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
 
 
