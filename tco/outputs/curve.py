@@ -187,7 +187,8 @@ def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tu
     ended = [one for one in found.curve if one.by_software]
     if ended:
         middle = ended[len(ended) // 2].tokens_per_s_per_user
-        cells = ["-" if one is None or not one.by_software else ends(one) for one in (at.get((name, middle)) for name in names)]
+        both = [one.by_software if (one := at.get((name, middle))) else None for name in names]  # as it is public, and at its best
+        cells = ["..".join(cell(some[end][RATIO]) for end in ENDS) if some else "-" for some in both]
         rows.append((f"software at {middle:g}", *cells))
     return rows
 
@@ -197,30 +198,15 @@ def standing(one: AtSpeed | None) -> str:
     if one is None or one.range is None:
         return "-"
     low, high = (significant(one.range[at], DIGITS) or "∞" for at in ("p10", "p90"))
-    return f"{low}-{high} {tight(one.probability_better_than_baseline)}"
-
-
-def tight(share: float | None) -> str:
-    """Return a share in per cent without a blank."""
-    return percent(share).replace(" ", "")
-
-
-def ends(one: AtSpeed) -> str:
-    """Return the ratio with the software of all as it is public, and at its best."""
-    return "..".join(cell((one.by_software or {})[end][RATIO]) for end in ENDS)
+    return f"{low}-{high} {percent(one.probability_better_than_baseline).replace(' ', '')}"
 
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
     turning = {one.path: one for of in sure for one in together(of.drivers) if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
-    said = "; ".join(turn(one) for one in most)
+    said = "; ".join(f"{label(one.path)} {flips_at(one)}" for one in most)
     return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
-
-
-def turn(one: Driver) -> str:
-    """Return an input and where it turns the order."""
-    return f"{label(one.path)} {flips_at(one)}"
 
 
 def flips_at(one: Driver) -> str:

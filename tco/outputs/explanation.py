@@ -5,7 +5,7 @@ A node is known by its id, which no other node has and which does not move with 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -13,10 +13,9 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.chain.structure import Structure, plain_plan
 from tco.foundation.equation import equation
-from tco.foundation.provenance import SOURCED
-from tco.foundation.trace import STRUCTURE, Node, walk
+from tco.foundation.trace import STRUCTURE, Node
 from tco.outputs.record import Answer, Document, Member, Plain, Record, number
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, significant, weak
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
 TERMS = 8  # of a long sum that it shows of itself
@@ -44,11 +43,6 @@ class View(NamedTuple):
     def ends(self, level: int) -> bool:
         """Say whether nothing below a level is shown."""
         return self.depth is not None and level >= self.depth
-
-
-def cells_of(roots: Iterable[Node]) -> dict[str, Node]:
-    """Return every cell below some nodes by its name."""
-    return {node.id: node for root in roots for node in walk(root)}
 
 
 def told(name: str, node: Node, view: View) -> dict[str, Any]:
@@ -108,8 +102,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
 
     def visit(name: str, node: Node, lead: str, tail: str, level: int, share: str = "") -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
-        mark = "" if node.kind is None or node.kind in SOURCED else "~"
-        shown = f"{mark}{significant(value, 6)} {unit}".rstrip()
+        shown = f"{weak(node.kind)}{significant(value, 6)} {unit}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
             yield f"{text}  [{origin(node, view)}]"

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.fabric.scopes import Scope
-from tco.foundation.provenance import SOURCED
-from tco.hardware.bill import BillLine
 from tco.hardware.network import Network
 from tco.outputs.premises import context_of_system
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, significant, weak
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -24,22 +22,12 @@ if TYPE_CHECKING:
 GIGA = 1e9
 
 
-def weak(kind: str) -> str:
-    """Return the mark of a number that rests on an estimate or an assumption."""
-    return "" if kind in SOURCED else "~"
-
-
 def variants(system: System) -> str:
     """Return the variants in force, as the options that choose them."""
     return " ".join(f"{key}={value}" for key, value in system.variant.items())
 
 
 # ---------------------------------------------------------------- tco bom
-def bill_price(line: BillLine) -> str:
-    """Return the price of a line; nothing for what is in that of another."""
-    return "" if line.included_in else weak(line.kind) + significant(line.extended)
-
-
 BILL = Record(
     "path",
     Member("part", label="part", show=lambda line: "  " * line.path.count("/") + line.part),
@@ -49,7 +37,9 @@ BILL = Record(
         show=lambda line: "included" if line.included_in else significant(line.unit_price),
         unit="USD",
     ),
-    Member("extended_usd", float | None, "extended", "USD", bill_price, "USD"),
+    Member(
+        "extended_usd", float | None, "extended", "USD", lambda line: "" if line.included_in else weak(line.kind) + significant(line.extended), "USD"
+    ),
     Member("power_w", float, "power", "W", unit="W"),
     Member("kind", label="kind", show=lambda line: "" if line.included_in else line.kind + " (own)" * line.overlay),
     Member("directness", label="how direct"),

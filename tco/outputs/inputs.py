@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
-from tco.foundation.provenance import SOURCED, Input
+from tco.foundation.provenance import Input
 from tco.outputs.record import Answer, Document, Member, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, significant, weak
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -29,15 +29,11 @@ class Stated(NamedTuple):
     own: int = 0
 
 
-def number_text(row: Stated) -> str:
-    """Return the value of an input as a text, marked where it is an estimate."""
-    weak = "~" if row.kind and row.kind not in SOURCED else ""
-    return row.value if isinstance(row.value, str) else weak + significant(row.value, 6)
-
-
 INPUT = Record(
     Member("path", label="path"),
-    Member("value", float | str, label="value", show=number_text),
+    Member(
+        "value", float | str, label="value", show=lambda row: row.value if isinstance(row.value, str) else weak(row.kind) + significant(row.value, 6)
+    ),
     Member("unit", label="unit"),
     Member("low", float | None, label="low", show=6),
     Member("high", float | None, label="high", show=6),

@@ -138,11 +138,6 @@ def workload_line(results: Sequence[Result], target: bool = True) -> str:
     return SEVERAL
 
 
-def is_one_workload(results: Sequence[Result]) -> bool:
-    """Say whether all results are of one workload, so that their costs may be held against each other."""
-    return workload_line(results) != SEVERAL
-
-
 PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
 
 

@@ -97,8 +97,13 @@ class Record:
 
     def json(self, one: Any) -> dict[str, Any]:
         """Return the members of a JSON object."""
-        found = ((member, member.of(one)) for member in self.members)
-        return {member.key: plain(value, member.shape) for member, value in found if not (member.optional and is_left_out(value, member.shape))}
+        found = {}
+        for member in self.members:
+            value = member.of(one)
+            missing = value is None and not isinstance(member.shape, Maybe) and type(None) not in kinds_of(member.shape)
+            if not (member.optional and (missing or value is LEFT_OUT)):
+                found[member.key] = plain(value, member.shape)
+        return found
 
     def cells(self, one: Any) -> list[Any]:
         """Return the cells of a row of a CSV: a flag as 1 or 0, names in one cell."""
@@ -218,11 +223,6 @@ def plain(value: Any, shape: Any) -> Any:
         return value
     found = number(value)
     return value if found is None and type(None) not in kinds else found
-
-
-def is_left_out(value: Any, shape: Any) -> bool:
-    """Say whether a member that may be left out is."""
-    return value is LEFT_OUT or (value is None and not isinstance(shape, Maybe) and type(None) not in kinds_of(shape))
 
 
 def flat(value: Any) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tco.chain.metrics import METRICS
-from tco.foundation.provenance import SOURCED, Input
+from tco.foundation.provenance import Input
 from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, significant, weak
 from tco.studies.sensitivity import Sensitivity, Swing
 
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
@@ -183,7 +183,7 @@ def flip_lines(found: Sensitivity) -> list[str]:
 def range_words(given: Input) -> str:
     """Return the range of an input, marked where nobody states it."""
     _, low, high, unit = in_shown_unit(given)
-    return f"{'' if given.kind in SOURCED else '~'}{significant(low)} to {significant(high)} {unit}".rstrip()
+    return f"{weak(given.kind)}{significant(low)} to {significant(high)} {unit}".rstrip()
 
 
 def share_words(share: float) -> str:

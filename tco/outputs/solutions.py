@@ -119,11 +119,6 @@ DIGITS = 3
 NONE = "·"  # where no scenario has a value
 
 
-def letters(found: Map) -> list[str]:
-    """Return the sign of each scenario."""
-    return [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
-
-
 def best_at(found: Map, row: int, column: int) -> str | None:
     """Return the scenario that has the best value at a point."""
     place = int(found.best[row, column])
@@ -160,7 +155,7 @@ def map_answer(catalogue: Catalogue, found: Map) -> Answer:
 
 def map_table(found: Map) -> Table:
     """Return the map as a table: the first input from left to right, the second from the top down, a letter for the best at each point."""
-    signs = letters(found)
+    signs = [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
     title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
     legend = ", ".join(f"{sign} {name} ({found.leaders[name] * 100:.0f} %)" for sign, name in zip(signs, found.scenarios, strict=True))
     rows = [

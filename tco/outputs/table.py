@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tco.foundation.provenance import SOURCED
 from tco.foundation.streams import plain
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
@@ -48,6 +49,11 @@ def significant(value: Any, digits: int = 4) -> str:
     if abs(rounded) >= 1000:
         return f"{rounded:,.6f}".rstrip("0").rstrip(".")
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
+
+
+def weak(kind: str | None) -> str:
+    """Return the mark of a number that rests on an estimate or an assumption."""
+    return "" if kind is None or kind in SOURCED else "~"
 
 
 def sentence(text: str) -> str:

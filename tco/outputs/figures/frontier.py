@@ -10,7 +10,7 @@ from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Log, Plot
 from tco.outputs.figures.style import BODY, SMALL, vendor_colours
 from tco.outputs.figures.svg import SHAPES, Drawing, Labels, distinct, width_of
-from tco.outputs.frontiers import names, title_of
+from tco.outputs.frontiers import called, title_of
 from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
 from tco.studies.frontier import Frontier, Point
@@ -45,10 +45,9 @@ class CostCurve(NamedTuple):
 
 def curves_of(frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]) -> list[CostCurve]:
     """Return frontiers with their names, colours and shapes."""
-    scenarios = [" with ".join(dict.fromkeys(names(frontier)[::2])) for frontier in frontiers]
-    called = distinct([title_of(frontier) for frontier in frontiers], scenarios)
+    titles = distinct(list(map(title_of, frontiers)), list(map(called, frontiers)))
     colours = vendor_colours([frontier.decode.result for frontier in frontiers])
-    every = zip(called, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
+    every = zip(titles, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
     return [CostCurve(name, colour, SHAPES[at % len(SHAPES)], frontier, one) for at, (name, colour, frontier, one) in enumerate(every)]
 
 

@@ -149,16 +149,12 @@ def winners(material: Material) -> Iterator[Section]:
     names = [result.scenario for result in field.results]
     tables = []
     for name, rows in zip(names, field.values, strict=True):
-        cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *map(costly, row)) for y, row in zip(field.y.values, rows, strict=True)]
+        costs = [["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows]
+        cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *some) for y, some in zip(field.y.values, costs, strict=True)]
         heads = (field.y.path, *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
         tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {field.x.path}", align="r"))
     words = ["The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."]
     yield Section("map", "Who wins where", words, [both(partial(map_figure, field))], folded=tables, paper=False)
-
-
-def costly(value: float | None) -> str:
-    """Return a cost in a cell."""
-    return "-" if value is None else f"~{significant(value, 3)}"
 
 
 def fabric(material: Material) -> Iterator[Section]:

@@ -16,7 +16,7 @@ from tco.outputs.counterfactual import TITLES
 from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import WHO, PageProgram, chip_of, program_of
-from tco.outputs.premises import SHOWN, is_one_workload
+from tco.outputs.premises import SEVERAL, SHOWN, workload_line
 from tco.outputs.table import headed, sentence
 from tco.studies.reporting import COSTS, Material
 
@@ -122,7 +122,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "controls": controls_of(program, results, material.catalogue, swings),
         "rows": rows_of(known),
         "ratios": [{"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of} for ratio, of in ratios.items()],
-        "rank": {"metric": cost, "words": sentence(words), "fair": is_one_workload(results), "unit": unit, "size": size},
+        "rank": {"metric": cost, "words": sentence(words), "fair": workload_line(results) != SEVERAL, "unit": unit, "size": size},
         "command": list(command),
     }
     return WhatIf(document, program.functions)
