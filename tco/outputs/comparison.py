@@ -34,7 +34,7 @@ from tco.outputs.premises import (
     workloads,
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
-from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
+from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, headed, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.fleet import late_notes
@@ -90,8 +90,8 @@ COMPARE = Document(
     Member("verdict", [REGIME]),
     Member("curve", [POINT]),
     "baseline",
-    Member("deployed", Plain({"type": "object"})),
-    Member("inputs", Plain({"type": "object"})),
+    Member("deployed", dict),
+    Member("inputs", dict),
     Member("set", {str: str}),
     Member("rows", [ROW]),
     Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),

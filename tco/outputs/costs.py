@@ -9,7 +9,7 @@ from tco.chain.result import Result
 from tco.economics.cost import CostLine, directness_of
 from tco.foundation.provenance import SOURCED
 from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.difference import state_of
 from tco.studies.money import DEBT, INCOME, Money
@@ -62,7 +62,7 @@ PRICE = Document(
     Member("money", MONEY, "1", optional=True),
     Member("books", [BOOK], "1.books", optional=True),
     Member("money_notes", [str], "1.notes", optional=True),
-    Member("state", Plain({"type": "object"}), lambda found: state_of(found[0])),
+    Member("state", dict, lambda found: state_of(found[0])),
 )
 
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.outputs.counterfactual import STRIDE, way_table
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
 from tco.studies.difference import PROGRAM, Cause, Move, Step
@@ -21,7 +21,7 @@ EITHER = float | str | None  # a number or a text; none of what is new or gone
 CAUSE = Record(
     Member("cause", Literal["program", "input"], lambda cause: "program" if cause.program else "input"),
     *("kind", "path"),
-    *(Member(name, Plain({"type": ["null", "number", "string"]})) for name in ("old", "new")),
+    *(Member(name, int | str | None) for name in ("old", "new")),  # numbers as they are, 4.0 as such
     "unit",
 )
 STEP = Record(Member("causes", [CAUSE]), Member("difference", float), Member("ratio", float | None))

@@ -14,7 +14,7 @@ from tco.chain.result import Result
 from tco.chain.structure import Structure, plain_plan
 from tco.foundation.equation import equation
 from tco.foundation.trace import STRUCTURE, Node
-from tco.outputs.record import Answer, Document, Member, Plain, Record, number
+from tco.outputs.record import Answer, Document, Member, Record, number
 from tco.outputs.table import Table, significant, weak
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
@@ -161,8 +161,8 @@ EXPLAIN = Document(
     "explain",
     Member("scenario", read="0.scenario"),
     Member("metric", read="1"),
-    Member("tree", Plain({"type": "object"}), lambda found: explanation_tree(*found[1:])),
-    Member("structure", Plain({"type": ["null", "object"]}), lambda found: structure_document(found[0].structure)),
+    Member("tree", dict, lambda found: explanation_tree(*found[1:])),
+    Member("structure", dict | None, lambda found: structure_document(found[0].structure)),
 )
 
 

@@ -10,7 +10,7 @@ from tco.chain.result import Result
 from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
 from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
-from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, sentence, significant
 from tco.performance.profile import Line
 from tco.studies.operations import figures
@@ -79,7 +79,7 @@ AXIS = Record(
 PERF = Document(
     *("perf", "scenario", "system"),
     Member("kind", read=lambda result: result.texts["workload.kind"]),
-    Member("plan", Plain({"type": "object"}), "report.plan"),
+    Member("plan", dict, "report.plan"),
     Member("metrics", {str: float | None}),
     Member("figures", [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")], figures),
     Member("operators", [OPERATOR], operators_of),
@@ -90,9 +90,9 @@ PERF = Document(
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
     Member("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
-    Member("runner_up", Plain({"type": ["null", "object"]}), "report.runner_up"),
+    Member("runner_up", dict | None, "report.runner_up"),
     Member("margin", float | None, "report.margin"),
-    Member("structure", Plain({"type": ["null", "object"]}), lambda result: structure_document(result.structure)),
+    Member("structure", dict | None, lambda result: structure_document(result.structure)),
     Member("notes", [str]),
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is

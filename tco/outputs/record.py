@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}  # json itself writes those before as such
 LEFT_OUT = object()  # the value of a member that an object is without
-NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", dict: "object", type(None): "null"}
 
 
 class Maybe(NamedTuple):
@@ -31,16 +31,11 @@ class Maybe(NamedTuple):
     shape: Any
 
 
-class Plain(NamedTuple):
-    """What is printed as it is, with the JSON Schema of it."""
-
-    schema: Mapping[str, Any]
-
-
 class Member(NamedTuple):
     """One figure of a record; its key has its unit as suffix.
 
-    A shape is a type (`float`, `str | None`, a NamedTuple), a `Record` of what lies within, `[shape]` for many, `{str: shape}` for many by name.
+    A shape is a type (`float`, `str | None`, a NamedTuple, `dict` of what is printed as it is), a `Record` of what lies within, `[shape]` for
+    many, `{str: shape}` for many by name.
     """
 
     key: str
@@ -205,8 +200,8 @@ def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
 
 def plain(value: Any, shape: Any) -> Any:
     """Return a value as JSON has it; where its shape is never null, what is no finite number stays, and is refused as a defect."""
-    if value is None or isinstance(shape, Plain):
-        return value
+    if value is None:
+        return None
     if isinstance(shape, Maybe):
         return plain(value, shape.shape)
     if isinstance(shape, Record):
@@ -254,8 +249,6 @@ def record_of(shape: Any) -> Record:
 
 def schema_of(shape: Any) -> dict[str, Any]:
     """Return the JSON Schema of a shape."""
-    if isinstance(shape, Plain):
-        return dict(shape.schema)
     if isinstance(shape, Maybe):
         inner = schema_of(shape.shape)
         return {**inner, "type": sorted({"null", inner["type"]})}

@@ -11,7 +11,7 @@ from tco.catalog.catalogue import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
-from tco.outputs.record import Answer, Document, Member, Plain, Record, document, record_of
+from tco.outputs.record import Answer, Document, Member, Record, document, record_of
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ SYSTEM = Document(
     "systems-show",
     Record(
         *(Member("system", read="id"), "name", "chip", Member("variant", {str: str}), Member("chips", float), Member("racks", float)),
-        *(Member("tree", [LEAF], "leaves"), Member("fabric", Plain({"type": "object"})), "note"),
+        *(Member("tree", [LEAF], "leaves"), Member("fabric", dict), "note"),
     ).within("0"),
     Member("figures", FIGURES, "1"),
     Member("notes", [str], lambda found: [*found[2], *found[1].notes]),
@@ -329,7 +329,7 @@ def fields(name: str) -> Callable[[Any], dict[str, Any] | None]:
 
 BLOCK = Record(
     Member("layers", int),
-    *(Member(name, Plain({"type": ["null", "object"]}), fields(name)) for name in ("attention", "feed_forward", "mixer")),
+    *(Member(name, dict | None, fields(name)) for name in ("attention", "feed_forward", "mixer")),
     Member("others", int),
 )
 SIZES = Record(

@@ -13,7 +13,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import FILES
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import read_csv, write_atomically
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, to_csv, to_markdown
 from tco.studies.validation import back_test
 from tco.studies.validation.envelopes import Envelope, against_runs
@@ -45,7 +45,7 @@ VALIDATION = Document(
     FILE,
     "kind",
     CARD.within("card"),
-    Member("rows", [Plain({"type": "object"})], optional=True),
+    Member("rows", [dict], optional=True),
 )
 ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.within("2"))
 
@@ -87,14 +87,9 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     """Return the overall score, what was skipped and why, and the errors by group, the largest groups first."""
     columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
     rows = [score_cells("all scored rows", card, "scored")]
-    rows += [
-        score_cells(f"leave-one-{what}-out", {"mean_ape": None, "bias": None, **found})
-        for what, found in card["left_out"].items()
-        if what != "nothing"
-    ]
-    inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
-    rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
-    rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
+    rows += [score_cells(f"leave-one-{what}-out", found) for what, found in card["left_out"].items() if what != "nothing"]
+    for label, some in (("inside one curve (curves)", card["curves"]), ("offline", card["offline"])):
+        rows += [score_cells(label, some)] if some["n"] else []
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
     ranges = card["ranges"]
     unstated = (
@@ -148,7 +143,7 @@ MEMBERS = Record(  # a run in the document
     *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
 )
 RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
-ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
+ENVELOPES = Document("validate", FILE, Member("summary", dict), Member("envelopes", [dict]))
 
 
 def envelopes_answer(catalogue: Catalogue, path: Path, values: Values) -> Answer:
@@ -242,7 +237,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
 OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
-RATIOS = Document("validate", FILE, "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"})))
+RATIOS = Document("validate", FILE, "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", dict))
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
