@@ -52,6 +52,11 @@ def told(name: str, node: Node, view: View) -> dict[str, Any]:
     return {"id": node.id, "name": name, "value": number(value), "unit": unit, "equation": node_equation(node), "source": source}
 
 
+def stated(**members: Any) -> dict[str, Any]:
+    """Return the members there is something to say in."""
+    return {name: said for name, said in members.items() if said}
+
+
 def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
     """Return the tree as JSON members; a node that is not opened says how many inputs it has."""
     seen: set[str] = set()
@@ -60,19 +65,10 @@ def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
-        made = told(name, node, view)
-        if node.formula is not None:
-            made["formula"] = node.formula.name
-        if node.path is not None:
-            made["path"] = node.path
+        made = told(name, node, view) | stated(formula=node.formula and node.formula.name, path=node.path)
         if node.is_leaf:
-            made["kind"] = node.kind
-            if date := view.dates.get(node.path or ""):
-                made["as_of"] = date
-            if node.path in view.own:
-                made["own"] = True
-            if node.note:
-                made["note"] = node.note
+            date, own = view.dates.get(node.path or ""), node.path in view.own
+            made |= {"kind": node.kind} | stated(as_of=date, own=own, note=node.note)
         elif view.ends(level):
             made["more"] = len(node.inputs)
         else:

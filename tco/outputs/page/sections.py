@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from tco.catalog.accuracy import WORDS
 from tco.catalog.accuracy import table as accuracies
 from tco.foundation.provenance import Input
 from tco.outputs.comparison import comparison_table
@@ -14,8 +13,8 @@ from tco.outputs.costs import cost_table
 from tco.outputs.curve import cost_rows, sure_rows, verdict_words
 from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
-from tco.outputs.figures.cost import cost_figure
-from tco.outputs.figures.errors import errors_figure
+from tco.outputs.figures.cost import by_asset, cost_figure
+from tco.outputs.figures.errors import errors_figure, words_of
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import COST, frontier_figure
 from tco.outputs.figures.maps import map_figure
@@ -99,11 +98,9 @@ def cost(material: Material) -> Iterator[Section]:
     results = [result for result in material.results if result.lines]
     if not results:
         return
-    assets = list(dict.fromkeys(line.asset for result in results for line in result.lines))
-    rows = []
-    for asset in assets:
-        sums = [sum(float(line.usd_per_chip_hour) for line in result.lines if line.asset == asset) for result in results]
-        rows.append((asset, *("-" if not value else f"~{significant(value)}" for value in sums)))
+    sums = [by_asset(result) for result in results]
+    assets = dict.fromkeys(asset for one in sums for asset in one)
+    rows = [(asset, *(f"~{significant(value)}" if (value := one.get(asset)) else "-" for one in sums)) for asset in assets]
     rows.append(("cost a chip-hour, net", *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results)))
     stack = Table(("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers")
     words = ["What an installed chip costs each hour, all year, by what is paid for."]
@@ -230,8 +227,7 @@ def validation(material: Material) -> Iterator[Section]:
     shown = []
     for row in sorted(rows, key=lambda row: (row["part"] not in ours, row["part"], row["kind"])):
         errors = (f"{float(row[name]) * 100:.0f} %" if row[name] else "-" for name in ("median_ape", "p90_ape", "left_out"))
-        kind = WORDS.get(row["kind"].rpartition("_")[2], row["kind"])
-        shown.append((row["part"], kind, f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
+        shown.append((row["part"], words_of(row["kind"]), f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
     table = Table(
         ("chip", "measured", "rows", "median error", "P90 error", "leave-one-chip-out", "anchors this report"),
         shown,
