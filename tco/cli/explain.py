@@ -45,7 +45,7 @@ def explain(
     catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
         raise DataError(f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}")
-    cells = {node.id: node for root in result.nodes.values() for node in walk(root)}
+    cells = {node.id: node for node in walk(*result.nodes.values())}
     root = result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
         raise DataError(f"{unknown('metric or cell', metric, [*METRICS, *cells])}; `tco metrics list` shows the metrics")

@@ -50,14 +50,10 @@ REGIME = Record(
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
-
-    def rests(name: str) -> Callable[[AtSpeed], Any]:
-        return lambda one: context(one.scenario)[name]
-
     range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
     names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
     ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
-    return Record(POINT, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
+    return Record(POINT, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario)))
 
 
 # ---------------------------------------------------------------- words

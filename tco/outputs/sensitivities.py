@@ -19,12 +19,11 @@ MISSED = "!"  # at an end where the target is not met
 LEAST = 0.01  # share of a group that is named
 
 
-def part_of(given: Input) -> str:
-    """Return what an input belongs to: a part, a family's practice, the terms."""
-    return given.path.rpartition(".")[0].removeprefix("parts.")
-
-
-GROUPS = {"part": part_of, "kind": lambda given: given.kind, "source": lambda given: given.source}
+GROUPS = {  # by what an input belongs to (a part, a family's practice, the terms), by its kind and by its source
+    "part": lambda given: given.path.rpartition(".")[0].removeprefix("parts."),
+    "kind": lambda given: given.kind,
+    "source": lambda given: given.source,
+}
 
 
 def in_shown_unit(given: Input) -> tuple[float, float, float, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,16 +111,12 @@ def metrics_listed(_: Catalogue) -> list[dict[str, str]]:
     return [{"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label} for name, one in METRICS.items()]
 
 
-def documents_listed(folder: str) -> Callable[[Catalogue], Iterator[dict[str, Any]]]:
-    """Return what finds the documents of a kind: some texts of each, and whether it is a person's own."""
-
-    def found(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-        for name in catalogue.ids(folder):
-            texts, _ = page_of(catalogue, folder, name)
-            said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
-            yield {"id": name, **said, "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0])}
-
-    return found
+def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    """Yield the documents of a kind: some texts of each, and whether it is a person's own."""
+    for name in catalogue.ids(folder):
+        texts, _ = page_of(catalogue, folder, name)
+        said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
+        yield {"id": name, **said, "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0])}
 
 
 OWN = Member("own", bool)
@@ -135,7 +132,8 @@ SHELVES = {
     "models": Shelf(
         models_listed,
         Record(
-            *("id", *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context"))),
+            "id",
+            *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
             *(Member(name, optional=True) for name in ("source", "not_read")),
         ),
     ),
@@ -146,7 +144,10 @@ SHELVES = {
     "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
     "rebates": Shelf(agreements_listed, Record("id", "supplier", "holder", "kind", Member("from", read="begins"), Member("until", read="ends"))),
     "metrics": Shelf(metrics_listed, Record("id", "unit", "better", "what")),
-    **{name: Shelf(documents_listed(name), Record("id", *(Member(key, str | None) for key in kind.texts), OWN)) for name, kind in KINDS.items()},
+    **{
+        name: Shelf(partial(documents_listed, name), Record("id", *(Member(key, str | None) for key in kind.texts), OWN))
+        for name, kind in KINDS.items()
+    },
 }
 LISTS = {name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items)) for name, shelf in SHELVES.items()}
 PUBLISHED = Record(

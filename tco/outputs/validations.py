@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,15 +55,10 @@ def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_
     asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
     if with_rows:
-        rows = Record(*(Member(str(name), float | str | None) for name in found.rows.columns)), rows_of(found)
+        plain = found.rows.astype(object).where(found.rows.notna(), None)  # nothing where nothing was predicted
+        rows = Record(*(Member(str(name), float | str | None) for name in found.rows.columns)), plain.to_dict("records")
         asked["rows"] = [row | {"unstated": row["unstated"].split()} if "unstated" in row else row for row in rows[1]]  # by names
     return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows)
-
-
-def rows_of(found: Validation) -> list[dict[str, Any]]:
-    """Return the rows of a validation, nothing where nothing was predicted."""
-    cells = ([None if isinstance(cell, float) and cell != cell else cell for cell in row] for row in found.rows.itertuples(index=False))  # noqa: PLR0124 - NaN
-    return [dict(zip(map(str, found.rows.columns), row, strict=True)) for row in cells]
 
 
 def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
@@ -312,7 +307,12 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
             for part, one in fit.chips.items()
         ],
         "orders": [[kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date] for kind, fit in found.items() if fit.order],
-        "left_out": list(left_out_rows(found)),
+        "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
+            [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
+            for kind, fit in found.items()
+            for one in fit.refits
+            for path, value in one.values.items()
+        ],
     }
     for name, rows in made.items():
         path, columns = folder / f"{name}.csv", FILES[name]
@@ -324,11 +324,3 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
 def rounded(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Return some figures at four decimals; None where there is none."""
     return tuple(round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names)
-
-
-def left_out_rows(found: Mapping[str, Calibration]) -> Iterator[tuple[Any, ...]]:
-    """Yield the parameters of every refit, so that each left-out figure can be computed again without a fit."""
-    for kind, made in found.items():
-        for one in made.refits:
-            for path, value in one.values.items():
-                yield kind, one.left_out, one.member, path, float(f"{value:.9g}")

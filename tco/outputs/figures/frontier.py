@@ -77,8 +77,7 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
     for curve in curves:
         if not curve.frontier.points:
             drawing.paragraph(f"{curve.name}: {curve.frontier.reason}.")
-    for line in dict.fromkeys(premises(results)):
-        drawing.paragraph(line)
+    drawing.paragraphs(dict.fromkeys(premises(results)))
     return drawing.svg()
 
 
@@ -97,7 +96,9 @@ def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named
         Log.over([*(getattr(point, against) for point in points), *ends], top + min(drawing.width * 0.75, 380), top),
     )
     plot.axes("tokens/s for each user", AGAINST[against])
-    draw_targets(plot, curves)
+    for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
+        if plot.x.low <= target <= plot.x.high:
+            drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
     for curve in curves:
         draw_curve(plot, labels, curve, against)
@@ -119,13 +120,6 @@ def point_words(curve: CostCurve, point: Point, against: str) -> str:
     """Say what a plan is and gives."""
     figures = f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at {significant(getattr(point, SPEED), 3)} tokens/s a user"
     return f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
-
-
-def draw_targets(plot: Plot, curves: Sequence[CostCurve]) -> None:
-    """Draw the interactivity that the workloads ask for."""
-    for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
-        if plot.x.low <= target <= plot.x.high:
-            plot.drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
 
 
 def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:

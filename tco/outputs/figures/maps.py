@@ -63,8 +63,7 @@ def drawn(field: Map, width: float, named: bool) -> str:
     draw_today(plot, labels, field)
     if named and not all(draw_name(labels, names[at], middles(best, at, across, up)) for at in winners):
         return ""
-    for line in dict.fromkeys([workload_line(field.results), *premises(field.results)]):
-        drawing.paragraph(line)
+    drawing.paragraphs(dict.fromkeys([workload_line(field.results), *premises(field.results)]))
     return drawing.svg()
 
 

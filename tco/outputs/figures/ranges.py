@@ -57,8 +57,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     draw_percentiles(plot, points)
     if ratio and plot.x.low < 1 < plot.x.high:
         drawing.line((plot.x.at(1), plot.y.start), (plot.x.at(1), plot.y.end), "dashed")
-    for line in [workload_line([found.asked.result]), *premises([found.asked.result])]:
-        drawing.paragraph(line)
+    drawing.paragraphs([workload_line([found.asked.result]), *premises([found.asked.result])])
     drawing.paragraph(
         f"{len(found.sample.meets):,} draws of {len(found.drawn)} inputs within their ranges, seed {found.seed}; equal widths are equal ratios."
     )
