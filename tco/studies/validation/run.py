@@ -24,7 +24,7 @@ from tco.studies.validation.naming import read_models, renamed, unread_accelerat
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
 from tco.studies.validation.specifications import Specifications, command_line
 from tco.studies.validation.unstated import ranged
-from tco.studies.validation.wording import yes_or_no
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
@@ -60,7 +60,7 @@ def lacking(table: pd.DataFrame, reason: str, columns: tuple[str, ...], catalogu
     """Return a reason with the columns that every row leaves blank; with all of them where what stands in them is not enough."""
     blank = {name: blanks(table, name) for name in columns}
     if set(POOLS) <= set(columns):
-        apart = mapped(texts(table, "disaggregated"), lambda text: yes_or_no(catalogue, str(text)) is True, bool)
+        apart = mapped(texts(table, "disaggregated"), lambda text: meaning(catalogue, "answer", str(text)) == "yes", bool)
         blank |= {name: blank[name] & apart for name in POOLS}
     named = (", ".join(name for name in columns if blank[name][row]) for row in range(len(table)))
     return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)

@@ -23,7 +23,7 @@ from tco.studies.validation.measured import TEXTS, texts
 from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
 from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.wording import yes_or_no
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 Cells = dict[str, Any]  # column -> what stands in it
@@ -80,7 +80,7 @@ def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]
 def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what a serving row leaves open: groups of attention and experts, engine, software, formats, tokens predicted ahead."""
     catalogue = row.chips.catalogue
-    if row.sparse and yes_or_no(catalogue, row.text("disaggregated")):
+    if row.sparse and meaning(catalogue, "answer", row.text("disaggregated")) == "yes":
         for side in ("prefill", "decode"):
             chips, workers = row.cells.get(f"{side}_gpus"), row.cells.get(f"{side}_workers")
             for name in (f"{side}_dp", f"{side}_ep"):

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
 
 from tco.studies.measure import session
-from tco.studies.measure.session import COLLECTIVE_COLUMNS, KERNEL_COLUMNS, Session
 from tco.studies.measure.sweeps import Kernel
 from tests.studies.room import Collective, Outcome, Timing
 
+ROOT = Path(__file__).parents[3]
 DIGIT = 5e-6  # published times and rates have six digits
-SESSION = Session(None, "cuda", False, "H100 SXM", "2026-11-02", False, print)
+SESSION = session.Session(None, "cuda", False, "H100 SXM", "2026-11-02", False, print)
 
 
 def timing(microseconds):
     return Timing(microseconds / 1e6, microseconds / 1.1e6, microseconds / 0.9e6, 21, 64)
 
 
-def cells_of(columns, cells, outcome):
+def cells_of(kind, cells, outcome):
+    columns = list(pd.read_csv(ROOT / f"data/measured/{kind}.csv.gz", nrows=0))
     (row,) = SESSION.rows(columns, cells, "PyTorch 2.9", [outcome])
     return dict(zip(columns, row, strict=True))
 
 
 def kernel_cells(kernel, microseconds):
-    return cells_of(KERNEL_COLUMNS, session.kernel_cells, Outcome(kernel, timing(microseconds), "SM clock 1755 MHz"))
+    return cells_of("kernels", session.kernel_cells, Outcome(kernel, timing(microseconds), "SM clock 1755 MHz"))
 
 
 def collective_cells(collective, microseconds):
-    return cells_of(COLLECTIVE_COLUMNS, session.collective_cells, Outcome(collective, timing(microseconds)))
+    return cells_of("collectives", session.collective_cells, Outcome(collective, timing(microseconds)))
 
 
 PUBLISHED = [  # NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s
