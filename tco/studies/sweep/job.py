@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.inputs import Inputs, Scenario, load_scenario
+from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
 from tco.foundation.arithmetic import arithmetic
