@@ -58,9 +58,7 @@ def test_collectives_of_a_known_chip_are_scored(toy, tmp_path):
     assert (found["kind"], found["scored"], found["skipped"]) == ("collectives", len(rows), {})
 
 
-@pytest.mark.parametrize(
-    ("gpus", "quick", "counts"), [(2, False, {"2"}), (6, False, {"2", "4", "6"}), (8, False, {"2", "4", "8"}), (8, True, {"2"})]
-)
+@pytest.mark.parametrize(("gpus", "quick", "counts"), [(2, False, {"2"}), (6, False, {"2", "4", "6"}), (8, False, {"2", "4", "8"}), (8, True, {"2"})])
 def test_ranks_are_powers_of_two_and_all_there_are(toy, tmp_path, gpus, quick, counts):
     toy(gpus, hip="7.0")
     assert tco("measure", "--kind", "collectives", "-o", tmp_path / "c.csv", *(["--quick"] if quick else [])).exit_code == 0
