@@ -10,7 +10,7 @@ from tco.studies.confidence import confidence_of
 from tco.studies.curve import DRAWS, SEED
 from tco.studies.designs import AXES, designs_of
 from tco.studies.evaluation import evaluate_each
-from tco.studies.frontier import Frontier, Pool, frontier_of, grid_of, pool_of
+from tco.studies.frontier import frontier_of, grid_of, pool_of
 from tco.studies.money import money_of
 from tco.studies.ranges import Dice, Range, range_of, ranges_of, settings_of
 from tco.studies.response import drawable
@@ -28,8 +28,6 @@ __all__ = [  # what tests of several files ask for
     "SEED",
     "TRIANGULAR",
     "Dice",
-    "Frontier",
-    "Pool",
     "Range",
     "compared",
     "confidence_of",
