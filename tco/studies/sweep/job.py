@@ -76,42 +76,26 @@ class Layout(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many cases of one setting a partition holds at most."""
-        return min(ROWS, max(NUMBERS // self.columns, LEAST))
-
-    @property
-    def together(self) -> int:
-        """How many settings a partition holds; less than one is one."""
-        return min(SETTINGS, self.rows // self.within)
-
-    @property
-    def pieces(self) -> int:
-        """How many partitions a setting is cut into that does not fit one."""
-        return -(-self.within // self.rows)
+        """How many cases a partition holds at most."""
+        return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.within)
 
     @property
     def partitions(self) -> int:
         """How many partitions there are."""
-        return -(-self.settings // self.together) if self.together else self.settings * self.pieces
-
-    def slices(self, number: int) -> Iterator[Slice]:
-        """Yield the cases of a partition, setting by setting."""
-        if self.together:
-            first = number * self.together
-            for setting in range(first, min(first + self.together, self.settings)):
-                yield self.slice(setting, 0, self.within)
-            return
-        setting, piece = divmod(number, self.pieces)
-        yield self.slice(setting, piece * self.rows, min((piece + 1) * self.rows, self.within))
-
-    def slice(self, setting: int, start: int, stop: int) -> Slice:
-        """Return cases of a setting by its number."""
-        scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
-        return Slice(scenario, tuple(places), start, stop)
+        return -(-self.cases // self.rows)
 
     def cases_in(self, number: int) -> int:
         """How many cases a partition holds."""
-        return sum(one.stop - one.start for one in self.slices(number))
+        return min(self.rows, self.cases - number * self.rows)
+
+    def slices(self, number: int) -> Iterator[Slice]:
+        """Yield the cases of a partition, setting by setting."""
+        first = number * self.rows
+        last = first + self.cases_in(number)
+        for setting in range(first // self.within, -(-last // self.within)):
+            scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
+            begin = setting * self.within
+            yield Slice(scenario, tuple(places), max(first - begin, 0), min(last - begin, self.within))
 
     def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
         """Return the places of cases on the axes asked as arrays, and their draws."""
