@@ -16,12 +16,11 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.performance.training.job import engine_words
-from tco.studies.validation.measured import column, first_stated, texts
+from tco.studies.validation.measured import column, columns_known, first_stated, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.wording import meaning, precisions
 
 Array = np.ndarray[Any, Any]
-TARGETS = ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator")
 SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
 SIZES = (1, 2, 4, 8, 16)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
@@ -34,7 +33,8 @@ def targets(table: pd.DataFrame) -> tuple[Array, Array]:
 
     Where the batch is unstated a step says nothing: its rate is held against the measured one.
     """
-    (rate, of), (any_, name) = first_stated(table, *TARGETS[1:]), first_stated(table, *TARGETS)
+    every = columns_known()["kinds"]["training"]["targets"]
+    (rate, of), (any_, name) = first_stated(table, *every[1:]), first_stated(table, *every)
     batchless = np.isnan(column(table, "global_batch_seqs")) & ~np.isnan(rate)
     return np.where(batchless, rate, any_), np.where(batchless, of, name)
 

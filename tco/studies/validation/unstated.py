@@ -19,7 +19,7 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
 from tco.studies.validation.inference import software_of
-from tco.studies.validation.measured import TEXTS, texts
+from tco.studies.validation.measured import of_text, texts
 from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
 from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
@@ -133,7 +133,7 @@ def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specific
     if rows:
         # the file's own rows stand beside: what single columns mean may follow from others of their kind
         asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True)
-        asked = asked.assign(**{name: asked[name].fillna("") for name in TEXTS.intersection(asked)})
+        asked = asked.assign(**{name: asked[name].fillna("") for name in filter(of_text, asked)})
         again = predicted(predictor, asked, Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")))
         fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
         of = np.array(origins)[fits - len(table)]
