@@ -225,7 +225,7 @@ def latencies_of(
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     on_die = (values[path] for path in (f"{part}.max_clock", f"{part}.dies", f"{prior}.die_latency_factor", f"{prior}.reference_clock"))
-    scale = latency_scale(*on_die, 1.0 if age is None else age)
+    scale = latency_scale(*on_die, age=1.0 if age is None else age)
 
     def scaled(name: str, ratio: Any = 1.0) -> Any:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
