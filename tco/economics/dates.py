@@ -134,14 +134,12 @@ def month_text(year: float) -> str:
     return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
 
 
-def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
+def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
     """Return a note where a system is wanted before anybody may order it."""
     general = last_of(inputs, GENERAL)
     if general is None or general[0] <= year_of(date) or (found := available_of(inputs, date)) is None:
         return []
-    return [
-        f"{system} is not there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"
-    ]
+    return [f"not yet there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"]
 
 
 # ---------------------------------------------------------------- the ages of prices

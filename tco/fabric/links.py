@@ -224,8 +224,8 @@ def latencies_of(
 ) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
-    clock, dies, reference = values[f"{part}.max_clock"], values[f"{part}.dies"], values[f"{prior}.reference_clock"]
-    scale = latency_scale(clock, dies, values[f"{prior}.die_latency_factor"], reference, 1.0 if age is None else age)
+    clock, dies = values[f"{part}.max_clock"], values[f"{part}.dies"]
+    scale = latency_scale(clock, dies, values[f"{prior}.die_latency_factor"], values[f"{prior}.reference_clock"], 1.0 if age is None else age)
 
     def scaled(name: str, ratio: Any = 1.0) -> Any:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)

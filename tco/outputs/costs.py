@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.chain.result import Result
@@ -11,8 +10,9 @@ from tco.economics.cost import directness_of
 from tco.economics.flows import Flow
 from tco.foundation.provenance import SOURCED
 from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
+from tco.studies.difference import state_of
 from tco.studies.money import DEBT, INCOME, Money
 
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
@@ -26,7 +26,7 @@ LINE = Record(
     Member("sources", [str], lambda one: list(one[0].sources)),
     Member("own", bool, "0.overlay", csv=False),
 )
-PAYMENT = Record(Member("month", int), Member("usd", float), Member("line"))
+PAYMENT = Record(Member("month", int), Member("usd", float), "line")
 MONEY = Record(
     Member("npv_usd", float | None, "npv"),
     Member("irr_per_year", float | None, "irr"),
@@ -48,13 +48,6 @@ BOOK = Record(
 )
 
 
-def kept_state(result: Result) -> Any:
-    """Return the state of a result, by which another answer is held against it."""
-    from tco.studies.difference import state_of  # only the document has it
-
-    return state_of(result)
-
-
 PRICE = Document(
     "price",
     Member("scenario", read="0.scenario"),
@@ -64,13 +57,13 @@ PRICE = Document(
     Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
     Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
-    *WAITING.within("0"),
+    WAITING.within("0"),
     Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
     Member("cash_flow", [PAYMENT], "1.payments", optional=True),
     Member("money", MONEY, "1", optional=True),
     Member("books", [BOOK], "1.books", optional=True),
     Member("money_notes", [str], "1.notes", optional=True),
-    Member("state", Plain({"type": "object"}), lambda found: kept_state(found[0])),
+    Member("state", dict, lambda found: state_of(found[0])),
 )
 
 

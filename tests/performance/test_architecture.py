@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tco import DataError
-from tco.models.layers import Attention
 from tests.registry import over
-from tests.shipped import CATALOGUE, load_model
+from tests.shipped import CATALOGUE, Attention, load_model
 
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
 # `weights` are counted tensor by tensor from the same config by another library's model code (Hugging Face Transformers 5.23),
