@@ -131,8 +131,8 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
 
     size, directions, width = (field(lambda one, name=name: getattr(one, name)[one.narrowest]) for name in ("sizes", "directions", "lanes"))
     rings = tuple((field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at])) for at in range(len(torus.sizes)))
-    names = ("chips", "injection", "hops_mean", "hops_worst", "steps")
-    return Slices(*(field(attrgetter(name)) for name in names), rings, (size, directions, width))
+    known = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
+    return Slices._make((*known, rings, (size, directions, width)))
 
 
 @formula(unit="byte/s", source="dally2004")
