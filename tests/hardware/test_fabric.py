@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco import DataError
 from tco.catalog.systems import System
 from tco.fabric.scopes import from_the_lanes, hops_apart, torus_of, whole_racks
 from tests.chain import fabric_of, system_of
@@ -116,6 +117,9 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
     if system.fabric["kind"] == "two-level":
         links = {node[1:]: links for node, links in build(system, scope).distances(("chip", 0, 0, 0)).items() if node[0] == "chip" and any(node[1:])}
         assert {place: hops_apart(system, *place) for place in links} == {place: one - 1 for place, one in links.items()}
+        for nowhere in ((-1, 0, 0), (0, -1, 0), (0, 0, -1), (whole_racks(system), 0, 0), (0, 0, int(system.fabric["chips_per_tray"]))):
+            with pytest.raises(DataError, match="has no chip at rack"):
+                hops_apart(system, *nowhere)
 
 
 @each

@@ -231,6 +231,12 @@ def test_a_clos_too_small():
         tiers_needed(most + 1, radix)
 
 
+def test_tiers_that_do_not_hold_the_chips_name_those_that_may():
+    done = tco("network", "--switch", "12.8T", "--port", "400G", "--tiers", "2", "--chips", "513")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "513 chips do not fit 2 tiers of 32-port switches, which reach 512; `--tiers 3` or slower ports" in done.stderr
+
+
 def test_a_cluster_larger_than_its_switches_reach():
     done = tco("price", "gb200-nvl72", "--set", "cluster.chips=9000000 count", "--set", "cluster.port=6400G")
     assert done.exit_code == 3

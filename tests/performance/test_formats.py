@@ -15,6 +15,7 @@ from tests.chain import plain_values
 from tests.cli import document, tco
 from tests.performance.servers import FORMATS, DecodePlan, Machine, PrefillPlan, bare, computed_on, named, over_layers, product, server
 from tests.registry import FORMULA
+from tests.shipped import CATALOGUE
 
 COMPUTED = {  # chip: format: the format it is computed as, and whether software unpacks it first
     "trn3": {
@@ -132,8 +133,9 @@ def test_weights_are_read_as_they_are_stored(name):
         few, many = (passes(decode=DECODE._replace(sequences=count), precision=precision)[0] for count in (32.0, 64.0))
         return 2 * over_layers(few, name, "bytes") - over_layers(many, name, "bytes")
 
-    for precision, bits in (("w4a8", 4 + 8 / 32), ("w4a16", 4 + 8 / 32), ("int4", 4 + 16 / 32), ("nvfp4", 4 + 8 / 16), ("mxfp8", 8 + 8 / 32)):
-        assert weights(precision) / weights("bf16") == pytest.approx(bits / 16, rel=1e-9), precision
+    blocks = {"w4a8": (4, 8, 32), "w4a16": (4, 8, 32), "int4": (4, 16, 32), "nvfp4": (4, 8, 16), "mxfp8": (8, 8, 32), "fp8_block": (8, 32, 128)}
+    for precision, (bits, scale, block) in blocks.items():
+        assert weights(precision) / weights("bf16") == pytest.approx((bits + scale / block) / 16, rel=1e-9), precision
 
 
 @pytest.mark.parametrize("sequences", [1.0, 8.0, 64.0, 512.0])
@@ -314,3 +316,13 @@ def test_a_cast_reads_activations_once_and_a_scale_of_the_whole_once_more(form, 
     bandwidth = size * 4096 * 8192 / ((large - small) * 1e-6)
     stream = document("kernel", "b200-sxm", "--op", "elementwise", "--m", "65536", "--width", "8192", "--passes", "2")
     assert bandwidth == pytest.approx(stream["gb_per_s"] * 1e9, rel=0.05)
+
+
+def test_a_scale_of_the_whole_takes_two_kernels_more():
+    """The largest number, its scale, the cast: each waits for the one before it."""
+    casts = [
+        document("kernel", "b200-sxm", "--m", "1", "--n", "8192", "--k", "8192", "--precision", form, "--library", "tensorrt-llm")["parts_us"]["cast"]
+        for form in ("fp8", "mxfp8", "fp8_block")
+    ]
+    assert casts[0] - casts[1] == pytest.approx(2 * CATALOGUE.practice("nvidia", "kernel_stage").value * 1e6, rel=1e-6)
+    assert casts[1] == pytest.approx(casts[2], rel=1e-9)
