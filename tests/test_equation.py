@@ -17,6 +17,9 @@ A, B, C = (Symbol("name", name) for name in "abc")
     ("made", "text"),
     [
         (A + B * C, "a + b * c"),
+        (A + B + C, "a + b + c"),
+        (A + B - C, "a + b - c"),
+        (A * B * C, "a * b * c"),
         ((A + B) * C, "(a + b) * c"),
         (A - (B - C), "a - (b - c)"),
         (A - B - C, "a - b - c"),

@@ -132,3 +132,11 @@ def test_kinds_from_firmest_to_weakest():
     assert worst([]) == "derived"
     assert KINDS.index("derived") == len(SOURCED) - 1
     assert {"estimate", "assumed"} == set(KINDS) - SOURCED
+
+
+@pytest.mark.parametrize(("value", "unit", "hinted"), [(8.0, "ratio", True), (8.0, "", False), (120.0, "ratio", False), (-8.0, "ratio", False)])
+def test_a_share_above_one_is_told_how_per_cent_are_written(value, unit, hinted):
+    with pytest.raises(DataError) as caught:
+        bounded(Input("terms.rate", value, unit), 0, 1)
+    assert ("; per cent are written '8%'" in str(caught.value)) == hinted
+    assert "is outside 0" in str(caught.value)
