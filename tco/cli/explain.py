@@ -53,8 +53,7 @@ def explain(
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
-    own = frozenset(path for path, found in result.inputs.items() if found.overlay)
-    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
+    view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     given.emit(explanation_answer(result, metric, root, view, short))
 
