@@ -162,7 +162,7 @@ def report(
     page = page_of(material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"])
     pages = {output: page}
     if folder:
-        from tco.outputs.page.gallery import gallery_of
+        from tco.outputs.page.report import gallery_of
         from tco.studies.comparison import ranking
 
         pages = gallery_of(page, material, ranking(given.settings, given.data))
