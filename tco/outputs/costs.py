@@ -56,8 +56,7 @@ def kept_state(result: Result) -> dict[str, Any]:
 
 PRICE = Document(
     "price",
-    Member("scenario", read="0.scenario"),
-    Member("system", read="0.system"),
+    Record("scenario", "system").within("0"),
     Member("lines", [LINE], lambda found: lines_of(found[0])),
     Member("metrics", {str: float | None}, "0.metrics"),
     Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
