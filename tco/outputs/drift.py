@@ -228,20 +228,21 @@ def kept_answer(catalogue: Catalogue, name: str, kept: dict[str, dict[str, Any]]
         for state in states
         for metric, value in state["metrics"].items()
     ]
-    return SHOW.answer(catalogue, {"name": name, "scenarios": states}, lambda: [kept_table(name, kept, metrics)], (SHOW_ROW, rows))
+
+    def table() -> Table:
+        found = [metric for metric in metrics if any(metric in state["metrics"] for state in kept.values())]
+        lines = [
+            (metric, METRICS[metric].unit, *(significant(state["metrics"].get(metric), 6) or "-" for state in kept.values())) for metric in found
+        ]
+        return Table(("metric", "unit", *kept), lines, f"baseline {name}", [f"{one}: {made_by(state)}" for one, state in kept.items()], align="ll")
+
+    return SHOW.answer(catalogue, {"name": name, "scenarios": states}, lambda: [table()], (SHOW_ROW, rows))
 
 
 def made_by(state: dict[str, Any]) -> str:
     """Return by which program, on which data a state was made."""
     dated = f", prices up to {state['data_date']}" if state.get("data_date") else ""
     return f"tco {state['tco_version']}, data {state['data_hash']}{dated}, {len(state['inputs'])} inputs, {len(state['formulas'])} formulas"
-
-
-def kept_table(name: str, kept: dict[str, dict[str, Any]], metrics: Sequence[str]) -> Table:
-    """Return the table of `tco baseline show`: a row for each metric, a column for each scenario."""
-    found = [metric for metric in metrics if any(metric in state["metrics"] for state in kept.values())]
-    rows = [(metric, METRICS[metric].unit, *(significant(state["metrics"].get(metric), 6) or "-" for state in kept.values())) for metric in found]
-    return Table(("metric", "unit", *kept), rows, f"baseline {name}", [f"{one}: {made_by(state)}" for one, state in kept.items()], align="ll")
 
 
 # ---------------------------------------------------------------- what moved, for machines that show it beside a change
