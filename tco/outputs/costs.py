@@ -16,11 +16,7 @@ from tco.studies.money import DEBT, INCOME, Money
 
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
 LINE = Record(
-    Member("path", read="0.path"),
-    Member("asset", read="0.asset"),
-    Member("usd", float | None, "0.usd", unit="USD"),
-    Member("usd_per_chip_hour", float, "0.usd_per_chip_hour", unit="USD/chip/h"),
-    Member("kind", read="0.kind"),
+    Record(*("path", "asset"), Member("usd", float | None, unit="USD"), Member("usd_per_chip_hour", float, unit="USD/chip/h"), "kind").within("0"),
     Member("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
     Member("sources", [str], lambda one: list(one[0].sources)),
     Member("own", bool, "0.overlay", csv=False),

@@ -295,16 +295,12 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
     made: dict[str, list[Sequence[Any]]] = {
-        "kinds": [
-            [kind, what, *rounded(one, ("n", "median_ape", "p90_ape", "spearman")), date]
-            for kind, fit in found.items()
-            for what, one in fit.accuracy.items()
-        ],
-        "chips": [
-            [kind, part, *rounded(one, ("n", "median_ape", "p90_ape", "left_out")), date]
-            for kind, fit in found.items()
-            for part, one in fit.chips.items()
-        ],
+        name: [[kind, key, *rounded(one, figures), date] for kind, fit in found.items() for key, one in getattr(fit, of).items()]
+        for name, of, figures in (
+            ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
+            ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
+        )
+    } | {
         "orders": [[kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date] for kind, fit in found.items() if fit.order],
         "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
             [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
