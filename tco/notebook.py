@@ -10,7 +10,7 @@ from typing import Any
 from tco.chain.result import Result
 from tco.foundation.errors import UsageError
 from tco.studies import comparison as study
-from tco.studies.evaluation import HEADLINE, evaluate_all
+from tco.studies.evaluation import HEADLINE, evaluate_each
 
 OF_MANY = ("frontier", "cost", "fabric")  # figures of several scenarios
 OF_ONE = ("tornado", "range", "roofline", "operators", "bom", "money")
@@ -68,7 +68,7 @@ def compare(
     >>> round(compare(["gb200-nvl72"]).results[0].metrics["chips"])
     72
     """
-    found = Comparison(*study.compared(evaluate_all(scenarios, data, dict(set or {}), refuse=False)[1], baseline))
+    found = Comparison(*study.compared([one.result for one in evaluate_each(scenarios, data, dict(set or {}), refuse=False)], baseline))
     settings = [word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")]
     names = [str(one) for one in scenarios if not isinstance(one, Result)]
     found.asked = [*names, *settings, *(["--data", str(data)] if data else [])] if len(names) == len(scenarios) else ()

@@ -126,7 +126,6 @@ def sweep(
     from tco.studies.sweep.answer import checks
     from tco.studies.sweep.run import summary
     from tco.studies.sweep.run import sweep as run
-    from tco.studies.sweep.work import catalogue_on
 
     keep_own(given, study)
     try:
@@ -136,7 +135,7 @@ def sweep(
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
     answer = checks(found)
-    given.emit(sweep_answer(catalogue_on(found.job.sources[0].folders), found, summary(found), answer))
+    given.emit(sweep_answer(found.job.scenarios[0].catalogue, found, summary(found), answer))
     if not all(one.holds for one in answer):
         raise typer.Exit(1)
 

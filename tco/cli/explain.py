@@ -22,7 +22,7 @@ def price(
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
     from tco.outputs.costs import price_answer
-    from tco.studies.evaluation import evaluate_all
+    from tco.studies.evaluation import evaluate_each
     from tco.studies.money import money_of, swap_of
 
     catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
@@ -31,8 +31,8 @@ def price(
     money = None
     if swap is not None:
         chosen = swap_of(swap)
-        _, (after,) = evaluate_all([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
-        money = money_of(result, catalogue, after, chosen.month)
+        (after,) = evaluate_each([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
+        money = money_of(result, catalogue, after.result, chosen.month)
     elif cash_flow:
         money = money_of(result, catalogue)
     given.emit(price_answer(catalogue, result, money))

@@ -158,9 +158,10 @@ class Request:
 
     def evaluated(self, names: Sequence[str] | None, **how: Any) -> tuple[Catalogue, list[Result]]:
         """Return scenarios evaluated as the options say, those of the headline where none is named, and their catalogue."""
-        from tco.studies.evaluation import HEADLINE, evaluate_all
+        from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
-        return evaluate_all(names or HEADLINE, self.data, self.settings, self.variant, axes(self.texts["plan"]), **how)
+        asked = evaluate_each(names or HEADLINE, self.data, self.settings, self.variant, axes(self.texts["plan"]), **how)
+        return catalogue_of(asked, self.data), [one.result for one in asked]
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
         """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from tco.catalog import Catalogue
 from tco.chain.result import Result
-from tco.economics.cost import CostLine, directness_of
+from tco.economics.cost import directness_of
+from tco.economics.flows import Flow
 from tco.foundation.provenance import SOURCED
 from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.record import Answer, Document, Member, Record
@@ -68,7 +69,7 @@ PRICE = Document(
 )
 
 
-def lines_of(result: Result) -> list[tuple[CostLine, Result]]:
+def lines_of(result: Result) -> list[tuple[Flow, Result]]:
     """Return what the lines of a result are records of."""
     return [(line, result) for line in result.lines]
 
@@ -110,7 +111,7 @@ def cost_table(result: Result) -> Table:
     return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
 
 
-def sums(lines: Sequence[CostLine], whole: float, digits: int = 4) -> tuple[str, str, str]:
+def sums(lines: Sequence[Flow], whole: float, digits: int = 4) -> tuple[str, str, str]:
     """Return what some lines come to: the purchase, a chip-hour, marked where any of them rests on an estimate, and its share in per cent."""
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     bought = [float(line.usd) for line in lines if line.usd is not None]
@@ -123,7 +124,7 @@ COLUMNS = ("once", "recurring", "income", "debt")
 
 def payment_table(result: Result, money: Money) -> Table:
     """Return what is paid before operation begins and in each of its years, by kind; what comes in is negative."""
-    recurring = {line.path for line in result.lines if line.flow.recurs}
+    recurring = {line.path for line in result.lines if line.recurs}
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
     years: dict[int, dict[str, float]] = {}
     for one in money.payments:

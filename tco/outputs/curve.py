@@ -63,7 +63,7 @@ def label(path: str) -> str:
     if name in (SERVING, TRAINING):
         level, _, system = owner[0].partition("-")
         alone = {CONFIGURATION: system, RUN: f"one run of {system}"}
-        return f"unexplained time of {alone.get(level, owner[0])}"
+        return f"model error on {alone.get(level, owner[0])}"
     return " ".join([*owner, name]).replace("_", " ")
 
 
@@ -207,15 +207,19 @@ def flips(sure: Sequence[Sureness]) -> list[str]:
 
 def flips_at(one: Driver) -> str:
     """Return where an input turns the order; nowhere within its range where it does not."""
-    return "nowhere" if one.flips_at is None else turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
+    if one.flips_at is None:
+        return "nowhere"
+    if one.path.rpartition(".")[2] in (SERVING, TRAINING):  # a share of a step's time
+        return turn_words(100 * one.flips_at, 100 * one.value, "%", None)
+    return turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
 
 
 # ---------------------------------------------------------------- why, and which measurements notice
 MEASURED = {
     "kernels": "tco measure -o kernels.csv on a chip of {}",
     "collectives": "tco measure --kind collectives -o collectives.csv on chips of {}",
-    "inference": "a serving run of this model with {}, published or your own (--anchor runs.csv)",
-    "training": "a training run of this model with {}, published or your own (tco validate, tco calibrate)",
+    "inference": "a serving run of this model on {}, published or your own (--anchor runs.csv)",
+    "training": "a training run of this model on {}, published or your own (tco validate, tco calibrate)",
 }
 NOTICE = Record(
     Member("path", label="input", show=lambda one: label(one.path)),

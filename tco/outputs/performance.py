@@ -13,6 +13,8 @@ from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, sentence, significant
 from tco.performance.profile import Line
+from tco.performance.serving.answer import ServingResult
+from tco.performance.serving.disaggregation import WholeEngines
 from tco.studies.operations import figures
 
 REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
@@ -23,6 +25,39 @@ HOPS = (
     "waits: of the ms, until the last rank has come; `tco collective` has all start together."
 )
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
+
+
+class Pools(NamedTuple):
+    """How the chips of a serving workload divide between its pools, in a fleet and in one domain by itself."""
+
+    prefill_share: float | None = None
+    alone: WholeEngines | None = None
+
+
+def pools_of(result: Result) -> Pools:
+    """Return the pools of an answer; nothing of one that has none."""
+    serving = result.serving
+    if not isinstance(serving, ServingResult) or serving.meeting is None:
+        return Pools()
+    return Pools(float(serving.prefill_share), serving.alone)
+
+
+def pool_words(result: Result) -> list[str]:
+    """Say which share of the chips reads prompts, and what one domain by itself makes of whole engines."""
+    share, alone = pools_of(result)
+    if share is None:
+        return []
+    plan, rate = result.report.plan, result.metrics["output_tokens_per_s_per_chip"]
+    reads, makes = plan["prefill"]["chips"], plan["decode"]["chips"]
+    said = f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of {reads:g}; the others decode, in engines of {makes:g}."
+    if alone is None or not rate:
+        return [said]
+    made = alone.output_tokens_per_s_per_chip
+    engines = f"{alone.decode_engines} of {alone.decode_chips} and {alone.prefill_engines} of {alone.prefill_chips} for prompts"
+    return [
+        said,
+        f"One domain of {alone.chips} chips by itself, in whole engines ({engines}): {significant(made)} token/s/chip, {made / rate * 100:.0f} %.",
+    ]
 
 
 class OperatorShare(NamedTuple):
@@ -90,6 +125,8 @@ PERF = Document(
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
     Member("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
+    Member("prefill_share", float | None, lambda result: pools_of(result).prefill_share),
+    Member("alone", Maybe(WholeEngines), lambda result: pools_of(result).alone),
     Member("runner_up", dict | None, "report.runner_up"),
     Member("margin", float | None, "report.margin"),
     Member("structure", dict | None, lambda result: structure_document(result.structure)),
@@ -131,6 +168,7 @@ def performance_tables(result: Result) -> list[Table]:
     if result.report.runner_up:
         differs = {name: value for name, value in result.report.runner_up.items() if result.report.plan.get(name) != value}
         below.append(f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differs)}")
+    below += pool_words(result)
     if result.serving and result.serving.cuts:
         reached = ", ".join(f"{CUTS[name]} {significant(rate) if rate else 'none fits'}" for name, rate in result.serving.cuts.items())
         below.append(f"Decode tokens/s/chip by what crosses the racks: {reached}.")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.metrics import PRICED
 from tco.chain.result import apart, why_absent
+from tco.economics.dates import month_text
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.shown import Shown
-from tco.performance.software import MONTHS
 from tco.studies.evaluation import catalogue_for, evaluate_each
 
 if TYPE_CHECKING:
@@ -221,7 +221,6 @@ def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None =
         why = why_absent(one, metric) if place is None else None
         chip = documents[one.system]["chip"]
         year = catalogue.part_input(chip, "released", "").value if catalogue.has_part_value(chip, "released") else None
-        released = None if year is None else f"{int(year)}-{int((year % 1) * MONTHS) + 1:02}"
-        return Ranked(place, one, vendors[one.system], cooling[one.system], released, why)
+        return Ranked(place, one, vendors[one.system], cooling[one.system], None if year is None else month_text(year), why)
 
     return Ranking(catalogue, metric, [ranked(*one) for one in places])

@@ -64,27 +64,26 @@ def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
 
 
 # ---------------------------------------------------------------- knowing an input
-def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
-    """Return the share of each input in the variance of the logarithm of some values, of those there are; nothing where they are too few.
+def explained(y: Array, places: Sequence[Array]) -> float:
+    """Return the share of the variance of some numbers that polynomials in the places of some inputs explain together.
 
-    A polynomial explains some of what is but chance: what it is expected to is taken off (adjusted R squared).
+    They explain some of what is but chance: what they are expected to is taken off (adjusted R squared).
     """
+    y = y - y.mean()
+    x = np.stack([place**power for place in places for power in range(1, DEGREE + 1)], axis=1)
+    x -= x.mean(axis=0)
+    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    share = 1 - float(left @ left) / float(y @ y) * (len(y) - 1) / (len(y) - 1 - x.shape[1])
+    return float(np.clip(share, 0, 1))
+
+
+def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
+    """Return the share of each input in the variance of the logarithm of some values, of those there are; nothing where they are too few."""
     kept = np.isfinite(values)
-    count = int(kept.sum())
-    if count < FEW or (values[kept] <= 0).any():
+    if kept.sum() < FEW or (values[kept] <= 0).any() or np.ptp(values[kept]) == 0:
         return {}
     y = np.log(values[kept])
-    y -= y.mean()
-    whole = float(y @ y)
-    if whole <= 0:
-        return {}
-    x = np.stack(list(places.values()))[:, kept]
-    powers = np.stack([x**power for power in range(1, DEGREE + 1)], axis=1)  # inputs, powers, draws
-    powers -= powers.mean(axis=2, keepdims=True)
-    within, across = powers @ powers.transpose(0, 2, 1), powers @ y
-    explained = np.einsum("ij,ij->i", across, np.linalg.solve(within, across[:, :, None])[:, :, 0]) / whole
-    shares = 1 - (1 - explained) * (count - 1) / (count - 1 - DEGREE)
-    return {path: min(max(float(share), 0.0), 1.0) for path, share in zip(places, shares, strict=True)}
+    return {path: explained(y, [place[kept]]) for path, place in places.items()}
 
 
 def narrowing(share: float) -> float:
@@ -95,21 +94,13 @@ def narrowing(share: float) -> float:
 def rank_share(values: Array, places: Sequence[Array]) -> float | None:
     """Return the share of the variance of some values' ranks that goes away once all of some inputs are known; values of no end have a rank too.
 
-    Ranks, equal ones in the middle of their places, are fitted by polynomials in the places of the inputs, as above; none where too few have one.
+    Equal values have the rank in the middle of their places; none where too few have one.
     """
     kept = ~np.isnan(values)
-    count, terms = int(kept.sum()), DEGREE * len(places)
-    if count < FEW:
-        return None
     _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
-    y = (np.cumsum(many) - many / 2)[which.ravel()]
-    y -= y.mean()
-    if not (whole := float(y @ y)):
+    if kept.sum() < FEW or len(many) < 2:
         return None
-    x = np.stack([place[kept] ** power for place in places for power in range(1, DEGREE + 1)], axis=1)
-    x -= x.mean(axis=0)
-    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    return float(np.clip(1 - float(left @ left) / whole * (count - 1) / (count - 1 - terms), 0.0, 1.0))
+    return explained((np.cumsum(many) - many / 2)[which.ravel()], [place[kept] for place in places])
 
 
 NAMED = 3  # inputs an answer names

@@ -135,14 +135,6 @@ def evaluate_each(
     return asked
 
 
-def evaluate_all(
-    names: Sequence[str | Path | Result], data: Path | None, settings: Mapping[str, str], *how: Any, **more: Any
-) -> tuple[Catalogue, list[Result]]:
-    """Return the results of some scenarios, asked as `evaluate_each` is, and the catalogue of the last."""
-    asked = evaluate_each(names, data, settings, *how, **more)
-    return catalogue_of(asked, data), [one.result for one in asked]
-
-
 def catalogue_of(asked: Sequence[Evaluation], data: Path | None) -> Catalogue:
     """Return the catalogue of the last scenario that was evaluated; of none, the shared one."""
     return asked[-1].catalogue if asked else catalogue_for(None, data)

@@ -19,7 +19,7 @@ from tco.foundation.shown import Shown
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array
 from tco.studies.response import response_of, valued
-from tco.studies.variable import Ends, amount_of, between, told_in
+from tco.studies.variable import Ends, amount_of, between, spaced, told_in
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -102,9 +102,7 @@ def field_of(
 def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
     """Return an input's values between two ends, or around that of today; in equal ratios where all are above zero."""
     today = told_in(amount_of(sides, path)[0], ends)
-    low, high = between(path, today, ends, WIDE)
-    many = np.geomspace(low, high, steps) if low > 0 else np.linspace(low, high, steps)
-    return MapAxis(path, today.unit, [low, *many[1:-1].tolist(), high], today.value)
+    return MapAxis(path, today.unit, spaced(*between(path, today, ends, WIDE), steps), today.value)
 
 
 def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:

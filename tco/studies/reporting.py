@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.chain.inputs import system_inputs
+from tco.chain.metrics import PRICED
 from tco.chain.result import Result
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
@@ -24,11 +25,7 @@ from tco.studies.sensitivity import Sensitivity, sensitivity
 
 T = TypeVar("T")
 RATIO = "perf_per_tco_vs_baseline"
-COSTS = (
-    "usd_per_million_output_tokens",
-    "train_usd_per_trillion_tokens",
-    "tco_usd_per_chip_hour",
-)  # what scenarios are ranked by: the first they have
+COSTS = (*PRICED, "tco_usd_per_chip_hour")  # what scenarios are ranked by: the first they have
 
 
 class Fabric(NamedTuple):

@@ -149,11 +149,16 @@ def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, f
     return low, high
 
 
+def spaced(low: float, high: float, count: int) -> list[float]:
+    """Return values from one to another, in equal ratios where all are above zero."""
+    many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
+    return [low, *many[1:-1].tolist(), high]
+
+
 def grid_of(path: str, today: Amount, ends: Ends, count: int) -> list[float]:
     """Return the values at which a metric is looked at, today's among them if it lies between the ends."""
     low, high = between(path, today, ends, WIDE)
-    many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
-    values = [low, *(float(one) for one in many[1:-1]), high]
+    values = spaced(low, high, count)
     return sorted({*values, today.value} if today.value is not None and low < today.value < high else values)
 
 

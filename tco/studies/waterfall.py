@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from tco.catalog.rows import attribute
 from tco.chain.metrics import PRICED, perf_per_tco
 from tco.chain.texts import DOCUMENTS
 from tco.foundation.errors import DataError, TcoError, located
@@ -46,7 +47,7 @@ from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_ea
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.economics.cost import CostLine
+    from tco.economics.flows import Flow
     from tco.studies.evaluation import Evaluation
 
 Found = TypeVar("Found")
@@ -69,7 +70,6 @@ SHOWN = {
     "memory": ("hbm_byte_per_s", 1e12, "TB/s"),
     "links": ("scale_up_byte_per_s", 1e9, "GB/s"),
 }
-UNITS = {"peak": "FLOP/s", "hbm_capacity": "byte"}
 LATENCY = re.compile(r"_(time|latency|step|start|wait|unit)$")  # names of what takes its time however little there is to do
 
 
@@ -186,7 +186,7 @@ def cost_groups(result: Result, chip: str) -> dict[str, float]:
     return found
 
 
-def group_of(line: CostLine, chip: str) -> str:
+def group_of(line: Flow, chip: str) -> str:
     """Return the group of a line; the memory inside a chip is of the chip."""
     if line.asset == "servers":
         return CHIP if chip in line.path.split("/") else RACK
@@ -218,10 +218,10 @@ def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
     mine, its = chip_of(own), chip_of(other)
     for cause, figures in FIGURES.items() if mine != its else ():
         put = {}
-        for attribute, metric in figures.items():
-            value, path = figure(other.result, metric), f"parts.{mine}.{attribute}"
-            if value and (attribute != "dma_bandwidth" or path in own.result.inputs):
-                put[path] = text_of((value, unit_of(attribute)))
+        for name, metric in figures.items():
+            value, path = figure(other.result, metric), f"parts.{mine}.{name}"
+            if value and (name != "dma_bandwidth" or path in own.result.inputs):
+                put[path] = text_of((value, attribute("parts", name, path).unit))
         metric, size, unit = SHOWN[cause]
         figures_of = (figure(one.result, metric) for one in (own, other))
         yield Swap(cause, put, *("-" if value is None else f"{value / size:,.4g} {unit}" for value in figures_of))
@@ -253,11 +253,6 @@ def practice_of(own: Evaluation, other: Evaluation, family: str, its: str) -> di
         path: other.result.inputs.get(path.replace(f".{family}.", f".{its}."), known) for path, known in practised(own.catalogue, chip, its).items()
     }
     return {path: text_of((given.value, given.unit)) for path, given in found.items()}
-
-
-def unit_of(attribute: str) -> str:
-    """Return the unit of a figure of a chip."""
-    return next((unit for name, unit in UNITS.items() if attribute.startswith(name)), "byte/s")
 
 
 ROUNDING = 1e-11  # of the digits that files keep

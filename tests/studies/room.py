@@ -9,12 +9,8 @@ from tco.studies.comparison import compared
 from tco.studies.confidence import confidence_of
 from tco.studies.curve import DRAWS, SEED
 from tco.studies.designs import AXES, designs_of
-from tco.studies.difference import state_of
 from tco.studies.evaluation import evaluate_each
-from tco.studies.frontier import Frontier, Pool, frontier_of, grid_of, pool_of
-from tco.studies.measure.pytorch import Meter
-from tco.studies.measure.run import Operation, Outcome, Timing
-from tco.studies.measure.sweeps import Collective
+from tco.studies.frontier import frontier_of, grid_of, pool_of
 from tco.studies.money import money_of
 from tco.studies.ranges import Dice, Range, range_of, ranges_of, settings_of
 from tco.studies.response import drawable
@@ -31,15 +27,8 @@ __all__ = [  # what tests of several files ask for
     "PERT",
     "SEED",
     "TRIANGULAR",
-    "Collective",
     "Dice",
-    "Frontier",
-    "Meter",
-    "Operation",
-    "Outcome",
-    "Pool",
     "Range",
-    "Timing",
     "compared",
     "confidence_of",
     "designs_of",
@@ -56,7 +45,6 @@ __all__ = [  # what tests of several files ask for
     "settings_of",
     "share",
     "spread",
-    "state_of",
 ]
 
 LOGNORMAL = "lognormal"

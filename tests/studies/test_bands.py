@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,21 +9,19 @@ import pytest
 
 import tco
 from tco import UsageError, frontier
-from tco.studies.designs import BANDED, DRAWS, add_bands, plan_at
 from tests.cli import document
 from tests.shipped import CATALOGUE
-from tests.studies.room import AXES, SEED, Dice, Frontier, designs_of, frontier_of, pool_of, ranges_of, settings_of
+from tests.studies.room import AXES, DRAWS, SEED, Dice, designs_of, ranges_of, settings_of
 
 ASKED = "workload.interactivity"
 
-TRN3, GB200, COST = "trn3-nl72x2", "gb200-nvl72", "usd_per_million_output_tokens"
+TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
+BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
 
 
 @cache
-def banded(name: str, *settings: tuple[str, str]) -> Frontier:
-    pool = pool_of(CATALOGUE, name, dict(settings))
-    found = frontier_of(pool, pool, separate=False)
-    add_bands(found, hold=False)
+def banded(name, *settings, hold=False):
+    (found,) = frontier([name], set=dict(settings), ranges=True, hold=hold)
     return found
 
 
@@ -45,16 +42,15 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
 @pytest.mark.thorough
 def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
     """Each point is asked alone, on its plan; where nothing is moved every draw is the point."""
-    found = replace(banded(GB200), bands=[])
-    found.points, places = found.points[:3], range(3)
-    add_bands(found, hold=True)
+    found = banded(GB200, hold=True)
     result = found.decode.result
     ranges = {path: one for path, one in ranges_of(result).items() if not one.steps}
     dice = Dice(CATALOGUE, SEED, 0, DRAWS)
     drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
     still = settings_of(ranges, {path: np.full(2, one.home) for path, one in ranges.items()})
-    for place in places:
-        held = result.structure._replace(plan=plan_at(found.held, place))
+    for place in range(3):
+        decode, prefill = (pool._replace(**{axis: float(many[place]) for axis, many in pool._asdict().items()}) for pool in found.held[:2])
+        held = result.structure._replace(plan=found.held._replace(decode=decode, prefill=prefill))
         speed = found.points[place].tokens_per_s_per_user
         alone, point = (
             tco.evaluate_draws(GB200, many | {ASKED: (np.full(count, speed), "token/s")}, structure=held, catalogue=CATALOGUE)

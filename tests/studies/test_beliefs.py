@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from tco.studies.ranges import place_of_value, values_at
 from tests.chain import HEADLINE
 from tests.shipped import attributes
-from tests.studies.room import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, evaluate_each, range_of, ranges_of
+from tests.studies.room import LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Range, evaluate_each, range_of, ranges_of
 
 BELIEFS = ("lognormal", "normal", "pert", "triangular", "steps")
 STEPS = "steps"
@@ -20,6 +19,14 @@ PLACES = np.linspace(-4.5, 4.5, 1001)
 ENDS = np.array([-P95, P95])
 SCIPY = {PERT: lambda mode: stats.beta(1 + 4 * mode, 5 - 4 * mode), TRIANGULAR: stats.triang}
 SHARES = (0, 0.003, 0.01, 0.05, 0.1, 0.28, 0.37, 0.5, 0.7, 0.9, 0.97, 1)  # of the way from low to high at which the value lies
+
+
+def range_like(kind, low, value, high):
+    return Range("any", low, value, high, "", -np.inf, np.inf, kind == STEPS, None, "any", kind)
+
+
+def values_at(kind, low, value, high, places):
+    return range_like(kind, low, value, high).at(places)
 
 
 def by_scipy(kind, share):
@@ -41,7 +48,7 @@ def test_quantiles_are_those_of_scipy_with_the_mode_at_the_value(kind, share):
 @given(st.sampled_from(BELIEFS), st.just(0.0) | st.floats(1e-9, 10), st.floats(0, 1), st.floats(0.01, 5))
 def test_low_and_high_are_the_5th_and_95th_percentile_and_the_value_has_its_place(kind, low, share, width):
     value, high = low + share * width, low + width
-    home = place_of_value(kind, low, value, high)
+    home = range_like(kind, low, value, high).home
     found = values_at(kind, low, value, high, np.array([-P95, home, P95]))
     assert found == pytest.approx([low, value, high], rel=1e-9, abs=1e-9)
     assert np.all(np.diff(values_at(kind, low, value, high, PLACES)) >= -1e-12)
@@ -52,7 +59,7 @@ def test_low_and_high_are_the_5th_and_95th_percentile_and_the_value_has_its_plac
 def test_what_is_measured_has_its_value_as_the_median(kind, share):
     value = 2 + 3 * share
     assert values_at(kind, 2, value, 5, np.zeros(1)) == value
-    assert place_of_value(kind, 2, value, 5) == 0
+    assert range_like(kind, 2, value, 5).home == 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])

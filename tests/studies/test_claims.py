@@ -13,8 +13,8 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.studies.claims import check_claims
-from tco.studies.claims.check import finding, verdict
-from tco.studies.claims.ledger import read_ledger, to_claim
+from tco.studies.claims.check import finding
+from tco.studies.claims.ledger import read_ledger
 from tco.studies.claims.questions import Context
 from tests.chain import links_of_system, plain_inputs, system_inputs
 from tests.cli import document, tco
@@ -267,9 +267,8 @@ def test_a_smaller_rack_moves_its_counts_and_a_row_replaces_a_claim(own, found):
         ("at-least", 98.9, "off"),
     ],
 )
-def test_verdict(found, relation, computed, expected):
-    claim = found["C001"].claim._replace(claimed=100.0, tolerance=0.01, relation=relation, failing="off")
-    assert verdict(claim, computed) == expected
+def test_verdict(row, relation, computed, expected):
+    assert row(str(computed), claimed="100", tolerance="0.01", relation=relation).verdict == expected
 
 
 @pytest.mark.parametrize(
@@ -286,9 +285,8 @@ def test_verdict(found, relation, computed, expected):
         ("equal", 125, "off"),
     ],
 )
-def test_verdict_of_a_figure_the_model_may_miss(found, relation, computed, expected):
-    kinds = {"holding": "arithmetic", "failing": "off", "error": 0.2}
-    assert verdict(found["C001"].claim._replace(claimed=100.0, tolerance=0.01, relation=relation, **kinds), computed) == expected
+def test_verdict_of_a_figure_the_model_may_miss(row, relation, computed, expected):
+    assert row(str(computed), claimed="100", tolerance="0.01", relation=relation, holding="arithmetic", error="0.2").verdict == expected
 
 
 def test_what_was_typed_from_a_claim_bears_it_out_by_arithmetic_alone(found):
@@ -371,19 +369,9 @@ def test_a_fault_in_a_formula_is_told_with_its_place(row, own, formula, column, 
         ("formula_unit", "Gbit", "ledger.csv:2: 'Gbit' is not a unit"),
     ],
 )
-def test_a_broken_row_is_named(column, cell, message):
-    row = dict.fromkeys(("id", "source", "claim", "unit", "given", "formula", "formula_unit", "against", "note"), "") | {
-        "claimed": "1",
-        "tolerance": "0.01",
-        "relation": "equal",
-        "holding": "holds",
-        "failing": "off",
-        "error": "0",
-        "verdict": "holds",
-    }
-    assert to_claim(row, "ledger.csv:2").claimed == 1
+def test_a_broken_row_is_named(row, column, cell, message):
     with pytest.raises(DataError, match=message):
-        to_claim(row | {column: cell}, "ledger.csv:2")
+        row("1", **{column: cell})
 
 
 # ---------------------------------------------------------------- notes

@@ -9,36 +9,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tco import frontier
 from tco.studies.designs import beaten_by, merits
 from tests.chain import HEADLINE, MORE_IS_BETTER
 from tests.chain import metrics as joined
 from tests.performance.servers import serving as phases
-from tests.shipped import CATALOGUE
-from tests.studies.room import AXES, Frontier, Pool, designs_of, frontier_of, grid_of, pool_of
+from tests.studies.room import AXES, designs_of, grid_of
 
 SHOWN = 6e-4  # of a figure that is told at four digits
 
 
 @cache
-def pool(name: str, *settings: tuple[str, str]) -> Pool:
-    return pool_of(CATALOGUE, name, dict(settings))
+def alone(name, *settings):
+    (found,) = frontier([name], set=dict(settings))
+    return found
 
 
 @cache
-def pools() -> list[tuple[Pool, Pool, bool]]:
+def frontiers():
     """The headline's racks alone, and one that has another read its prompts."""
-    trn3, gb200 = pool("trn3-nl72x2"), pool("gb200-nvl72")
-    return [*((pool(name), pool(name), False) for name in HEADLINE), (gb200, trn3, True)]
+    return [*map(alone, HEADLINE), frontier(["gb200-nvl72"], ["trn3-nl72x2"])[-1]]
 
 
-@cache
-def frontiers() -> list[Frontier]:
-    return [frontier_of(*some) for some in pools()]
-
-
-def everything(decode: Pool, prefill: Pool, separate: bool) -> dict[str, np.ndarray]:
+def everything(found) -> dict[str, np.ndarray]:
     """The figures of every pair of plans that may run, from the whole grid."""
-    grid = grid_of(decode, prefill, separate)
+    decode, prefill = found.decode, found.prefill
+    grid = grid_of(decode, prefill, found.separate)
     power = joined.power_of_both_pools(decode.metric("facility_power_w_per_chip"), prefill.metric("facility_power_w_per_chip"), grid.share)
     figures = grid.cost, grid.rate, phases.tokens_per_user(grid.step.per_token), joined.tokens_per_megawatt(grid.rate, power)
     fits = np.isfinite(grid.cost)
@@ -51,8 +47,8 @@ def ahead(axis: str, theirs, own):
 
 
 def test_no_plan_of_any_system_beats_a_free_design_and_every_other_is_beaten_by_what_is_named():
-    found, every = designs_of(frontiers()), [everything(*some) for some in pools()]
-    assert len(found) == sum(len(frontier.points) for frontier in frontiers())
+    found, every = designs_of(frontiers()), [everything(one) for one in frontiers()]
+    assert len(found) == sum(len(one.points) for one in frontiers())
     free = [one for one in found if one.by is None]
     assert {design.frontier.decode.result.scenario for design in free} >= {"gb200-nvl72", "mi450x-ualoe72"}
     for design in free:
@@ -94,9 +90,8 @@ def test_a_difference_that_is_not_shown_is_none():
 
 def test_designs_of_other_workloads_are_not_held_against_each_other():
     """A rack that serves half the answer does less for its money."""
-    short = pool("h200-hgx8", ("workload.output_tokens", "512"))
-    together = [frontier_of(pool("gb200-nvl72"), pool("gb200-nvl72"), False), frontier_of(short, short, False)]
-    alone = [one for frontier in together for one in designs_of([frontier])]
-    assert designs_of(together) == alone
-    same = frontier_of(pool("h200-hgx8"), pool("h200-hgx8"), False)
+    together = [alone("gb200-nvl72"), alone("h200-hgx8", ("workload.output_tokens", "512"))]
+    apart = [one for found in together for one in designs_of([found])]
+    assert designs_of(together) == apart
+    same = alone("h200-hgx8")
     assert any(one.by is not None for one in designs_of([together[0], same]) if one.frontier is same)

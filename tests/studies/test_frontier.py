@@ -7,33 +7,28 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tco import DataError
-from tco.studies.frontier import frontiers_of, undominated
+from tco import DataError, frontier
 from tests.chain import HEADLINE
 from tests.shipped import CATALOGUE
-from tests.studies.room import Frontier, Pool, frontier_of, grid_of, pool_of
+from tests.studies.room import grid_of
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 
 
 @cache
-def pool(name: str, *settings: tuple[str, str]) -> Pool:
-    return pool_of(CATALOGUE, name, dict(settings))
+def alone(name, *settings):
+    (found,) = frontier([name], set=dict(settings))
+    return found
 
 
 @cache
-def alone(name: str) -> Frontier:
-    return frontier_of(pool(name), pool(name), separate=False)
+def pair(decode, prefill, *settings):
+    """Pools of their own, handing caches over."""
+    return frontier([decode], [prefill], set=dict(settings))[-1]
 
 
-@cache
-def pair(decode: str, prefill: str) -> Frontier:
-    return frontier_of(pool(decode), pool(prefill), separate=True)
-
-
-def test_undominated_by_hand():
-    speed, cost = np.array([1.0, 2.0, 3.0, 3.0, 2.0, 0.5]), np.array([1.0, 2.0, 5.0, 4.0, 2.0, 1.0])
-    assert undominated(speed, cost).tolist() == [3, 1, 0]
+def result(name, *settings):
+    return alone(name, *settings).decode.result
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -47,7 +42,7 @@ def test_less_speed_costs_less(name):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_no_pair_of_plans_beats_a_point(name):
     """Against the whole grid, by brute force."""
-    grid = grid_of(pool(name), pool(name), separate=False)
+    grid = grid_of(alone(name).decode, alone(name).prefill, separate=False)
     speed = np.broadcast_to(1 / grid.step.per_token, grid.cost.shape)
     for point in alone(name).points:
         quicker = speed >= point.tokens_per_s_per_user * (1 - 1e-12)
@@ -56,7 +51,7 @@ def test_no_pair_of_plans_beats_a_point(name):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_the_chosen_point_is_the_plan_of_the_scenario(name):
-    found, metrics = alone(name).chosen, pool(name).result.metrics
+    found, metrics = alone(name).chosen, result(name).metrics
     assert found is not None
     for field in (
         "tokens_per_s_per_user",
@@ -69,13 +64,13 @@ def test_the_chosen_point_is_the_plan_of_the_scenario(name):
         "ttft_s",
     ):
         assert getattr(found, field) == pytest.approx(metrics[field], rel=1e-9), field
-    plan = pool(name).result.plan
+    plan = result(name).plan
     assert (found.chips, found.tp, found.prefill_chips) == (plan.decode.chips, plan.decode.tensor_parallel, plan.prefill.chips)
 
 
 def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
-    slow = frontier_of(*[pool(TRN3, ("workload.interactivity", "20 token/s"))] * 2, separate=False)
-    solved = {pool(TRN3).result.plan.decode.sequences, pool(TRN3, ("workload.interactivity", "20 token/s")).result.plan.decode.sequences}
+    slow = alone(TRN3, ("workload.interactivity", "20 token/s"))
+    solved = {one.decode.result.plan.decode.sequences for one in (alone(TRN3), slow)}
 
     def of_the_grid(found):
         return {point._replace(chosen=False) for point in found.points if point.batch * point.tp * point.cp / point.chips not in solved}
@@ -89,8 +84,8 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
 def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
     """Pools that feed one another make R = (D^-q + P^-q)^(-1/q) tokens a chip, q = 4/5, where (D/P)^q chips read for each that decodes."""
     mixed, own, other = pair(decode, prefill).chosen, pair(decode, decode).chosen, pair(prefill, prefill).chosen
-    hours = {name: pool(name).result.metrics["tco_usd_per_used_chip_hour"] for name in (decode, prefill)}
-    sharpness = pool(decode).result.inputs["performance.serving.pool_sharpness"].value
+    hours = {name: result(name).metrics["tco_usd_per_used_chip_hour"] for name in (decode, prefill)}
+    sharpness = result(decode).inputs["performance.serving.pool_sharpness"].value
     q = 1 / (1 + 1 / sharpness)
     made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share) ** (1 / q)
     read = other.output_tokens_per_s_per_chip / other.prefill_share ** (1 / q)
@@ -111,19 +106,19 @@ def test_a_hand_over_takes_the_cache_through_the_slower_network():
 
 
 def test_a_thin_network_starves_the_pools():
-    rates = [frontier_of(*[pool(TRN3, ("parts.trn3.scale_out_bandwidth", text))] * 2, separate=True).points for text in ("25 GB/s", "1 MB/s")]
+    rates = [pair(TRN3, TRN3, ("parts.trn3.scale_out_bandwidth", text)).points for text in ("25 GB/s", "1 MB/s")]
     assert rates[1][-1].output_tokens_per_s_per_chip < 0.1 * rates[0][-1].output_tokens_per_s_per_chip
     assert rates[1][-1].ttft_s > 10 * rates[0][-1].ttft_s
 
 
-def test_the_prefill_pool_takes_on_the_workload():
-    found = pool_of(CATALOGUE, GB200, {}, pool(TRN3).scenario._replace(settings={"workload.output_tokens": "256"}))
-    assert found.values["workload.output_tokens"] == 256
+def test_the_prefill_pool_takes_on_the_workload(tmp_path):
+    usual = CATALOGUE.scenarios[TRN3].read_text(encoding="utf-8")
+    (tmp_path / "short.toml").write_text(f'{usual}\n[set]\n"workload.output_tokens" = "256"\n', encoding="utf-8")
+    assert frontier([str(tmp_path / "short.toml")], [GB200])[-1].prefill.values["workload.output_tokens"] == 256
 
 
 def test_the_cheapest_points_of_several_systems():
-    found = frontiers_of([(name, CATALOGUE) for name in (TRN3, GB200)], [], {})
-    points = [point for frontier in found for point in frontier.points]
+    points = [point for found in frontier([TRN3, GB200]) for point in found.points]
     for point in points:
         beaten = any(
             other.tokens_per_s_per_user >= point.tokens_per_s_per_user and other.usd_per_million_output_tokens < point.usd_per_million_output_tokens
@@ -133,17 +128,15 @@ def test_the_cheapest_points_of_several_systems():
 
 
 def test_a_model_that_does_not_fit_says_so():
-    small = pool("trn1-16", ("workload.model", "moe-5t"))
-    found = frontier_of(small, small, separate=False)
+    found = alone("trn1-16", ("workload.model", "moe-5t"))
     assert (found.points, found.chosen) == ([], None)
     assert "the model does not fit" in found.reason
 
 
 def test_a_limit_no_prompt_meets():
-    short = pool(TRN3, ("workload.ttft", "1 ms"))
-    assert "first token within 0.001 s" in frontier_of(short, short, separate=False).reason
+    assert "first token within 0.001 s" in alone(TRN3, ("workload.ttft", "1 ms")).reason
 
 
 def test_training_has_no_frontier():
     with pytest.raises(DataError, match="its workload trains"):
-        pool("train-gpt3-175b-a100x64")
+        alone("train-gpt3-175b-a100x64")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tco
-from tco.chain.draws import Draws
 from tco.studies.confidence import kept
-from tco.studies.drivers import drivers_of, flips_of
-from tco.studies.response import Quantity, Sampled, one_at_a_time, places_of
+from tco.studies.drivers import flips_of
+from tco.studies.response import places_of
 from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
@@ -92,27 +90,6 @@ def test_an_order_that_turns_where_one_misses_its_target_turns_there():
     assert flip(LINE, lambda x: np.where(x < 2, 0.0, 1.5)) == pytest.approx(2, rel=0.05)
     assert flip(LINE, lambda x: np.where(x < 2, np.nan, 1.5)) == pytest.approx(2, rel=0.05)
     assert flip(LINE, lambda x: np.where(x < 2, 0.0, 0.5)) is None
-
-
-def response(ranges, alone):
-    """A scenario whose cost with each input moved alone is known."""
-    draws = Draws({COST: alone}, np.ones(len(alone), dtype=bool), None, [], None)
-    return SimpleNamespace(ranges=ranges, sampled=lambda dice: Sampled(draws, draws))
-
-
-def test_each_input_moves_alone():
-    lines = {path: LINE._replace(path=path) for path in ("a", "b")}
-    table = np.stack(list(one_at_a_time(lines).values()))
-    assert table.tolist() == [[4, 1, 16, 4, 4], [4, 4, 4, 1, 16]]
-    own, baseline = response(lines, 10 + table[0] + 3 * table[1]), response({"b": lines["b"]}, np.array([40.0, 20, 60]))
-    costs = Quantity(COST, own, None, None).ways()
-    assert costs["a"].tolist() == [23, 26, 38]
-    assert costs["b"].tolist() == [17, 26, 62]
-    ratios = Quantity(COST, own, baseline, None).ways()
-    assert ratios["b"] == pytest.approx([20 / 17, 40 / 26, 60 / 62])
-    names = drivers_of(lines, ratios, lambda places: np.ones(len(next(iter(places.values())))))
-    assert [one.path for one in names] == ["a", "b"]
-    assert names[0].swing == pytest.approx(40 / 38 - 40 / 23)
 
 
 def test_an_input_is_looked_at_about_its_value_wherever_that_lies():

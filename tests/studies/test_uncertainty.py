@@ -16,7 +16,6 @@ from tco.foundation.arithmetic import agree
 from tco.graph.run import side_by_side
 from tco.outputs.uncertainties import notes
 from tco.studies.ranges import loadings
-from tco.studies.sweep.work import Piece
 from tco.studies.uncertainty import error_of_share, error_of_spread, ratios, why_endless
 from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
@@ -123,7 +122,7 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
     def elsewhere(workers, cluster, ground, ask, make, numbers):
         assert ground().data == (CATALOGUE.hash(),) * 2
         assert agree(ask(), pickle.loads(pickle.dumps(ask))())
-        return (Piece(number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}") for number in reversed(numbers))
+        return ((number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}") for number in reversed(numbers))
 
     told = []
     monkeypatch.setattr("tco.studies.sweep.work.done_by", elsewhere)

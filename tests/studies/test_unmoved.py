@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from tco import DataError, evaluate
-from tco.studies.what_if import moves, unmoved
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
+from tests.studies.room import evaluate_each
 
 TRAINING = "llama-3.1-405b-training-gb200-nvl72"
 WORKLOADS = [({"workload": name}, "gb200-nvl72") for name in CATALOGUE.ids("workloads") if "training" not in name]
@@ -21,18 +21,18 @@ WHY = re.compile(r"is set, but (moves no metric here: .+|nothing in this scenari
 
 def unsaid(view, name, step, first=0):
     """Return how many inputs were halved and doubled, and those that move nothing in silence."""
-    ask = partial(evaluate, name, catalogue=CATALOGUE, refuse=False)
-    base, silent, asked = ask(view), [], 0
+    ask = partial(evaluate_each, [name], None, refuse=False, priced=False)
+    base, silent, asked = evaluate(name, view, catalogue=CATALOGUE, refuse=False), [], 0
     for path in sorted(path for path, given in base.inputs.items() if given.value)[first::step]:
         for factor in (0.5, 2.0):
             settings = {**view, path: f"{base.inputs[path].value * factor!r} {base.inputs[path].unit}"}
             try:
-                found = ask(settings)
+                found = ask(settings)[0].result
             except DataError:  # out of bounds, and said to be
                 continue
             asked += 1
-            notes = [*found.notes, *unmoved(found, [path], settings, ask)]
-            if not moves(base, found) and not any(note.startswith(path) and WHY.search(note) for note in notes):
+            still = found.metrics == {name: None if value is None else pytest.approx(value, rel=1e-12) for name, value in base.metrics.items()}
+            if still and not any(note.startswith(path) and WHY.search(note) for note in found.notes):
                 silent.append((path, factor))
     return asked, silent
 

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from tco.fabric.costs import bus_factor
 from tco.foundation.errors import DataError
-from tco.performance.chip.roofline import attention_flops, gemm_flops
+from tco.foundation.files import data_directory
+from tco.performance.chip.kernels import products_flops
+from tco.performance.chip.roofline import attention_flops
 from tco.studies.measure.pytorch import Meter, TorchKernels, library_name, measure_group
 from tco.studies.measure.run import FULL, QUICK, Outcome, Timing, measure
 from tco.studies.measure.sweeps import NUMBER_SIZES, Collective, Kernel, collectives, kernels, rank_counts
 
 SOURCE, TITLE = "own-measurement", "Measured on one's own machine with tco measure"
-KERNEL_COLUMNS = (
-    *("source_id", "source_title", "source_url", "date", "accelerator", "op", "kernel_source", "dtype", "m", "n", "k", "groups", "batch"),
-    *("seq_q", "seq_kv", "heads_q", "heads_kv", "head_dim", "causal", "tp", "time_us", "tflops", "gb_s", "peak_tflops_dense", "pct_of_peak"),
-    *("value_kind", "notes"),
-)
-COLLECTIVE_COLUMNS = (
-    *("source_id", "source_title", "source_url", "date", "accelerator", "n_gpus", "nodes", "gpus_per_node", "fabric", "library", "op", "dtype"),
-    *("algo", "message_size_bytes", "time_us", "algbw_gb_s", "busbw_gb_s", "ep_size", "tokens_per_rank", "hidden", "topk", "experts", "sms"),
-    *("value_kind", "notes"),
-)
 SHAPE = ("m", "n", "k", "batch", "seq_q", "seq_kv", "heads_q", "heads_kv", "head_dim")
 COUNTED = {
     "attention_prefill": "TFLOP/s count the causal half",
     "attention_decode": "GB/s count keys and values read only",
 }
 DIGITS = 6  # significant ones that a clock gives
+
+
+@cache
+def columns_of(kind: str) -> list[str]:
+    """Return the columns of the measured rows of a kind: those of the file that travels with the program."""
+    with gzip.open(data_directory() / "measured" / f"{kind}.csv.gz", "rt", encoding="utf-8") as stream:
+        return next(csv.reader(stream))
 
 
 def rounded(value: Any) -> float:
@@ -39,7 +41,7 @@ def rounded(value: Any) -> float:
 def flops_of(kernel: Kernel) -> Any:
     """Return the work of a kernel; None where it only moves data. Under the causal mask a query meets half the keys."""
     if kernel.op == "gemm":
-        return gemm_flops(kernel.m, kernel.k, kernel.n)
+        return products_flops(kernel.m, kernel.n, kernel.k, 1)
     if kernel.op == "attention_prefill":
         queries = kernel.batch * kernel.seq_q
         return attention_flops(queries, kernel.seq_kv / 2, kernel.heads_q, kernel.head_dim, kernel.head_dim)
@@ -121,7 +123,7 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
     shapes = list(kernels(asked.device, asked.quick))
     with Meter(asked.device) as meter:
         found = measure(TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL)
-        return KERNEL_COLUMNS, asked.rows(KERNEL_COLUMNS, kernel_cells, f"PyTorch {asked.torch.__version__}", found, len(shapes))
+        return columns_of("kernels"), asked.rows(columns_of("kernels"), kernel_cells, f"PyTorch {asked.torch.__version__}", found, len(shapes))
 
 
 def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
@@ -134,5 +136,5 @@ def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
         found += measure_group(ranks, asked.device, shapes, QUICK if asked.quick else FULL, asked.loud)
     if not found:
         asked.say(f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing is written")
-        return COLLECTIVE_COLUMNS, []
-    return COLLECTIVE_COLUMNS, asked.rows(COLLECTIVE_COLUMNS, collective_cells, library_name(asked.torch, asked.device), found)
+        return columns_of("collectives"), []
+    return columns_of("collectives"), asked.rows(columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found)

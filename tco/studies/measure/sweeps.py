@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from tco.foundation.files import data_directory, read_toml
 
 NUMBER_SIZES = {"bfloat16": 2, "fp32": 4}  # bytes of a number, by the name the measured files give its format
 FORMATS = {"cuda": ("bfloat16",), "cpu": ("fp32", "bfloat16")}
@@ -64,13 +68,7 @@ class Collective:
         return f"{self.op} {self.dtype} {self.size:,} bytes over {self.ranks}"
 
 
-def powers(first: int, last: int, step: int = 1) -> list[int]:
-    """Return 2^first, 2^(first + step), ... up to 2^last."""
-    return [2**exponent for exponent in range(first, last + 1, step)]
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """The sizes of a sweep: rows of products against weights, sequences against heads, rows of streams against their width."""
 
     rows: Sequence[int]
@@ -84,37 +82,15 @@ class Sizes:
     buffers: Sequence[int]  # bytes
 
 
-SIZES = {
-    ("cuda", False): Sizes(
-        rows=[1, *powers(3, 13)],
-        weights=[(4096, 4096), (8192, 8192), (28672, 8192), (8192, 28672), (2048, 7168)],
-        prompts=[(8, 512), (4, 2048), (1, 8192), (1, 16384)],
-        contexts=[(batch, tokens) for batch in (1, 8, 32, 128) for tokens in (1024, 4096, 16384)],
-        heads=[(32, 32), (64, 8)],
-        head_dim=128,
-        stream_rows=powers(0, 16),
-        width=8192,
-        buffers=powers(10, 30),
-    ),
-    ("cuda", True): Sizes([64, 4096], [(4096, 4096)], [(1, 2048)], [(8, 2048)], [(32, 8)], 128, [64, 16384], 4096, [2**16, 2**24]),
-    ("cpu", False): Sizes(
-        rows=[1, 16, 128, 512],
-        weights=[(1024, 1024), (4096, 1024), (4096, 4096)],
-        prompts=[(1, 256), (1, 1024)],
-        contexts=[(batch, tokens) for batch in (1, 8) for tokens in (256, 2048)],
-        heads=[(8, 8), (16, 2)],
-        head_dim=64,
-        stream_rows=powers(0, 14, 2),
-        width=1024,
-        buffers=powers(10, 24, 2),
-    ),
-    ("cpu", True): Sizes([4, 32], [(64, 32)], [(1, 32)], [(2, 64)], [(4, 2)], 16, [8, 256], 128, [2**10, 2**14]),
-}
+@cache
+def sizes_of(device: str, quick: bool) -> Sizes:
+    """Return the sizes of a device's sweep."""
+    return Sizes(**read_toml(data_directory() / "measure.toml")[device]["quick" if quick else "full"])
 
 
 def kernels(device: str, quick: bool) -> Iterator[Kernel]:
     """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so each number of heads is met once."""
-    sizes = SIZES[device, quick]
+    sizes = sizes_of(device, quick)
     for dtype in FORMATS[device]:
         for n, k in sizes.weights:
             for m in sizes.rows:
@@ -146,5 +122,5 @@ def collectives(device: str, ranks: int, quick: bool) -> Iterator[Collective]:
     """Yield the collectives of one number of ranks; a buffer that the ranks do not divide is cut to one they do."""
     dtype = FORMATS[device][0]
     for op in OPERATIONS:
-        for size in SIZES[device, quick].buffers:
+        for size in sizes_of(device, quick).buffers:
             yield Collective(op, dtype, ranks, size // NUMBER_SIZES[dtype] // ranks * ranks)

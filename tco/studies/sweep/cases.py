@@ -26,6 +26,7 @@ from tco.chain.structure import Structure, plan_for
 from tco.hardware.bill import bill_of_materials
 from tco.studies.ranges import GOLDEN, Array, Dice, mixed, ranges_of, settings_of, uniform
 from tco.studies.sweep.study import PLAN, Draw
+from tco.studies.sweep.work import Folders, catalogue_on
 
 BITS = 30  # of a number of a Sobol sequence, and with them its longest: what the generator knows how to skip
 ROUNDS = 4  # of a Feistel network: what follows is a random permutation (Luby and Rackoff 1988)
@@ -116,15 +117,20 @@ Fixed = tuple[tuple[str, Any], ...]  # settings of one value
 
 
 class StudyScenario(NamedTuple):
-    """A scenario of a study, and how its plans are chosen. Equal ones share what was searched."""
+    """A scenario of a study, and how its plans are chosen, as it travels. Equal ones share what was searched."""
 
     name: str
-    scenario: Scenario
-    catalogue: Catalogue
+    scenario: Scenario  # what its file says
+    folders: Folders  # laid over the shipped data
     plan: str
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """The data it sees."""
+        return catalogue_on(self.folders)
+
     def __hash__(self) -> int:
-        return hash((self.name, id(self.catalogue)))
+        return hash((self.name, self.folders))
 
 
 class Settled(NamedTuple):

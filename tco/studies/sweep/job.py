@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.chain.inputs import Inputs, Scenario, load_scenario
+from tco.chain.inputs import Inputs, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import evaluate
 from tco.foundation.arithmetic import arithmetic
@@ -76,71 +76,39 @@ class Layout(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many cases of one setting a partition holds at most."""
-        return min(ROWS, max(NUMBERS // self.columns, LEAST))
-
-    @property
-    def together(self) -> int:
-        """How many settings a partition holds; less than one is one."""
-        return min(SETTINGS, self.rows // self.within)
-
-    @property
-    def pieces(self) -> int:
-        """How many partitions a setting is cut into that does not fit one."""
-        return -(-self.within // self.rows)
+        """How many cases a partition holds at most."""
+        return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.within)
 
     @property
     def partitions(self) -> int:
         """How many partitions there are."""
-        return -(-self.settings // self.together) if self.together else self.settings * self.pieces
-
-    def slices(self, number: int) -> Iterator[Slice]:
-        """Yield the cases of a partition, setting by setting."""
-        if self.together:
-            first = number * self.together
-            for setting in range(first, min(first + self.together, self.settings)):
-                yield self.slice(setting, 0, self.within)
-            return
-        setting, piece = divmod(number, self.pieces)
-        yield self.slice(setting, piece * self.rows, min((piece + 1) * self.rows, self.within))
-
-    def slice(self, setting: int, start: int, stop: int) -> Slice:
-        """Return cases of a setting by its number."""
-        scenario, rest = divmod(setting, prod(self.outer))
-        places = []
-        for count in reversed(self.outer):
-            rest, place = divmod(rest, count)
-            places.append(place)
-        return Slice(scenario, tuple(reversed(places)), start, stop)
+        return -(-self.cases // self.rows)
 
     def cases_in(self, number: int) -> int:
         """How many cases a partition holds."""
-        return sum(one.stop - one.start for one in self.slices(number))
+        return min(self.rows, self.cases - number * self.rows)
+
+    def slices(self, number: int) -> Iterator[Slice]:
+        """Yield the cases of a partition, setting by setting."""
+        first = number * self.rows
+        last = first + self.cases_in(number)
+        for setting in range(first // self.within, -(-last // self.within)):
+            scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
+            begin = setting * self.within
+            yield Slice(scenario, tuple(places), max(first - begin, 0), min(last - begin, self.within))
 
     def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
         """Return the places of cases on the axes asked as arrays, and their draws."""
-        rest, draws = np.divmod(cases, self.draws)
-        places = []
-        for count in reversed(self.inner):
-            rest, place = np.divmod(rest, count)
-            places.append(place)
-        return places[::-1], draws
-
-
-class Source(NamedTuple):
-    """A scenario as it travels: what its file says, and the folders laid over the shipped data."""
-
-    name: str
-    scenario: Scenario
-    folders: tuple[str, ...]
+        *places, draws = np.unravel_index(cases, (*self.inner, self.draws))
+        return places, draws
 
 
 class Job(NamedTuple):
     """All that a partition follows from, beside its number."""
 
     study: Study
-    sources: tuple[Source, ...]
-    baseline: Source | None
+    scenarios: tuple[StudyScenario, ...]
+    baseline: StudyScenario | None
     outer: tuple[Axis, ...]  # set one value at a time
     inner: tuple[Axis, ...]  # asked as arrays
     drawn: tuple[tuple[str, str], ...]  # paths with their units
@@ -152,7 +120,7 @@ class Job(NamedTuple):
         """How its cases are counted."""
         draws = self.study.draw.samples if self.study.draw else 1
         outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
-        return Layout(len(self.sources), outer, inner, draws, len(self.columns))
+        return Layout(len(self.scenarios), outer, inner, draws, len(self.columns))
 
     @property
     def axes(self) -> list[Axis]:
@@ -169,21 +137,16 @@ class Job(NamedTuple):
     @property
     def inputs_hash(self) -> str:
         """A short hash of all that its cases rest on: study, scenarios, data and program."""
-        scenarios = [[one.name, *one.scenario._replace(where="")] for one in (*self.sources, *([self.baseline] if self.baseline else []))]
+        scenarios = [[one.name, *one.scenario._replace(where="")] for one in (*self.scenarios, *([self.baseline] if self.baseline else []))]
         rests = [self.study.content, sorted(self.study.settings.items()), scenarios, self.ground.data, self.ground.program]
         text = json.dumps(rests, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def asked_of(source: Source, plan: str) -> StudyScenario:
-    """Return a scenario as its cases are asked for."""
-    return StudyScenario(source.name, source.scenario, catalogue_on(source.folders), plan)
-
-
 def figures_of(job: Job) -> Figures:
     """Return the metrics of each scenario at the first value of every axis: what one arithmetic is held against another by."""
     first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
-    answers = [settled(asked_of(one, job.study.plan), (*job.study.settings.items(), *first)).answer for one in job.sources]
+    answers = [settled(one, (*job.study.settings.items(), *first)).answer for one in job.scenarios]
     found = [answer.metrics[name] for answer in answers for name in job.study.report]
     return tuple(None if value is None else float(value) for value in found)
 
@@ -191,10 +154,10 @@ def figures_of(job: Job) -> Figures:
 # ---------------------------------------------------------------- making one
 def job_of(study: Study, data: Path | None) -> Job:
     """Return a study made ready to run; every path and value that it names is tried."""
-    sources = tuple(source_of(name, study, data) for name in study.scenarios)
-    named = {one.name: one for one in sources}
-    baseline = None if study.baseline is None else named.get(study.baseline) or source_of(study.baseline, study, data)
-    every = [*sources, *([baseline] if baseline is not None and baseline.name not in named else [])]
+    scenarios = tuple(scenario_of(name, study, data) for name in study.scenarios)
+    named = {one.name: one for one in scenarios}
+    baseline = None if study.baseline is None else named.get(study.baseline) or scenario_of(study.baseline, study, data)
+    every = [*scenarios, *([baseline] if baseline is not None and baseline.name not in named else [])]
     axes = axes_of(study, every)
     outer = [axis for axis in axes if axis.unit is None]
     many = [axis for axis in axes if axis.unit is not None]
@@ -202,23 +165,22 @@ def job_of(study: Study, data: Path | None) -> Job:
     ranges: dict[str, Range] = {}
     searched: set[str] = set()
     for one in every:
-        asked = asked_of(one, study.plan)
-        answer = settled(asked, (*study.settings.items(), *first))
+        answer = settled(one, (*study.settings.items(), *first))
         if study.plan == "best":
             searched |= answer.reads & {axis.path for axis in many}
         ranges |= ranges_of(answer.answer)
         for fixed in other_names(axes, first):
             if study.draw is not None:
-                ranges |= ranges_of(settled(asked, (*study.settings.items(), *fixed)).answer)
+                ranges |= ranges_of(settled(one, (*study.settings.items(), *fixed)).answer)
             else:
-                evaluate(one.scenario, parted((*study.settings.items(), *fixed))[0], catalogue=asked.catalogue, workload=False, refuse=False)
+                evaluate(one.scenario, parted((*study.settings.items(), *fixed))[0], catalogue=one.catalogue, workload=False, refuse=False)
     drawn = drawn_of(study, ranges)
     leaders = {ranges[path].leader for path in drawn}
-    thrown = tuple(sorted(leaders | {f"cause {cause}" for one in leaders for cause in loadings(catalogue_on(sources[0].folders), one)}))
+    thrown = tuple(sorted(leaders | {f"cause {cause}" for one in leaders for cause in loadings(scenarios[0].catalogue, one)}))
     outer = [axis for axis in axes if axis in outer or axis.path in searched]
     return Job(
         study,
-        sources,
+        scenarios,
         baseline,
         tuple(outer),
         tuple(axis for axis in axes if axis not in outer),
@@ -228,7 +190,7 @@ def job_of(study: Study, data: Path | None) -> Job:
     )
 
 
-def source_of(name: str, study: Study, data: Path | None) -> Source:
+def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
     """Return a scenario that a study names; a file may lie beside the study's."""
     if name.endswith(SAVED):
         raise DataError(f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario")
@@ -236,12 +198,12 @@ def source_of(name: str, study: Study, data: Path | None) -> Source:
     place = str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
     catalogue = catalogue_for(place, data)
     folders = folders_of(catalogue)
-    return Source(name, load_scenario(catalogue_on(folders), place), folders)
+    return StudyScenario(name, load_scenario(catalogue_on(folders), place), folders, study.plan)
 
 
-def axes_of(study: Study, sources: list[Source]) -> list[Axis]:
+def axes_of(study: Study, scenarios: list[StudyScenario]) -> list[Axis]:
     """Return the axes of a study, each value within the bounds of its input."""
-    inputs = Inputs(catalogue_on(sources[0].folders), sources[0].scenario, dict(study.settings), {})
+    inputs = Inputs(scenarios[0].catalogue, scenarios[0].scenario, dict(study.settings), {})
     values = inputs.values()
     found = []
     for path, one in study.grid.items():
@@ -308,16 +270,16 @@ def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
     places, draws = job.layout.coordinates(cases)
     fixed = tuple((axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True))
     axes = {axis.path: axis.at(place) for axis, place in zip(job.inner, places, strict=True)}
-    source = job.sources[some.scenario]
-    own = evaluated(job, asked_of(source, job.study.plan), fixed, axes, draws)
+    asked = job.scenarios[some.scenario]
+    own = evaluated(job, asked, fixed, axes, draws)
     other = None
     if job.baseline is not None:
-        same = job.baseline.name == source.name
-        other = own if same else evaluated(job, asked_of(job.baseline, job.study.plan), fixed, axes, draws)
+        same = job.baseline.name == asked.name
+        other = own if same else evaluated(job, job.baseline, fixed, axes, draws)
     sample = sample_of(own.draws, None if other is None else other.draws)
     metrics = sample.metrics
     columns: dict[str, Any] = {
-        "scenario": source.name,
+        "scenario": asked.name,
         **{path: value if isinstance(value, str) else value[0] for path, value in fixed},
         **axes,
         **own.inputs,

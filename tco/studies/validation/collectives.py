@@ -12,28 +12,19 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.fabric.algorithms import Tokens, choose, reach, reported_bytes
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
-from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line, written
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 SERVER = 8  # chips of a server where a row does not say; larger domains are racks, which servers are parts of
 PLATEAU_SIZE = 8 * 2.0**30  # bytes taken for a row that states only its plateau at large messages
-OPERATIONS = {
-    "all_reduce": "all-reduce",
-    "all_gather": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "broadcast": "broadcast",
-    "send_recv": "send-recv",
-    "p2p_link": "send-recv",
-    "ep_dispatch": "dispatch",
-    "ep_combine": "combine",
-}
 WORDS = ("column", "words", "library", "algorithm", "network")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
 
@@ -49,7 +40,7 @@ def skips(table: pd.DataFrame, chips: Specifications) -> Array:
         (column(table, "n_gpus") < 2, "unsupported: ranks of one chip"),
         (~np.isnan(results[0]) & ~expert & np.isnan(column(table, "message_size_bytes")), "unstated size"),
         ((column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")), "unstated network"),
-        (~np.isin(operations, list(OPERATIONS)), "unsupported operation"),
+        (mapped(operations, lambda text: not meaning(chips.catalogue, "collective", text), bool), "unsupported operation"),
         (expert & np.isnan(column(table, "tokens_per_rank")), "unstated token count"),
         (np.isnan(results).all(axis=0), "unstated result"),
         (results[0] == 0, "suspect: zero time"),
@@ -86,7 +77,7 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         for one in words:
             if one["words"] in cells[one["column"]][row]:
                 said = {name: text or one[name] for name, text in said.items()}
-        operation = OPERATIONS.get(cells["op"][row], "")
+        operation = meaning(chips.catalogue, "collective", cells["op"][row])
         exchange = operation in EXCHANGES
         limited = re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row]) if exchange else None
         form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""

@@ -37,55 +37,44 @@ Ask = Callable[[Array], Array]  # sets of parameters, a row each -> what the eng
 Found = TypeVar("Found")
 
 
-class Meeting:
-    """Where searches bring their questions: the last to come asks for all."""
+def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
+    """Run searches side by side, each of which is given what it asks with, and return what they find.
 
-    def __init__(self, ask: Ask, searches: int) -> None:
-        self.ask, self.running = ask, searches
-        self.asked: dict[int, Array] = {}  # by the number of the search
-        self.answers: dict[int, Array | BaseException] = {}
-        self.turn = threading.Condition()
+    All meet again and again, those that have ended too: whoever comes last asks for what the others have come with, all in one question. What
+    goes wrong with it goes wrong for all of them. Once nobody has come with a question, all have ended.
+    """
+    asked: dict[int, Array] = {}  # by the number of the search
+    answers: dict[int, Array | BaseException] = {}
+    over = threading.Event()
 
-    def put(self, number: int, sets: Array) -> Array:
-        """Ask for some sets of parameters, and return the answer once there is one."""
-        with self.turn:
-            self.asked[number] = sets
-            self.settle()
-            self.turn.wait_for(lambda: number in self.answers)
-            found = self.answers.pop(number)
+    def settle() -> None:
+        numbers = sorted(asked)
+        if not numbers:
+            over.set()
+            return
+        sets = [asked.pop(number) for number in numbers]
+        try:
+            made: Sequence[Array | BaseException] = np.split(ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1])
+        except BaseException as error:
+            made = [error] * len(numbers)
+        answers.update(zip(numbers, made, strict=True))
+
+    meeting = threading.Barrier(max(len(searches), 1), action=settle)
+
+    def put(number: int, sets: Array) -> Array:
+        asked[number] = sets
+        meeting.wait()
+        found = answers.pop(number)
         if isinstance(found, BaseException):
             raise found
         return found
 
-    def leave(self) -> None:
-        """Come no more: the others need not wait."""
-        with self.turn:
-            self.running -= 1
-            self.settle()
-
-    def settle(self) -> None:
-        """Ask the engine if every search that still runs has a question; what goes wrong goes wrong for all of them."""
-        if not self.asked or len(self.asked) < self.running:
-            return
-        numbers = sorted(self.asked)
-        sets = [self.asked.pop(number) for number in numbers]
-        try:
-            made: Sequence[Array | BaseException] = np.split(self.ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1])
-        except BaseException as error:
-            made = [error] * len(numbers)
-        self.answers.update(zip(numbers, made, strict=True))
-        self.turn.notify_all()
-
-
-def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
-    """Run searches side by side, each of which is given what it asks with, and return what they find."""
-    meeting = Meeting(ask, len(searches))
-
     def run(number: int) -> Found:
         try:
-            return searches[number](lambda sets: meeting.put(number, sets))
+            return searches[number](lambda sets: put(number, sets))
         finally:
-            meeting.leave()
+            while not over.is_set():
+                meeting.wait()
 
     with ThreadPoolExecutor(max(len(searches), 1)) as pool:
         return list(pool.map(run, range(len(searches))))

@@ -101,7 +101,7 @@ class Asked:
         self.models = model_ids(catalogue, table)
         named = zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)
         self.engine, self.date = mapped(named, lambda one: software_of(catalogue, *one)).reshape(-1, 2).T
-        self.apart = np.isin(texts(table, "disaggregated").astype(str), ("1", "1.0", "True", "true"))
+        self.apart = mapped(texts(table, "disaggregated").astype(str), lambda text: meaning(catalogue, "answer", text) == "yes", bool)
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
         self.prompt, self.answer = prompt * drawn, answer * drawn

@@ -17,7 +17,7 @@ from tco.catalog import Catalogue
 from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, kernel, skew_of_power_law
 from tco.performance.chip.products import Traits, kernels_on, traits_of
-from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line
@@ -31,16 +31,7 @@ COPIED = 4  # shapes that share a time to its printed digits: the table repeats 
 MOST = 0.5  # of the rows of a table
 DIGITS = 6  # of a time that two shapes share by chance at most
 POWER_LAW = re.compile(r"power_law_([\d.]+)")
-KERNELS = {
-    "attention_prefill": "prefill",
-    "attention_fwd": "prefill",
-    "attention_decode": "decode",
-    "mla_context": "prefill",
-    "mla_generation": "latent",
-    "experts": "experts",
-}
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
-NO = ("0", "0.0", "false", "no")
 COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
 STATED = ("causal", "passes", "by_row", "skew", "even")  # sides that are words of a row
 
@@ -55,15 +46,6 @@ class Kind(NamedTuple):
     form: Computed | None  # how the chip computes the format
     traits: Traits
     part_of_chip: bool = False  # on some of its cores
-
-
-def kernel_of(operation: str) -> str:
-    """Return the kind of kernel of an operation; empty if there is none."""
-    if operation == "grouped_gemm" or operation.startswith("gemm"):
-        return "grouped" if operation == "grouped_gemm" else "gemm"
-    if operation.startswith("elementwise:"):
-        return "elementwise" if operation.removeprefix("elementwise:") in PASSES else ""
-    return KERNELS.get(operation, "")
 
 
 def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
@@ -107,7 +89,7 @@ def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
 
     @cache
     def kind(operation: str, dtype: str, source: str, part: str) -> Kind:
-        found = kernel_of(operation)
+        found = meaning(chips.catalogue, "kernel", operation)
         form = format_of(chips.catalogue, found, dtype)
         computed = computed_on(chips.values, part, form, "dtype") if form and part else None
         traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
@@ -181,18 +163,13 @@ def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
     return np.asarray(found | mostly, dtype=bool)
 
 
-def masks(table: pd.DataFrame) -> Array:
-    """Return one for every row with a causal mask, as all prefill has that does not say otherwise."""
-    return np.array([0.0 if text.strip().lower() in NO else 1.0 for text in texts(table, "causal").astype(str)])
-
-
-def asked(kind: Kind, table: pd.DataFrame) -> dict[str, Any]:
+def asked(kind: Kind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, Any]:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
     found: dict[str, Any] = {name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED}
     if kind.kernel == "experts":
         found |= routing(table, found)
     if kind.kernel == "prefill":
-        found["causal"] = masks(table)
+        found["causal"] = mapped(texts(table, "causal").astype(str), lambda text: float(meaning(catalogue, "answer", text) != "no"), float)
     if kind.kernel == "elementwise":
         found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
     return found
@@ -247,7 +224,7 @@ def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
     questions, lines = [], np.full(len(table), "", dtype=object)
     for kind, rows in members.items():
         some = whole.iloc[rows]
-        sides = asked(kind, some)
+        sides = asked(kind, some, chips.catalogue)
         if kind.part_of_chip:
             sides["cores"] = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")])
         questions.append((kind, rows, sides))

@@ -11,6 +11,7 @@ import operator
 import re
 import zlib
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from tco.foundation.errors import DataError, located, refuse_unknown
-from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_csv
+from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_csv, read_toml
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
 CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
@@ -59,39 +60,18 @@ def reading(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     return found
 
 
+@cache
+def columns_known() -> dict[str, Any]:
+    """Return what is known of the columns of measured files."""
+    return read_toml(data_directory() / "measured" / "columns.toml")
+
+
+def of_text(name: str) -> bool:
+    """Say whether a column holds texts; all others hold numbers."""
+    return name in columns_known()["texts"]
+
+
 CHUNK = 2**20  # bytes that are unpacked at a time
-TEXTS = frozenset(
-    (
-        *("source_id", "source_title", "source_url", "date", "accelerator", "op", "kernel_source", "dtype", "fabric", "library", "algo"),
-        *("model", "precision", "framework", "scenario", "spec_decoding", "disaggregated", "dp_attention", "system", "sharding"),
-        *("activation_recompute", "peak_tflops_basis", "value_kind", "notes", "causal"),
-        *("sequence_parallel", "attention", "attention_kernel", "schedule"),
-        *("licence", "accelerator_as_printed", "routing", "version", "device", "kv_cache_dtype", "op_name", "mla_dtype"),
-        *("dtype_act", "dtype_weight", "quant", "method", "mode", "dataset", "measured_on", "engine", "plan", "cache_format", "config", "trace"),
-    )
-)
-# A column only one kind of file has.
-MARKS = {
-    "kernels": "kernel_source",
-    "collectives": "message_size_bytes",
-    "training": "step_time_s",
-    "inference": "isl_tokens",
-    "acceptance": "acceptance_length_tokens_per_step",
-}
-NEEDED = {
-    "kernels": ("accelerator", "op", "dtype"),
-    "collectives": ("accelerator", "op", "n_gpus"),
-    "training": ("accelerator", "model", "n_accelerators"),
-    "inference": ("accelerator", "model", "isl_tokens", "osl_tokens"),
-    "acceptance": ("model", "draft_tokens"),
-}
-TARGETS = {
-    "kernels": ("time_us", "tflops", "gb_s"),
-    "collectives": ("time_us", "algbw_gb_s", "busbw_gb_s"),
-    "training": ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator"),
-    "inference": ("total_tput_tok_s_per_gpu", "output_tput_tok_s_per_gpu", "system_tput_tok_s", "tpot_ms_median", "tpot_ms_mean"),
-    "acceptance": ("acceptance_length_tokens_per_step",),
-}
 TIMES = ("time_us", "step_time_s", "tpot_ms_mean", "tpot_ms_median")  # of these: of which less is better
 PLACES = (Path(), Path("data/measured"))  # where the name of a file that travels with the program may be written
 WORDS = {"concurrency": {"offline": np.inf, "unlimited": np.inf}}  # words that a column of numbers may hold
@@ -100,13 +80,14 @@ SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_
 
 def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
+    kinds = columns_known()["kinds"]
     if given is not None:
-        refuse_unknown("kind of measurements", [given], MARKS, "--kind")
+        refuse_unknown("kind of measurements", [given], kinds, "--kind")
         return given
-    scores = {kind: len({MARKS[kind], *NEEDED[kind], *TARGETS[kind]} & set(columns)) + 5 * (MARKS[kind] in columns) for kind in MARKS}
-    best = max(scores, key=lambda kind: scores[kind])
+    scores = {kind: len({one["mark"], *one["needed"], *one["targets"]} & set(columns)) + 5 * (one["mark"] in columns) for kind, one in kinds.items()}
+    best: str = max(scores, key=lambda kind: scores[kind])
     if scores[best] < 3:
-        raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(MARKS)}")
+        raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(kinds)}")
     return best
 
 
@@ -125,14 +106,15 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     with located(f"{path}:1"):
         table = translated(table)
     kind = kind_of(list(table.columns), path, given)
-    missing = [name for name in NEEDED[kind] if name not in table.columns]
+    needed, targets = columns_known()["kinds"][kind]["needed"], columns_known()["kinds"][kind]["targets"]
+    missing = [name for name in needed if name not in table.columns]
     if missing:
         raise DataError(f"{path}:1: {kind} need the column {missing[0]!r}; there are {', '.join(table.columns[:12])}")
-    if not any(name in table.columns for name in TARGETS[kind]):
-        raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(TARGETS[kind])}")
+    if not any(name in table.columns for name in targets):
+        raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(targets)}")
     if table.empty:
         raise DataError(f"{path}: holds a header and no row")
-    numbers = {name: to_numbers(table[name], name, path) for name in table.columns if name not in TEXTS}
+    numbers = {name: to_numbers(table[name], name, path) for name in table.columns if not of_text(name)}
     return kind, table.assign(**numbers)
 
 
@@ -219,7 +201,7 @@ def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any
     A mark is which rows, and their reason or that of each.
     """
     kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
-    negative = [(column(table, name) < 0, f"suspect: negative {name}") for name in table.columns if name not in TEXTS and name != "date"]
+    negative = [(column(table, name) < 0, f"suspect: negative {name}") for name in table.columns if not of_text(name) and name != "date"]
     reasons = np.full(len(table), "", dtype=object)
     for rows, reason in ((kinds.str.startswith("SUSPECT"), "suspect"), (kinds.str.startswith("CLAIM"), "claim"), *negative, *marks):
         chosen = (reasons == "") & np.asarray(rows, dtype=bool)

@@ -90,7 +90,6 @@ class Accelerators:
         self.exact = {part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known}
         for row in rows_of(catalogue, "accelerators.csv", ("name", "part")):
             self.exact.setdefault(row["name"], row["part"])
-        self.plain = {plain(name): part for name, part in reversed(self.exact.items())}
         self.spelt: dict[str, list[tuple[float, str]]] = {}
         for name, part in self.exact.items():
             said = spelling(name, self.words)
@@ -100,9 +99,8 @@ class Accelerators:
     def candidates(self, name: str) -> set[str]:
         """Return the parts a name may mean."""
         name = name.strip()
-        found = self.exact.get(name) or self.plain.get(plain(name))
-        if found:
-            return {found}
+        if name in self.exact:
+            return {self.exact[name]}
         inside = re.fullmatch(r"(.+?)\s*\((.+)\)", name)
         meant = self.fitting(name)
         if not meant and inside:

@@ -5,7 +5,7 @@ Rows that are not scored say why to the point: which name is unknown and what it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,27 +19,15 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.studies.validation import collectives, inference, kernels, training
-from tco.studies.validation.measured import TARGETS, TEXTS, column, mapped, read_measured, refused, texts
+from tco.studies.validation.measured import column, columns_known, mapped, of_text, read_measured, refused, texts
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
 from tco.studies.validation.specifications import Specifications, command_line
 from tco.studies.validation.unstated import ranged
-from tco.studies.validation.wording import yes_or_no
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
-WANTED = {  # columns that a reason asks for
-    "unstated accelerators": ("n_accelerators",),
-    "unstated rank count": ("n_gpus",),
-    "unstated token count": ("tokens_per_rank",),
-    "unstated size": ("message_size_bytes",),
-    "unstated network": ("fabric",),
-    "unstated lengths": ("isl_tokens", "osl_tokens"),
-    "unstated concurrency": ("concurrency",),
-    "unstated workers": ("n_gpus", *POOLS),
-    "unstated attention parallelism": ("prefill_dp", "decode_dp"),
-    "unstated speculative decoding": ("spec_decoding",),
-}
 
 
 def explained(table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue) -> Array:
@@ -47,20 +35,20 @@ def explained(table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue)
     said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
     if "model" in table:
         said["unknown-model"] = read_models(catalogue, table)[1]
-    for reason, columns in WANTED.items():
+    for reason, columns in columns_known()["wanted"].items():
         if np.any(skip == reason):
             said[reason] = lacking(table, reason, columns, catalogue)
-    found = np.where(skip == "unstated result", f"unstated result: none of {', '.join(TARGETS[kind])}", skip)
+    found = np.where(skip == "unstated result", f"unstated result: none of {', '.join(columns_known()['kinds'][kind]['targets'])}", skip)
     for reason, details in said.items():
         found = np.where(found == reason, details, found)
     return np.asarray(found, dtype=object)
 
 
-def lacking(table: pd.DataFrame, reason: str, columns: tuple[str, ...], catalogue: Catalogue) -> Array:
+def lacking(table: pd.DataFrame, reason: str, columns: Sequence[str], catalogue: Catalogue) -> Array:
     """Return a reason with the columns that every row leaves blank; with all of them where what stands in them is not enough."""
     blank = {name: blanks(table, name) for name in columns}
     if set(POOLS) <= set(columns):
-        apart = mapped(texts(table, "disaggregated"), lambda text: yes_or_no(catalogue, str(text)) is True, bool)
+        apart = mapped(texts(table, "disaggregated"), lambda text: meaning(catalogue, "answer", str(text)) == "yes", bool)
         blank |= {name: blank[name] & apart for name in POOLS}
     named = (", ".join(name for name in columns if blank[name][row]) for row in range(len(table)))
     return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)
@@ -68,7 +56,7 @@ def lacking(table: pd.DataFrame, reason: str, columns: tuple[str, ...], catalogu
 
 def blanks(table: pd.DataFrame, name: str) -> Array:
     """Say of every row whether a column is blank or zero."""
-    if name in TEXTS:
+    if of_text(name):
         return np.array([not str(text).strip() for text in texts(table, name)], dtype=bool)
     return np.asarray(~(np.nan_to_num(column(table, name)) > 0))
 

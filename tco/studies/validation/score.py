@@ -10,19 +10,9 @@ import numpy as np
 import pandas as pd
 
 from tco.foundation.errors import DataError
-from tco.studies.validation.measured import tiers
+from tco.studies.validation.measured import columns_known, tiers
 from tco.studies.validation.specifications import Specifications
 
-# A curve: what is swept along it, and what its points share.
-CURVES = {
-    "message_size_bytes": ("accelerator", "n_gpus", "nodes", "fabric", "library", "op", "dtype", "algo"),
-    "concurrency": (
-        *("date", "accelerator", "n_gpus", "model", "precision", "framework", "spec_decoding", "disaggregated", "isl_tokens", "osl_tokens"),
-        *("tp", "pp", "ep", "dp_attention", "prefill_workers", "prefill_tp", "prefill_ep", "decode_workers", "decode_tp", "decode_ep"),
-    ),
-    "m": ("accelerator", "op", "kernel_source", "dtype", "n", "k", "groups", "tp"),
-    "n_accelerators": ("accelerator", "model", "precision", "seq_len", "tp", "pp", "cp", "ep"),
-}
 LEAST_CURVE = 4  # points
 OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
 GROUPS = ("accelerator", "op", "model", "precision", "dtype", "source_id", "framework", "library", "target")
@@ -78,8 +68,9 @@ def spearman(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
 
 def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int | None]:
     """Return how well the shape of a curve is met: errors after each curve's own median ratio is taken out, and rank correlation inside it."""
-    swept = next((name for name in CURVES if name in table), "")
-    keys = [name for name in ("source_id", *CURVES.get(swept, ())) if name in table]
+    curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
+    swept = next((name for name in curves if name in table), "")
+    keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
     found = table[keys].assign(ratio=made.predicted / made.target, kind=made.target_name)[(made.skip == "") & table[swept].notna()] if swept else None
     errors, ranks = [], []
     if found is not None:

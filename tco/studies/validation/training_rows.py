@@ -16,12 +16,11 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.performance.training.job import engine_words
-from tco.studies.validation.measured import column, first_stated, texts
+from tco.studies.validation.measured import column, columns_known, first_stated, texts
 from tco.studies.validation.naming import rows_of
-from tco.studies.validation.wording import meaning, precisions, recomputation, sharding, yes_or_no
+from tco.studies.validation.wording import meaning, precisions
 
 Array = np.ndarray[Any, Any]
-TARGETS = ("step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator")
 SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
 SIZES = (1, 2, 4, 8, 16)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
@@ -34,7 +33,8 @@ def targets(table: pd.DataFrame) -> tuple[Array, Array]:
 
     Where the batch is unstated a step says nothing: its rate is held against the measured one.
     """
-    (rate, of), (any_, name) = first_stated(table, *TARGETS[1:]), first_stated(table, *TARGETS)
+    every = columns_known()["kinds"]["training"]["targets"]
+    (rate, of), (any_, name) = first_stated(table, *every[1:]), first_stated(table, *every)
     batchless = np.isnan(column(table, "global_batch_seqs")) & ~np.isnan(rate)
     return np.where(batchless, rate, any_), np.where(batchless, of, name)
 
@@ -73,6 +73,10 @@ class Reader:
         value = self.numbers[name][row]
         return None if np.isnan(value) else int(value)
 
+    def means(self, subject: str, column: str, row: int) -> str:
+        """Return what a cell means of a subject; empty where it says nothing of it."""
+        return meaning(self.catalogue, subject, self.cells[column][row])
+
     def engine(self, row: int) -> str:
         """Return the training engine that the words of a row name."""
         for cell in ("framework", "source_title", "sharding", "notes"):
@@ -91,8 +95,8 @@ class Reader:
         found["workload.software"] = date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else "public"
         if engine := self.engine(row):
             found["workload.engine"] = engine
-        kernel = self.cells["attention_kernel"][row] or self.cells["attention"][row]
-        if attention := meaning(self.catalogue, "attention kernel", kernel):
+        kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"
+        if attention := self.means("attention kernel", kernel, row):
             found["workload.attention"] = attention
         if re.search(r"\bq?lora\b", self.cells["model"][row].lower()):
             found["workload.trained"] = "adapters"
@@ -117,25 +121,23 @@ class Reader:
         if cores > 1 and groups["tp"] % cores == 0:
             groups["tp"] //= cores
         found = {name: str(value) for name, value in groups.items()}
-        whole, spread = re.search(r"^(\d+)x\s", self.cells["system"][row]), sharding(self.catalogue, self.cells["sharding"][row])
+        whole = re.search(r"^(\d+)x\s", self.cells["system"][row])
+        level, _, hybrid = self.means("sharding", "sharding", row).partition(" ")
         batch = self.count("global_batch_seqs", row)
         if silent and batch and batch < devices:  # fewer sequences than ranks: something else divides the model
             found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
-        if spread.level is not None:
-            found["zero"] = str(spread.level)
-        if spread.hybrid or (spread.level == 3 and whole and int(whole[1]) > 1):
+        if level:
+            found["zero"] = level
+        if hybrid or (level == "3" and whole and int(whole[1]) > 1):
             found["hybrid_sharding"] = "yes"
-        found["optimizer_offload"] = "yes" if spread.offload else "no"
+        found["optimizer_offload"] = self.means("offload", "sharding", row) or "no"
         found |= self.schedule(row, groups["pp"])
         if (size := self.count("micro_batch_seqs", row)) is not None:
             found["micro_batch"] = str(size)
-        again, split = recomputation(self.catalogue, self.cells["activation_recompute"][row])
-        if again:
+        if again := self.means("recomputation", "activation_recompute", row):
             found["recompute"] = again
-        answer = yes_or_no(self.catalogue, self.cells["sequence_parallel"][row])
-        split = split if answer is None else answer
-        if split is not None:
-            found["sequence_parallel"] = "yes" if split else "no"
+        if split := self.means("answer", "sequence_parallel", row) or self.means("sequence parallel", "activation_recompute", row):
+            found["sequence_parallel"] = split
         return found
 
     def unstated(self, row: int, fixed: Mapping[str, str]) -> list[str]:

@@ -14,20 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.foundation.values import Values
+from tco.economics.dates import month_text
 from tco.models.architecture import Architecture, load_model
 from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
 from tco.studies.validation.inference import software_of
-from tco.studies.validation.measured import TEXTS, texts
+from tco.studies.validation.measured import of_text, texts
 from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
 from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.wording import yes_or_no
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 Cells = dict[str, Any]  # column -> what stands in it
-MONTHS = 12
 SEQUENCES = (2048.0, 4096.0, 8192.0)  # tokens of a training sequence, as publications have them
 STEPS = (1e6, 16e6)  # tokens of a training step, as publications have them
 FORMATS = {"bf16": "peak_bf16", "fp8": "peak_fp8", "fp4": "peak_fp4"}  # and the peak a chip needs for it
@@ -63,24 +62,18 @@ class Row(NamedTuple):
         return any(block.feed_forward.experts for block in self.model.blocks)
 
 
-def released(values: Values, part: str) -> str:
-    """Return the month a chip came out, as rows write it."""
-    year = values.structure(f"parts.{part}.released")
-    return f"{int(year)}-{int((year % 1) * MONTHS) + 1:02d}"
-
-
 def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what rows of any kind may leave open: number formats that the chip computes, and software of its release or grown up."""
     if row.blank("precision"):
         yield "precision", [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)]
     if not dated and row.chip_has("released"):
-        yield "date", [{"date": released(row.chips.values, row.part)}, {"date": ""}]
+        yield "date", [{"date": month_text(row.chips.values.structure(f"parts.{row.part}.released"))}, {"date": ""}]
 
 
 def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what a serving row leaves open: groups of attention and experts, engine, software, formats, tokens predicted ahead."""
     catalogue = row.chips.catalogue
-    if row.sparse and yes_or_no(catalogue, row.text("disaggregated")):
+    if row.sparse and meaning(catalogue, "answer", row.text("disaggregated")) == "yes":
         for side in ("prefill", "decode"):
             chips, workers = row.cells.get(f"{side}_gpus"), row.cells.get(f"{side}_workers")
             for name in (f"{side}_dp", f"{side}_ep"):
@@ -140,7 +133,7 @@ def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specific
     if rows:
         # the file's own rows stand beside: what single columns mean may follow from others of their kind
         asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True)
-        asked = asked.assign(**{name: asked[name].fillna("") for name in TEXTS.intersection(asked)})
+        asked = asked.assign(**{name: asked[name].fillna("") for name in filter(of_text, asked)})
         again = predicted(predictor, asked, Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")))
         fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
         of = np.array(origins)[fits - len(table)]

@@ -2,55 +2,32 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
-from tco.studies.measure import session
 from tests.cli import document, tco
-from tests.studies.room import Operation, Outcome, Timing
+from tests.studies.measure.toy import SESSION, group, library, machine, operation, rows_in
 
 
-class ToyKernels:
-    """A machine that does a thousand numbers in a microsecond, and no wide products."""
-
-    def __init__(self, torch, device, meter):
-        self.device = device
-
-    def ready(self, kernel):
-        if kernel.op == "gemm" and kernel.dtype == "fp32":
-            raise RuntimeError("no such format")
-        return Operation(lambda rounds: rounds * kernel.numbers * 1e-9)
-
-    def conditions(self):
-        return "toy"
-
-
-def toy_group(ranks, device, shapes, effort, loud):
-    return [Outcome(shape, Timing(6e-5 + shape.size / 6e10, 6e-5, 1, 5, 9), "toy") for shape in shapes]
+def ready(kernel):
+    """A thousand numbers in a microsecond, and no wide products."""
+    if kernel.op == "gemm" and kernel.dtype == "fp32":
+        raise RuntimeError("no such format")
+    return operation(lambda rounds: rounds * kernel.numbers * 1e-9)
 
 
 @pytest.fixture
 def toy(monkeypatch):
-    """A library with some GPUs."""
+    """A machine with some GPUs."""
 
-    def make(gpus):
-        cuda = SimpleNamespace(is_available=lambda: gpus > 0, device_count=lambda: gpus, get_device_name=lambda one: "Toy GPU")
-        cuda.nccl = SimpleNamespace(version=lambda: (2, 27))
-        library = SimpleNamespace(cuda=cuda, version=SimpleNamespace(hip=None), __version__="2.9")
-        monkeypatch.setitem(sys.modules, "torch", library)
-        monkeypatch.setattr(session, "TorchKernels", ToyKernels)
-        monkeypatch.setattr(session, "measure_group", toy_group)
+    def make(gpus, hip=None, ready=ready):
+        monkeypatch.setitem(sys.modules, "torch", library(gpus, hip))
+        monkeypatch.setattr(f"{SESSION}.TorchKernels", machine(ready))
+        monkeypatch.setattr(f"{SESSION}.measure_group", group)
 
     return make
-
-
-def rows_in(path):
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_kernels_are_written_and_read_back(toy, tmp_path):
@@ -79,6 +56,35 @@ def test_collectives_of_a_known_chip_are_scored(toy, tmp_path):
     assert {row["library"] for row in rows} == {"NCCL 2.27 via PyTorch 2.9"}
     found = document("validate", path)
     assert (found["kind"], found["scored"], found["skipped"]) == ("collectives", len(rows), {})
+
+
+@pytest.mark.parametrize(("gpus", "quick", "counts"), [(2, False, {"2"}), (6, False, {"2", "4", "6"}), (8, False, {"2", "4", "8"}), (8, True, {"2"})])
+def test_ranks_are_powers_of_two_and_all_there_are(toy, tmp_path, gpus, quick, counts):
+    toy(gpus, hip="7.0")
+    assert tco("measure", "--kind", "collectives", "-o", tmp_path / "c.csv", *(["--quick"] if quick else [])).exit_code == 0
+    rows = rows_in(tmp_path / "c.csv")
+    assert {row["n_gpus"] for row in rows} == counts
+    assert {(row["accelerator"], row["library"]) for row in rows} == {("Toy GPU", "RCCL 2.27 via PyTorch 2.9")}
+
+
+def test_two_processes_of_a_cpu_meet(toy, tmp_path):
+    toy(0)
+    assert tco("measure", "--kind", "collectives", "-o", tmp_path / "c.csv").exit_code == 0
+    assert {(row["n_gpus"], row["library"]) for row in rows_in(tmp_path / "c.csv")} == {("2", "gloo via PyTorch 2.9")}
+
+
+def test_the_gpu_is_measured_where_there_is_one(toy, tmp_path):
+    for gpus, words, formats in ((1, (), {"bfloat16"}), (1, ("--device", "cpu"), {"bfloat16", "fp32"}), (0, (), {"bfloat16", "fp32"})):
+        toy(gpus, ready=lambda kernel: operation(lambda rounds: rounds * 1e-3))
+        assert tco("measure", "--quick", *words, "-o", tmp_path / "k.csv").exit_code == 0
+        assert {row["dtype"].partition("/")[0] for row in rows_in(tmp_path / "k.csv")} == formats
+
+
+def test_a_gpu_that_is_not_there(toy, tmp_path):
+    toy(0)
+    done = tco("measure", "--device", "cuda", "-o", tmp_path / "k.csv")
+    assert done.exit_code == 3
+    assert "--device cuda: PyTorch finds no GPU" in done.stderr
 
 
 OWN = {
@@ -127,9 +133,8 @@ def test_quiet_is_silent(toy, tmp_path):
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_machine_that_can_run_nothing_writes_nothing(toy, tmp_path, monkeypatch):
-    toy(0)
-    monkeypatch.setattr(ToyKernels, "ready", lambda self, kernel: (_ for _ in ()).throw(RuntimeError("broken driver")))
+def test_a_machine_that_can_run_nothing_writes_nothing(toy, tmp_path):
+    toy(0, ready=lambda kernel: (_ for _ in ()).throw(RuntimeError("broken driver")))
     done = tco("measure", "--quick", "-o", tmp_path / "k.csv")
     assert done.exit_code == 3
     assert "error: nothing could be measured; the last was" in done.stderr

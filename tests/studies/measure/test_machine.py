@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from tco.studies.measure.pytorch import processor_name
-from tests.studies.room import Meter
+from tco.studies.measure.pytorch import Meter, processor_name
 
 
 def test_the_processor_is_named_by_its_model(tmp_path):

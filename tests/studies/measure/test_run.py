@@ -1,11 +1,12 @@
-"""The clockwork, on a toy whose clock is known."""
+"""The clockwork of `tco measure`, on a toy whose clock is known."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tco.studies.measure.run import FEWEST_RUNS, MOST_ROUNDS, QUICK, Effort, measure, time_of
-from tests.studies.room import Operation
+from tests.studies.measure import toy
 
 
 class Toy:
@@ -18,74 +19,58 @@ class Toy:
         self.rounds.append(rounds)
         return self.first if len(self.rounds) == 1 else rounds * self.calls * self.seconds
 
-    def operation(self):
-        return Operation(self.run, self.calls)
+
+@pytest.fixture
+def timed(monkeypatch, tmp_path):
+    """What is measured of an operation: time, P10 and P90 in microseconds, runs, and calls of each."""
+
+    def found(run, *options, calls=1):
+        (row,) = toy.measured(monkeypatch, tmp_path, lambda kernel: toy.operation(run, calls), *options, shapes=["one"])
+        said = re.match(r"median of (\d+) runs, calls a run: (\d+), P10-P90 ([\d.e-]+?)-([\d.e-]+) us", row["notes"])
+        return float(row["time_us"]), float(said[3]), float(said[4]), int(said[1]), int(said[2])
+
+    monkeypatch.setattr(f"{toy.SESSION}.kernel_cells", lambda *_: {"notes": ""})
+    return found
 
 
-EFFORT = Effort(shortest=0.01, warm_up=0.1, longest=1.0, runs=21)
+def test_the_slow_first_round_is_forgotten(timed):
+    assert timed(Toy(2e-6).run)[:3] == (2, 2, 2)
 
 
-def test_the_slow_first_round_is_forgotten():
-    timing = time_of(Toy(2e-6).operation(), EFFORT)
-    assert (timing.low, timing.seconds, timing.high) == pytest.approx((2e-6,) * 3, rel=1e-12)
+def test_a_short_kernel_is_called_until_the_clock_sees_it(timed):
+    one = Toy(2e-6)
+    *_, runs, calls = timed(one.run)
+    assert calls * 2e-6 >= 0.01
+    assert runs == 21
+    assert sum(one.rounds) * 2e-6 >= 0.2 + 21 * 0.01
 
 
-def test_a_short_kernel_is_called_until_the_clock_sees_it():
-    toy = Toy(2e-6)
-    timing = time_of(toy.operation(), EFFORT)
-    assert timing.calls * 2e-6 >= EFFORT.shortest
-    assert timing.runs == EFFORT.runs
-    assert sum(toy.rounds) * 2e-6 >= EFFORT.warm_up + EFFORT.runs * EFFORT.shortest
+def test_calls_of_a_captured_graph_count(timed):
+    one, many = (timed(Toy(3e-6, calls).run, calls=calls) for calls in (1, 64))
+    assert many[0] == one[0] == 3
+    assert many[-1] % 64 == 0
 
 
-def test_calls_of_a_captured_graph_count():
-    one, many = (time_of(Toy(3e-6, calls).operation(), EFFORT) for calls in (1, 64))
-    assert many.seconds == pytest.approx(one.seconds, rel=1e-12)
-    assert many.calls % 64 == 0
+def test_a_long_kernel_is_run_few_times(timed):
+    one = Toy(0.9, first=0.9)
+    assert timed(one.run)[3:] == (3, 1)
+    assert len(one.rounds) == 2 + 1 + 3  # the first, the look at the clock, one to warm up, the runs
 
 
-def test_a_long_kernel_is_run_few_times():
-    toy = Toy(0.9, first=0.9)
-    timing = time_of(toy.operation(), EFFORT)
-    assert (timing.runs, timing.calls) == (FEWEST_RUNS, 1)
-    assert len(toy.rounds) == 2 + 1 + FEWEST_RUNS  # the first, the look at the clock, one to warm up, the runs
+def test_the_median_stands_against_a_disturbance(timed):
+    times = iter([1.0, *[0.01] * 39, *[0.5] * 3])
+    time, _, high, *_ = timed(lambda rounds: next(times))
+    assert time == 1e4
+    assert high > time
 
 
-def test_the_median_stands_against_a_disturbance():
-    times = iter([1.0, 0.01] + [0.01] * 18 + [0.5] * 3)
-    timing = time_of(Operation(lambda rounds: next(times)), Effort(shortest=0.01, warm_up=0.0, longest=1.0, runs=21))
-    assert timing.seconds == 0.01
-    assert timing.high > timing.seconds
+def test_a_clock_that_sees_nothing_ends(timed):
+    assert timed(Toy(0.0, first=0.0).run, "--quick")[-1] == 2**20
 
 
-def test_a_clock_that_sees_nothing_ends():
-    toy = Toy(0.0, first=0.0)
-    assert time_of(toy.operation(), Effort(shortest=0.01, warm_up=0.0, longest=1.0, runs=3)).calls == MOST_ROUNDS
+def test_an_error_of_ours_is_not_swallowed(timed):
+    def broken(rounds):
+        raise KeyError(rounds)
 
-
-class Backend:
-    """Shapes are times; a negative one cannot be run."""
-
-    def ready(self, shape):
-        if shape < 0:
-            raise RuntimeError("out of memory: tried to allocate too much\nand a long tale")
-        return Toy(shape).operation()
-
-    def conditions(self):
-        return "idle"
-
-
-def test_a_shape_that_cannot_be_run_stops_nothing():
-    good, bad, last = measure(Backend(), [1e-3, -1.0, 2e-3], QUICK)
-    assert (good.timing.seconds, last.timing.seconds) == pytest.approx((1e-3, 2e-3))
-    assert (good.conditions, good.failure) == ("idle", "")
-    assert (bad.shape, bad.timing, bad.failure) == (-1.0, None, "out of memory: tried to allocate too much")
-
-
-def test_an_error_of_ours_is_not_swallowed():
-    class Broken(Backend):
-        def ready(self, shape):
-            raise KeyError(shape)
-
-    with pytest.raises(KeyError):
-        list(measure(Broken(), [1.0], QUICK))
+    with pytest.raises(AssertionError, match="fault: KeyError"):
+        timed(broken)

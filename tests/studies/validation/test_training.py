@@ -12,7 +12,7 @@ from tco import DataError
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
 from tests.cli import document
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import meaning, precisions, predicted, recomputation, sharding, table_of
+from tests.studies.validation.today import precisions, predicted, table_of
 
 PUBLISHED = """\
 source_id,date,accelerator,n_accelerators,model,precision,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,cp,ep,activation_recompute,sharding,step_time_s,value_kind
@@ -105,45 +105,6 @@ def test_adapters_train_faster_than_all_weights(tmp_path):
 def test_formats(text, forms):
     forward, *backward = precisions(CATALOGUE, text) or ("bf16",)
     assert (forward, *(backward or [forward])) == forms
-
-
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
-        ("FSDP", "3"),
-        ("FULL_SHARD", "3"),
-        ("DeepSpeed ZeRO-3 + CPU offload", "3"),
-        ("SHARD_GRAD_OP", "2"),
-        ("FSDP (optimizer+grad shard)", "2"),
-        ("ZeRO-1 DP", "1"),
-        ("distributed optimizer", "1"),
-        ("NO_SHARD", "0"),
-        ("", ""),
-    ],
-)
-def test_what_sharding_says(text, level):
-    found = sharding(CATALOGUE, text).level
-    assert found == (int(level) if level else None)
-
-
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
-        ("full", "full"),
-        ("selective + sequence parallel", "selective"),
-        ("minimal", "selective"),
-        ("True", "full"),
-        ("False", "none"),
-        ("none", "none"),
-    ],
-)
-def test_what_recomputation_says(text, level):
-    assert recomputation(CATALOGUE, text)[0] == level
-
-
-@pytest.mark.parametrize(("text", "kernel"), [("Triton", "triton-attention"), ("FlashAttention-2", "flash-attention-2"), ("cuDNN", "fused")])
-def test_what_an_attention_kernel_says(text, kernel):
-    assert meaning(CATALOGUE, "attention kernel", text) == kernel
 
 
 def test_racks_of_72_lend_64_to_jobs_that_72_does_not_divide():

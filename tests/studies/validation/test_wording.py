@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tco.studies.validation.wording import precision, yes_or_no
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import meaning, precisions, recomputation, sharding
+from tests.studies.validation.today import meaning, precisions
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,83 +20,83 @@ def cells(kind, column):
 @pytest.mark.parametrize(
     ("text", "recompute", "parallel"),
     [
-        ("full", "full", None),
-        ("Full", "full", None),
-        ("full recompute (uniform)", "full", None),
-        ("block, 12 layers", "partial", None),
-        ("every other layer", "partial", None),
-        ("full + sequence parallel", "full", True),
-        ("every layer", "full", None),
-        ("gradient checkpointing", "full", None),
-        ("activation_checkpointing", "full", None),
-        ("True", "full", None),
-        ("yes", "full", None),
-        ("qkv_proj_offloaded", "full", None),
-        ("selective", "selective", None),
-        ("selective + sequence parallel", "selective", True),
-        ("sequence-parallelism + selective", "selective", True),
-        ("SP + Selective recomputation", "selective", True),
-        ("selective, no sequence parallelism", "selective", False),
-        ("selective (core_attn)", "selective", None),
-        ("core attention", "selective", None),
-        ("none", "none", None),
-        ("None", "none", None),
-        ("no", "none", None),
-        ("False", "none", None),
-        ("0", "none", None),
-        ("off", "none", None),
-        ("no recompute + SP", "none", True),
-        ("without recomputation", "none", None),
-        ("sequence parallel, no recomputation", "none", True),
-        ("minimal", "selective", None),  # products with weights are kept, attention is computed again
-        ("save_dot_except_mlp", "selective", None),
-        ("sequence parallel", "", True),
-        ("", "", None),
-        ("custom", "", None),
-        ("see notes", "", None),
+        ("full", "full", ""),
+        ("Full", "full", ""),
+        ("full recompute (uniform)", "full", ""),
+        ("block, 12 layers", "partial", ""),
+        ("every other layer", "partial", ""),
+        ("full + sequence parallel", "full", "yes"),
+        ("every layer", "full", ""),
+        ("gradient checkpointing", "full", ""),
+        ("activation_checkpointing", "full", ""),
+        ("True", "full", ""),
+        ("yes", "full", ""),
+        ("qkv_proj_offloaded", "full", ""),
+        ("selective", "selective", ""),
+        ("selective + sequence parallel", "selective", "yes"),
+        ("sequence-parallelism + selective", "selective", "yes"),
+        ("SP + Selective recomputation", "selective", "yes"),
+        ("selective, no sequence parallelism", "selective", "no"),
+        ("selective (core_attn)", "selective", ""),
+        ("core attention", "selective", ""),
+        ("none", "none", ""),
+        ("None", "none", ""),
+        ("no", "none", ""),
+        ("False", "none", ""),
+        ("0", "none", ""),
+        ("off", "none", ""),
+        ("no recompute + SP", "none", "yes"),
+        ("without recomputation", "none", ""),
+        ("sequence parallel, no recomputation", "none", "yes"),
+        ("minimal", "selective", ""),  # products with weights are kept, attention is computed again
+        ("save_dot_except_mlp", "selective", ""),
+        ("sequence parallel", "", "yes"),
+        ("", "", ""),
+        ("custom", "", ""),
+        ("see notes", "", ""),
     ],
 )
 def test_recomputation(text, recompute, parallel):
-    assert recomputation(CATALOGUE, text) == (recompute, parallel)
+    assert (meaning(CATALOGUE, "recomputation", text), meaning(CATALOGUE, "sequence parallel", text)) == (recompute, parallel)
 
 
 @pytest.mark.parametrize(
-    ("text", "level", "hybrid", "group", "offload"),
+    ("text", "sharded", "offload"),
     [
-        ("FULL_SHARD", 3, False, None, False),
-        ("ShardingStrategy.FULL_SHARD", 3, False, None, False),
-        ("FSDP", 3, False, None, False),
-        ("FSDP2", 3, False, None, False),
-        ("fsdp 64", 3, False, 64, False),
-        ("FSDP -1", 3, False, None, False),
-        ("Fully Sharded Data Parallel", 3, False, None, False),
-        ("ZeRO-3", 3, False, None, False),
-        ("zero3", 3, False, None, False),
-        ("DeepSpeed ZeRO stage 3", 3, False, None, False),
-        ("deepspeed_stage_3_offload", 3, False, None, True),
-        ("DeepSpeed ZeRO-3 + CPU offload", 3, False, None, True),
-        ("optim_grads_params", 3, False, None, False),
-        ("HSDP", 3, True, None, False),
-        ("HSDP 8", 3, True, 8, False),
-        ("HYBRID_SHARD", 3, True, None, False),
-        ("_HYBRID_SHARD_ZERO2", 2, True, None, False),
-        ("SHARD_GRAD_OP", 2, False, None, False),
-        ("DeepSpeed ZeRO-2", 2, False, None, False),
-        ("FSDP (optimizer+grad shard)", 2, False, None, False),
-        ("ZeRO-1", 1, False, None, False),
-        ("ZeRO-1 DP", 1, False, None, False),
-        ("distributed optimizer", 1, False, None, False),
-        ("dist-opt", 1, False, None, False),
-        ("ZeroRedundancyOptimizer", 1, False, None, False),
-        ("NO_SHARD", 0, False, None, False),
-        ("DDP", 0, False, None, False),
-        ("none", 0, False, None, False),
-        ("", None, False, None, False),
-        ("mystery", None, False, None, False),
+        ("FULL_SHARD", "3", ""),
+        ("ShardingStrategy.FULL_SHARD", "3", ""),
+        ("FSDP", "3", ""),
+        ("FSDP2", "3", ""),
+        ("fsdp 64", "3", ""),
+        ("FSDP -1", "3", ""),
+        ("Fully Sharded Data Parallel", "3", ""),
+        ("ZeRO-3", "3", ""),
+        ("zero3", "3", ""),
+        ("DeepSpeed ZeRO stage 3", "3", ""),
+        ("deepspeed_stage_3_offload", "3", "yes"),
+        ("DeepSpeed ZeRO-3 + CPU offload", "3", "yes"),
+        ("optim_grads_params", "3", ""),
+        ("HSDP", "3 hybrid", ""),
+        ("HSDP 8", "3 hybrid", ""),
+        ("HYBRID_SHARD", "3 hybrid", ""),
+        ("_HYBRID_SHARD_ZERO2", "2 hybrid", ""),
+        ("SHARD_GRAD_OP", "2", ""),
+        ("DeepSpeed ZeRO-2", "2", ""),
+        ("FSDP (optimizer+grad shard)", "2", ""),
+        ("ZeRO-1", "1", ""),
+        ("ZeRO-1 DP", "1", ""),
+        ("distributed optimizer", "1", ""),
+        ("dist-opt", "1", ""),
+        ("ZeroRedundancyOptimizer", "1", ""),
+        ("NO_SHARD", "0", ""),
+        ("DDP", "0", ""),
+        ("none", "0", ""),
+        ("", "", ""),
+        ("mystery", "", ""),
     ],
 )
-def test_sharding(text, level, hybrid, group, offload):
-    assert sharding(CATALOGUE, text) == (level, hybrid, group, offload)
+def test_sharding(text, sharded, offload):
+    assert (meaning(CATALOGUE, "sharding", text), meaning(CATALOGUE, "offload", text)) == (sharded, offload)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +138,7 @@ def test_sharding(text, level, hybrid, group, offload):
     ],
 )
 def test_precision(text, form):
-    assert precision(CATALOGUE, text) == form
+    assert precisions(CATALOGUE, text)[:1] == ((form,) if form else ())
 
 
 @pytest.mark.parametrize(
@@ -157,17 +156,17 @@ def test_several_precisions_in_the_order_of_the_text(text, forms):
 
 @pytest.mark.parametrize("text", ["1", "1.0", "True", "true", "YES", "y", "on", "Enabled", " yes "])
 def test_yes(text):
-    assert yes_or_no(CATALOGUE, text) is True
+    assert meaning(CATALOGUE, "answer", text) == "yes"
 
 
 @pytest.mark.parametrize("text", ["0", "0.0", "False", "no", "N", "off", "None", "disabled", "-"])
 def test_no(text):
-    assert yes_or_no(CATALOGUE, text) is False
+    assert meaning(CATALOGUE, "answer", text) == "no"
 
 
 @pytest.mark.parametrize("text", ["", "maybe", "4", "n/a"])
 def test_neither_yes_nor_no(text):
-    assert yes_or_no(CATALOGUE, text) is None
+    assert meaning(CATALOGUE, "answer", text) == ""
 
 
 @pytest.mark.parametrize(
@@ -196,6 +195,6 @@ def test_kernels_and_schedules(subject, text, means):
 
 
 def test_every_text_of_the_given_files_is_read():
-    assert [text for text in cells("training", "activation_recompute") if not recomputation(CATALOGUE, text)[0]] == []
-    assert [text for text in cells("training", "sharding") if sharding(CATALOGUE, text).level is None] == []
-    assert [text for kind in ("training", "inference") for text in cells(kind, "precision") if not precision(CATALOGUE, text)] == []
+    assert [text for text in cells("training", "activation_recompute") if not meaning(CATALOGUE, "recomputation", text)] == []
+    assert [text for text in cells("training", "sharding") if not meaning(CATALOGUE, "sharding", text)] == []
+    assert [text for kind in ("training", "inference") for text in cells(kind, "precision") if not precisions(CATALOGUE, text)] == []

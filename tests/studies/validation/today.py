@@ -11,7 +11,7 @@ from tco.studies.validation.measured import read_measured, texts
 from tco.studies.validation.run import PREDICTORS, Validation, validate
 from tco.studies.validation.score import scores
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.wording import meaning, precisions, recomputation, sharding
+from tco.studies.validation.wording import meaning, precisions
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
 
@@ -20,9 +20,7 @@ __all__ = [  # what tests of several files ask for
     "Task",
     "meaning",
     "precisions",
-    "recomputation",
     "scores",
-    "sharding",
 ]
 
 if TYPE_CHECKING:
