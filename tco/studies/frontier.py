@@ -150,7 +150,6 @@ class Grid:
     decode: DecodePlan
     prefill: PrefillPlan
     step: PassResult
-    ready: PassResult
     rate: Any
     share: Any
     first: Any
@@ -262,7 +261,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         reason = f"no prefill plan: {shortfall(ready.memory, prefill.machine)}"
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
-    return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)
+    return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
 
 
 def undominated(speed: Array, cost: Array) -> Array:

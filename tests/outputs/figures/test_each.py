@@ -81,8 +81,8 @@ def drawn():
 @cache
 def money():
     rent = {"money.rent": "3 USD/chip/h", "money.deposit": "0.2", "money.debt_share": "0.5"}
-    (one,) = evaluation.evaluate_each(["gb200-nvl72"], None, rent)
-    return one.result, money_of(one.result, one.catalogue)
+    (asked,) = evaluation.evaluate_each(["gb200-nvl72"], None, rent)
+    return asked.result, money_of(asked.result, asked.catalogue)
 
 
 def of_bill(width, system="trn3-nl72x2"):
