@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tco.catalog.catalogue import limit_of, limits
+from tco.catalog.ages import limit_of, limits
 from tco.economics.dates import is_old
 from tests.chain import Inputs, Values, load_scenario, period, system_of
 from tests.cli import document, tco
@@ -22,7 +22,7 @@ def priced(catalogue, name, date):
 def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
     found = priced(catalogue, "gb200-nvl72", "2025-12")
     bill = [line for line in found.lines if line.asset in BILL and line.usd is not None]
-    later = [line for line in bill if any(found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.flow.inputs)]
+    later = [line for line in bill if any(found.inputs[path].as_of > "2025-12~" and path.endswith("price") for path in line.inputs)]
     assert {line.path.rpartition("/")[2] for line in later} == {
         "gb200-gpu",
         "nvswitch-5",
@@ -34,6 +34,19 @@ def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
         f"{found.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: gb200-gpu (2026-05), nvswitch-5 (2026-05)"
         in found.ages.notes[0]
     )
+
+
+@pytest.mark.parametrize("name", ["mi450x-ualoe72", "gb300-nvl72"])
+def test_a_note_names_the_parts_that_cost_most(catalogue, name):
+    found, sums = priced(catalogue, name, "2025-12"), {}
+    for line in found.lines:
+        if line.asset in BILL and line.usd is not None:
+            for path in line.inputs:
+                if path.startswith("parts.") and path.endswith("price") and (date := found.inputs[path].as_of) > "2025-12~":
+                    sums[f"{path.split('.')[1]} ({date})"] = sums.get(f"{path.split('.')[1]} ({date})", 0.0) + line.usd
+    most = sorted(sums, key=sums.get, reverse=True)[:3]
+    (note,) = [note for note in found.ages.notes if "later than" in note]
+    assert f"later than 2025-12: {', '.join(most)}" in note
 
 
 def test_the_shares_move_with_the_date(catalogue):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -151,7 +152,17 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
     assert found.anchors == ("trn2",)
     assert found.rows >= 33
     assert "anchored on" in found.text
-    assert evaluate("gb200-nvl72").standing.anchors == ()
+    assert (found.validated_rows, found.anchored_rows, found.short) == (0, found.rows, f"{found.rows} rows of trn2")
+    assert re.fullmatch(r"\d+ rows of mi355x \+1", evaluate("mi325x-8").standing.short)
+
+
+def test_a_chip_with_rows_says_how_far_off_they_are():
+    found = evaluate("gb200-nvl72").standing
+    rows = csv.DictReader((ROOT / "data/accuracy/chips.csv").read_text().splitlines())
+    (row,) = [row for row in rows if (row["kind"], row["part"]) == ("inference", "gb200-gpu")]
+    assert found.anchors == ()
+    assert (found.validated_rows, found.anchored_rows, found.median) == (int(row["n"]), 0, float(row["median_ape"]))
+    assert found.short == f"{row['n']} rows, {float(row['median_ape']) * 100:.0f} %"
 
 
 def test_values_of_a_swapped_practice_are_those_of_the_catalogue():

@@ -14,6 +14,7 @@ from tco import DataError, evaluate, load_catalogue
 from tco.chain import stages
 from tco.chain.result import in_json, saved_document
 from tco.foundation.stand_ins import Making, made_with
+from tests.chain import plain_values
 
 CATALOGUE = load_catalogue()  # of its own: what is kept here must not depend on other tests
 SCENARIOS = ("gb200-nvl72", "trn3-nl72x2", "h100-sxm", "train-gpt3-175b-a100x64")
@@ -153,6 +154,21 @@ def test_values_that_are_kept_back_are_walked_apart(walks):
     with made_with(making):
         other = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
     assert other.metrics["capex_usd"] != own.metrics["capex_usd"]
+
+
+def test_values_that_are_kept_back_move_together_and_against_each_other():
+    """High, high again, low, and then half of them high where the others are low, both ways about: no quotient of two stays as it is."""
+    shipped, moved = plain_values(), []
+    asked = {f"parts.{part}.price": f"{shipped[f'parts.{part}.price']!r} USD" for part in ("gb200-gpu", "mi450x", "ddr5-dimm", "nvme-8tb")}
+    for number in range(5):
+        making = Making(number, set())
+        making.said.update(asked.items())
+        with made_with(making):
+            made = plain_values(**asked)
+            moved.append([made[path] > shipped[path] for path in asked])
+    assert moved[:3] == [[True] * 4, [True] * 4, [False] * 4]
+    assert moved[3] == [not up for up in moved[4]]
+    assert len(set(moved[3])) == 2
 
 
 def test_arrays_and_traces_are_always_walked(walks):

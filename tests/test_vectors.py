@@ -12,15 +12,23 @@ import re
 
 import pytest
 
-from tco.fabric.scopes import mean_hops
+from tco.fabric.scopes import two_level_hops
+from tco.fabric.slices import Torus
 from tco.models.layers import Attention
 from tco.studies.operations import bus_bandwidth
+from tests.fabric import Slice, slice_of
 from tests.registry import REGISTRY, convert, over, read_rows
 from tests.shipped import FeedForward
 
+
+def whole_torus(*sizes: int) -> Slice:
+    """Return a torus whose rings are all closed, of one lane a link."""
+    return slice_of(Torus(sizes, (1.0,) * len(sizes)), math.prod(sizes))
+
+
 ROWS = read_rows("vectors.csv")
 each_vector = over({row["id"]: row for row in ROWS})
-OTHERS = {found.__name__: found for found in (Attention, FeedForward, bus_bandwidth, math.prod, mean_hops)}
+OTHERS = {found.__name__: found for found in (Attention, FeedForward, bus_bandwidth, math.prod, two_level_hops, whole_torus)}
 NAMES = {name: found.function for name, found in REGISTRY.items()} | OTHERS
 BUILTINS = {"enumerate": enumerate, "min": min, "sum": sum, "zip": zip}
 
@@ -33,7 +41,7 @@ def test_vector(row):
 
 @each_vector
 def test_vector_calls_a_formula(row):
-    assert set(re.findall(r"(\w+)\(", row["expression"])) & {*REGISTRY, "mean_hops"}
+    assert set(re.findall(r"(\w+)\(", row["expression"])) & {*REGISTRY, "two_level_hops", "whole_torus"}
 
 
 def test_tolerances_are_tight():

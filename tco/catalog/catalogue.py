@@ -3,58 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cached_property, reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tco.catalog.rows import COLUMNS, OPTIONAL, Attribute, Row, at_date, attribute, attributes, live, number, row_in_place, to_input, usual_value
+from tco.catalog.rows import COLUMNS, OPTIONAL, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
 from tco.foundation.provenance import Input, anchoring, making
 from tco.foundation.stand_ins import WITHHELD
 
-ANY = "*"
 CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
-
-
-@cache
-def limits() -> dict[tuple[str, str], float]:
-    """Return the days a price may be older than the date it is used at, by group, and table or attribute."""
-    path = data_directory() / "price_ages.csv"
-    return {(row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}") for line, row in read_csv(path, ("group", "of", "days", "note"))}
-
-
-ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a file of its own
-
-
-@cache
-def table_of(where: str) -> str:
-    """Return the table that a row stands in: its file, or what all files of chips are together."""
-    path = Path(where.rpartition(":")[0])
-    return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
-
-
-def limit_of(given: Input) -> float | None:
-    """Return the days a price may be old: what its attribute may, else its table, else its group; None for what has no limit."""
-    group, name = given.path.partition(".")[0], given.path.rpartition(".")[2]
-    return next((limits()[group, one] for one in (name, table_of(given.where), ANY) if (group, one) in limits()), None)
-
-
-@cache
-def is_dated(path: str) -> bool:
-    """Say whether what a path names moves with the date."""
-    group, _, rest = path.partition(".")
-    found = attributes().get((group, rest.rpartition(".")[2]))
-    return found is not None and found.dated
-
-
-def moves(given: Input) -> bool:
-    """Say whether an input is a price of a stated date, such as move with it."""
-    return bool(given.as_of) and is_dated(given.path)
-
-
 LONGEST_NAME = 200  # characters of an id
 BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(("analyst", "press", "derived"), "second-hand")
+Rows = dict[tuple[str, str], list[Row]]  # by owner and attribute
+TABLES = {  # of rows, by the group of their attributes: their folders, and the column that names the owner
+    "parts": (("parts",), "part"),
+    "shares": (("shares",), "company"),
+    "rebates": (("vesting",), "agreement"),
+    "performance": (("calibration", "software"), "family"),
+    "site": (("grids",), "region"),
+}
 
 
 class Source(NamedTuple):
@@ -82,11 +52,17 @@ class Catalogue:
         self.anchors: tuple[Any, ...] = ()  # measured runs of a person's own that answers are moved by
 
     # ---------------------------------------------------------------- tables of rows
-    def _rows(self, folder_name: str, key: str, group: str) -> dict[tuple[str, str], list[Row]]:
-        """Return the rows of every CSV under `folder_name` by (id, attribute); an overlay's rows replace, never add to, ours."""
-        found: dict[tuple[str, str], list[Row]] = {}
+    def rows(self, group: str) -> Rows:
+        """Return the rows of every table of a group of attributes by (owner, attribute), read once."""
+        folder_names, key = TABLES[group]
+        found: Rows = self.once(("rows", group), lambda: reduce(or_, [self._rows(name, key, group) for name in folder_names]))
+        return found
+
+    def _rows(self, folder_name: str, key: str, group: str) -> Rows:
+        """Return the rows of every CSV under `folder_name`; an overlay's rows replace, never add to, ours."""
+        found: Rows = {}
         for level, folder in enumerate(self.folders):
-            own: dict[tuple[str, str], list[Row]] = {}
+            own: Rows = {}
             for path in sorted((folder / folder_name).rglob("*.csv")):
                 for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)):
                     row = Row(cells, f"{path}:{line}", level > 0)
@@ -97,36 +73,14 @@ class Catalogue:
         return found
 
     @cached_property
-    def part_rows(self) -> dict[tuple[str, str], list[Row]]:
+    def part_rows(self) -> Rows:
         """Every row of the parts database."""
-        return self._rows("parts", "part", "parts")
+        return self.rows("parts")
 
     @cached_property
-    def share_rows(self) -> dict[tuple[str, str], list[Row]]:
-        """Every row of the share prices."""
-        return self._rows("shares", "company", "shares")
-
-    @cached_property
-    def grid_rows(self) -> dict[tuple[str, str], list[Row]]:
-        """Every row of the grids of regions, by year."""
-        return self._rows("grids", "region", "site")
-
-    def grid_carbon(self, region: str, date: str) -> Input:
-        """Return what the grid of a region emits at a date."""
-        rows = self.grid_rows.get((region, "grid_carbon"))
-        if rows is None:
-            raise unknown("grid", region, {name for name, _ in self.grid_rows}, "site.grid")
-        return self.chosen(rows, attribute("site", "grid_carbon", rows[0].where), "site.grid_carbon", date)
-
-    @cached_property
-    def vesting_rows(self) -> dict[tuple[str, str], list[Row]]:
-        """Every row of the vesting schedules of warrants."""
-        return self._rows("vesting", "agreement", "rebates")
-
-    @cached_property
-    def calibration_rows(self) -> dict[tuple[str, str], list[Row]]:
+    def calibration_rows(self) -> Rows:
         """Every row of the calibrated parameters and priors, by family of chips, and of how far software reaches beyond them."""
-        return self._rows("calibration", "family", "performance") | self._rows("software", "family", "performance")
+        return self.rows("performance")
 
     def practice(self, family: str, name: str) -> Input:
         """Return a parameter of practice of a family of chips or another owner: fitted to measurements, a prior, or that of owners of its kind."""
@@ -139,7 +93,7 @@ class Catalogue:
                 if family not in families:
                     raise unknown("family of chips", family, families)
                 raise unknown(f"parameter of {family}", name, [n for f, n in self.calibration_rows if f == family])
-            found = self._inputs[key] = self.chosen(rows, attribute("performance", name, rows[0].where), key[0], "")
+            found = self._inputs[key] = self.chosen(rows, "performance", name, key[0], "")
         return found
 
     def kind_of(self, owner: str) -> str:
@@ -187,8 +141,9 @@ class Catalogue:
         return given._replace(directness=self.directness.get(given.source) or BY_KIND[given.kind])
 
     # ---------------------------------------------------------------- one value
-    def chosen(self, rows: list[Row], wanted: Attribute, path: str, date: str) -> Input:
+    def chosen(self, rows: list[Row], group: str, name: str, path: str, date: str) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
+        wanted = attribute(group, name, rows[0].where)
         return self.with_directness(to_input(at_date(live(rows, wanted.dated, path), date), path, wanted))
 
     def part_input(self, part: str, name: str, date: str) -> Input:
@@ -203,7 +158,7 @@ class Catalogue:
                 attribute("parts", name, f"parts.{part}")
                 where, others = self.folders[-1] / "parts", self.also_missing(part, name)
                 raise UnavailableError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
-            found = self._inputs[key] = self.chosen(rows, attribute("parts", name, rows[0].where), key[0], date)
+            found = self._inputs[key] = self.chosen(rows, "parts", name, key[0], date)
         return found
 
     def also_missing(self, part: str, name: str) -> str:
@@ -219,17 +174,21 @@ class Catalogue:
 
     def share_price(self, company: str, date: str) -> Input:
         """Return the share price of a company at a date."""
-        rows = self.share_rows.get((company, "price"))
-        if rows is None:
-            raise unknown("company", company, {name for name, _ in self.share_rows})
-        return self.chosen(rows, attribute("shares", "price", rows[0].where), f"shares.{company}.price", date)
+        if (company, "price") not in (known := self.rows("shares")):
+            raise unknown("company", company, {name for name, _ in known})
+        return self.chosen(known[company, "price"], "shares", "price", f"shares.{company}.price", date)
+
+    def grid_carbon(self, region: str, date: str) -> Input:
+        """Return what the grid of a region emits at a date."""
+        if (region, "grid_carbon") not in (known := self.rows("site")):
+            raise unknown("grid", region, {name for name, _ in known}, "site.grid")
+        return self.chosen(known[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date)
 
     def vested(self, agreement: str, date: str) -> Input:
         """Return the share of a warrant that has vested at a date."""
-        rows = self.vesting_rows.get((agreement, "vested"))
-        if rows is None:
+        if (rows := self.rows("rebates").get((agreement, "vested"))) is None:
             raise DataError(f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a missing value is never taken as zero")
-        return self.chosen(rows, attribute("rebates", "vested", rows[0].where), f"rebates.{agreement}.vested", date)
+        return self.chosen(rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
 
     # ---------------------------------------------------------------- documents: systems, sites, terms, ...
     def ids(self, folder_name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tco.catalog.catalogue import Catalogue, values_of
-from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
+from tco.catalog.rows import Row, attribute, to_input
 from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
 from tco.catalog.systems import load_system
 from tco.foundation.errors import DataError, TcoError
@@ -36,20 +36,14 @@ def check_parts(catalogue: Catalogue) -> list[str]:
         for source, said in catalogue.directness.items()
         if said not in DIRECTNESS
     ]
-    for group, table in (
-        ("parts", catalogue.part_rows),
-        ("shares", catalogue.share_rows),
-        ("rebates", catalogue.vesting_rows),
-        ("site", catalogue.grid_rows),
-    ):
-        for (name, key), rows in table.items():
+    for group in ("parts", "shares", "rebates", "site"):
+        for (name, key), rows in catalogue.rows(group).items():
             path = f"{group}.{name}.{key}"
             for row in rows:
                 found += check_row(catalogue, row, path, group, key)
-            live = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
             try:
                 if not found:
-                    catalogue.chosen(rows, attribute(group, key, live[0].where if live else rows[0].where), path, "2026-01")
+                    catalogue.chosen(rows, group, key, path, "2026-01")
             except DataError as error:
                 found.append(str(error))
     return found

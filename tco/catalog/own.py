@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from tco.catalog.catalogue import Catalogue
+from tco.catalog.catalogue import TABLES, Catalogue
 from tco.catalog.rows import Row, attribute, to_input
 from tco.foundation.errors import DataError, nearest
 from tco.foundation.provenance import Input
@@ -15,16 +15,10 @@ LOOKED = 100  # rows that are held against the names of all parts, for the neare
 
 def own_rows(catalogue: Catalogue) -> list[tuple[str, Row]]:
     """Return the path and the row of every value in the tables of a person's own folders."""
-    tables = (catalogue.part_rows, catalogue.share_rows, catalogue.vesting_rows, catalogue.calibration_rows, catalogue.grid_rows)
-    groups = ("parts", "shares", "rebates", "performance", "site")
     found: list[tuple[str, Row]] = catalogue.once(
         "own rows",
         lambda: [
-            (f"{group}.{name}.{key}", row)
-            for group, table in zip(groups, tables, strict=True)
-            for (name, key), rows in table.items()
-            for row in rows
-            if row.overlay
+            (f"{group}.{name}.{key}", row) for group in TABLES for (name, key), rows in catalogue.rows(group).items() for row in rows if row.overlay
         ],
     )
     return found

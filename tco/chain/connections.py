@@ -13,8 +13,8 @@ from tco.chain.ownership import SIDECAR, holding_of, needs_sidecar
 from tco.chain.stages import stage
 from tco.economics.cost import cost_of_world
 from tco.fabric.library import Library, family_library
-from tco.fabric.links import PROTOCOLS, Links, Route, Tier, links_of
-from tco.fabric.scopes import crossing_bandwidth, fabric_scopes, lane_bandwidth, port_bandwidth, shares_ports, torus_of, tray_of
+from tco.fabric.links import PROTOCOLS, Links, Route, links_of
+from tco.fabric.scopes import fabric_scopes, port_bandwidth
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain
@@ -220,19 +220,13 @@ def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
     """Return what the chips of a system meet by a library."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
-    torus = torus_of(system) if system.fabric.get("kind") == "torus" else None
-    if torus or scopes[0].chips == scopes[-1].chips:
+    if scopes[-1].torus or scopes[0].chips == scopes[-1].chips:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
-    crossing, shared = crossing_bandwidth(system, values), shares_ports(system)
-    lane = lane_bandwidth(system, values) if torus else None
-    beyond = (crossing, shared, torus, lane, port_bandwidth(system, values), tray_of(system))
-    mesh = 1.0 if system.fabric.get("kind") == "mesh" else None
-    tiers = [Tier(s.scope, s.chips, s.injection, s.all_to_all, s.hops_mean, s.hops_worst, s.balanced, *beyond, mesh) for s in scopes]
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
     reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(f"parts.{system.chip}.{switches}")
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
-    return links_of(values, system.chip, family, tiers, route, reduces, library, signalled=signalled)
+    return links_of(values, system.chip, family, scopes, route, reduces, library, signalled=signalled, port=port_bandwidth(system, values))
 
 
 def port_rate(text: str, key: str) -> float:

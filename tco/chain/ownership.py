@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
+from tco.economics.failures import Failing, failing
 from tco.economics.flows import RATES
-from tco.economics.goodput import AVAILABILITY, Failing, failing, goodput, long_checkpoints
+from tco.economics.goodput import AVAILABILITY, goodput, long_checkpoints
 from tco.economics.perspective import BUILT_UP, Agreement, Holding, Rebate, in_force_for, load_agreement, rebate_of
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.provenance import period

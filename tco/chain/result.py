@@ -17,8 +17,9 @@ from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.structure import Structure, plain_plan
 from tco.chain.workloads import KINDS, kinds_of
-from tco.economics.cost import CIRCULAR, CostLine
+from tco.economics.cost import CIRCULAR
 from tco.economics.dates import Ages, Available, available_of
+from tco.economics.flows import Flow
 from tco.economics.perspective import Rebate
 from tco.fabric.costs import lanes_rate
 from tco.foundation.errors import DataError
@@ -76,7 +77,7 @@ class Result:
     perspective: str
     metrics: dict[str, Any]  # numbers, none where one cannot be computed; arrays where many values were asked together
     notes: list[str]
-    lines: list[CostLine]
+    lines: list[Flow]
     bill: Bill | None  # none of a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
@@ -175,7 +176,7 @@ def saved_document(result: Result) -> dict[str, Any]:
         "structure": None if result.structure is None else {name: getattr(result.structure, name) for name in DECIDED},
         "metrics": {name: result.metrics.get(name) for name in METRICS},
         **{name: getattr(result, name) for name in KEPT},
-        "lines": [{**line.flow._asdict(), "usd_per_chip_hour": line.usd_per_chip_hour} for line in result.lines],
+        "lines": [line._asdict() for line in result.lines],
         "bill": None if result.bill is None else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
         "rebates": [rebate._asdict() for rebate in result.rebates],
         "inputs": {path: given._asdict() | {"where": short(given.where)} for path, given in sorted(result.inputs.items())},

@@ -12,7 +12,6 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import FOUND, KEPT, SCHEMA, Result, origin_of
 from tco.chain.structure import Structure, plan_from
 from tco.chain.workloads import KINDS
-from tco.economics.cost import CostLine
 from tco.economics.dates import Ages
 from tco.economics.flows import Flow
 from tco.economics.perspective import Rebate
@@ -31,7 +30,7 @@ MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
 FIELDS: dict[type, dict[str, str]] = {
     Flow: {
         **{"amount": NUMBER, "first_month": MONTHS, "life": YEARS, "recurrence": MONTHS, "residual": NUMBER},
-        **{"sources": LIST, "inputs": LIST, "overlay": FLAG},
+        **{"sources": LIST, "inputs": LIST, "overlay": FLAG, "usd_per_chip_hour": NUMBER},
     },
     BillLine: {
         **{"quantity": NUMBER, "unit_price": MAYBE, "extended": MAYBE, "power": NUMBER, "sources": LIST, "inputs": LIST},
@@ -170,14 +169,13 @@ def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
     return [record(cls, cells, f"{where} {number}") for number, cells in enumerate(rows, 1)]
 
 
-def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> CostLine:
-    """Return a line of the cost: its flow, which rests on inputs of the file, and what that costs a chip-hour."""
-    flow = record(Flow, cells, where)
+def cost_line(cells: Any, inputs: dict[str, Input], where: str) -> Flow:
+    """Return a line of the cost, which rests on inputs of the file."""
+    flow: Flow = record(Flow, cells, where)
     for path in flow.inputs:
         if path not in inputs:
             raise unknown("input", path, inputs, where)
-    hold(cells, {"usd_per_chip_hour": NUMBER}, where)
-    return CostLine(flow, cells["usd_per_chip_hour"])
+    return flow
 
 
 def bill_of(found: dict[str, Any] | None, where: str) -> Bill | None:

@@ -131,7 +131,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
-        *([] if many else not_there(chain.system.id, values.inputs, inputs.date)),
+        *([] if many else not_there(values.inputs, inputs.date)),
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
     ]
     if len(catalogue.folders) > 1:

@@ -29,5 +29,4 @@ def names(kind: str) -> Iterable[str]:
 def settings(catalogue: Catalogue) -> list[str]:
     """Return the inputs `--set` replaces, each with the sign its value follows."""
     plain = [f"{group}.{name}=" for group, name in attributes() if group in ("site", "terms", "workload", "cluster")]
-    rows = {"parts": catalogue.part_rows, "performance": catalogue.calibration_rows, "shares": catalogue.share_rows}
-    return [*plain, *(f"{group}.{owner}.{name}=" for group, table in rows.items() for owner, name in table)]
+    return [*plain, *(f"{group}.{owner}.{name}=" for group in ("parts", "performance", "shares") for owner, name in catalogue.rows(group))]

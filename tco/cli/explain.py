@@ -33,7 +33,8 @@ def explain(
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
     from tco.chain.metrics import METRICS
     from tco.chain.result import why_absent
-    from tco.outputs.explanation import SHALLOW, View, cells_of, explanation_answer
+    from tco.foundation.trace import walk
+    from tco.outputs.explanation import SHALLOW, View, explanation_answer
 
     if metric is None:
         raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
@@ -44,7 +45,7 @@ def explain(
     catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
         raise DataError(f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}")
-    cells = cells_of(result.nodes.values())
+    cells = {node.id: node for node in walk(*result.nodes.values())}
     root = result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
         raise DataError(f"{unknown('metric or cell', metric, [*METRICS, *cells])}; `tco metrics list` shows the metrics")

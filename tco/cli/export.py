@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ from tco.foundation.errors import DataError, UsageError
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.outputs.export import ExportTable
 
 WORKBOOK = ".xlsx"
 FOLDER = "/"  # the end of a folder's name
@@ -95,7 +94,9 @@ def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue,
     tables = tables_of(results, catalogue)
     asked = document("export", catalogue, {"inputs": shared(results), "set": given.settings, "variant": given.variant})
     if given.redact:
-        tables, asked = redacted(tables, asked | {"set": dict.fromkeys(given.settings)})
+        from tco.cli.keeping import shown
+
+        tables, asked = shown((tables, asked | {"set": dict.fromkeys(given.settings)}))
     if ending == FOLDER:
         write_folder(Path(output), package_files(tables, asked["data_hash"]), DESCRIPTION)
         return
@@ -105,15 +106,6 @@ def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue,
         ".parquet": lambda: parquet_of(tables["scenarios"]),
     }
     write_atomically(Path(output), makers[ending]())
-
-
-def redacted(tables: dict[str, ExportTable], asked: dict[str, Any]) -> tuple[dict[str, ExportTable], dict[str, Any]]:
-    """Return tables, and what was asked for, without what tells of own values."""
-    from tco.cli.keeping import shown
-    from tco.outputs.table import Table
-
-    kept = shown({"asked": asked, "tables": {name: Table((), list(table.rows)) for name, table in tables.items()}})
-    return {name: table._replace(rows=kept["tables"][name].rows) for name, table in tables.items()}, kept["asked"]
 
 
 def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:

@@ -105,7 +105,8 @@ def collective(
     """
     from tco.chain.connections import links_of_system
     from tco.chain.inputs import system_inputs
-    from tco.fabric.algorithms import OPERATIONS, Tokens, half_rate
+    from tco.fabric.algorithms import OPERATIONS, half_rate
+    from tco.fabric.experts import Tokens
     from tco.fabric.library import EXCHANGES, library_of, offering, token_size
     from tco.fabric.links import group_of, placed
     from tco.outputs.hardware import collective_answer

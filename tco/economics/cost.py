@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.economics.failures import Failing, yearly_repairs
 from tco.economics.flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
-from tco.economics.goodput import Failing, yearly_repairs
 from tco.economics.perspective import Holding, Rebate, design_share
 from tco.economics.site import (
     building_price,
@@ -84,47 +84,10 @@ FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capa
 HARDWARE = ("servers", "network", "storage", "rent")  # classes whose price is that of the hardware; the others rest on terms
 
 
-class CostLine(NamedTuple):
-    """One leaf of the cost: the flow of money it is, and what it adds to the chip-hour."""
-
-    flow: Flow
-    usd_per_chip_hour: Any
-
-    @property
-    def path(self) -> str:
-        """The name of the line."""
-        return self.flow.path
-
-    @property
-    def asset(self) -> str:
-        """Its class of asset."""
-        return self.flow.asset
-
-    @property
-    def usd(self) -> Any:
-        """Capital of one world; None for a yearly cost."""
-        return None if self.flow.recurs else self.flow.amount
-
-    @property
-    def kind(self) -> str:
-        """The worst kind it rests on."""
-        return self.flow.kind
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The sources it rests on."""
-        return self.flow.sources
-
-    @property
-    def overlay(self) -> bool:
-        """Say whether it rests on a person's own number."""
-        return self.flow.overlay
-
-
 class Cost(NamedTuple):
     """All lines and the sums the metrics are made of."""
 
-    lines: list[CostLine]
+    lines: list[Flow]
     capex: Any
     capex_per_chip: Any
     network_per_chip: Any
@@ -149,7 +112,7 @@ class Ledger:
     def __init__(self, values: Values, chips: float, own_rates: Container[str] = ()) -> None:
         self.terms = Terms(values, own_rates)
         self.chips = chips
-        self.lines: list[CostLine] = []
+        self.lines: list[Flow] = []
 
     def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False) -> None:
         """Add something bought, recovered over the life of its class of asset; what is no hardware rests on rate and life too."""
@@ -174,7 +137,7 @@ class Ledger:
     def add(self, flow: Flow) -> Any:
         """Add a flow and return what it costs a chip-hour."""
         hourly = chip_hour(flow, self.terms, self.chips)
-        self.lines.append(CostLine(flow, hourly))
+        self.lines.append(flow._replace(usd_per_chip_hour=hourly))
         return hourly
 
 
@@ -360,32 +323,32 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
     return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
 
 
-def shares_by_kind(lines: list[CostLine]) -> dict[str, dict[str, float]]:
+def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
     """Return what share is sourced, estimated and assumed: of the hardware's price, and of what terms and site make a year cost beside it.
 
     Rebates are apart from both; what rests on an estimate and an assumption counts as the worse.
     """
     hardware, terms = [], []
-    for flow, hourly in lines:
-        if flow.asset in HARDWARE:
-            hardware.append((flow.kind, flow.amount))
-        elif flow.asset != "rebate":
-            terms.append((flow.kind, hourly))
+    for line in lines:
+        if line.asset in HARDWARE:
+            hardware.append((line.kind, line.amount))
+        elif line.asset != "rebate":
+            terms.append((line.kind, line.usd_per_chip_hour))
     return {"hardware": shares_of_amounts(hardware), "terms": shares_of_amounts(terms)}
 
 
-def shares_by_directness(lines: list[CostLine], inputs: Mapping[str, Input]) -> dict[str, float]:
+def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict[str, float]:
     """Return how direct the sources of the hardware's price are, as shares of it: a line is as direct as the least direct input of its price."""
     sums = dict.fromkeys(DIRECTNESS, 0.0)
     for line in lines:
         if line.asset in HARDWARE:
-            sums[directness_of(line, inputs)] += float(line.flow.amount)
+            sums[directness_of(line, inputs)] += float(line.amount)
     return shares_of(sums)
 
 
-def directness_of(line: CostLine, inputs: Mapping[str, Input]) -> str:
+def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
     """Return how direct the least direct input of a line is."""
-    return least_direct(inputs[path].directness for path in line.flow.inputs)
+    return least_direct(inputs[path].directness for path in line.inputs)
 
 
 def shares_of(sums: Mapping[str, float]) -> dict[str, float]:

@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.catalogue import limit_of, moves
+from tco.catalog.ages import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System
-from tco.economics.cost import Cost, CostLine
+from tco.economics.cost import Cost
+from tco.economics.flows import Flow
 from tco.foundation.errors import UnavailableError
-from tco.foundation.formula import formula, total
+from tco.foundation.formula import formula, greatest, total
 from tco.foundation.provenance import Input, Period, period
 from tco.foundation.trace import scope
 from tco.foundation.units import Hour, Month, Pure, USDPerChip, USDPerChipHour
 from tco.foundation.values import Values
-
-
-@formula(unit="", source="tco-model")
-def later_of(one: Pure, other: Pure) -> Any:
-    """The later of two dates, each a calendar year with its part: max(a, b)."""
-    return np.maximum(one, other)
 
 
 @formula(unit="month", source="tco-model")
@@ -95,7 +89,7 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
     if not dates:
         return None
     with scope("waiting"):
-        wait = months_to_wait(reduce(later_of, dates), year_of(wanted))
+        wait = months_to_wait(greatest("there", dates), year_of(wanted))
         share, hour = values["money.stopgap_share"], cost.per_chip_hour
         costs = [
             stopgap_rent(hour, values["money.stopgap_premium"], share, wait),
@@ -150,14 +144,12 @@ def month_text(year: float) -> str:
     return f"{whole // MONTHS}-{whole % MONTHS + 1:02}"
 
 
-def not_there(system: str, inputs: Mapping[str, Input], date: str) -> list[str]:
+def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
     """Return a note where a system is wanted before anybody may order it."""
     general = last_of(inputs, GENERAL)
     if general is None or general[0] <= year_of(date) or (found := available_of(inputs, date)) is None:
         return []
-    return [
-        f"{system} is not there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"
-    ]
+    return [f"not yet there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"]
 
 
 # ---------------------------------------------------------------- the ages of prices
@@ -174,13 +166,12 @@ class Ages(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str, Input], date: str) -> Ages:
+def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str) -> Ages:
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, Judged] = catalogue.once(("ages", date), dict)
-    flows = [line.flow for line in lines]
-    found = {flow.path: [one for path in flow.inputs if (one := judged(known, inputs[path], day)).moves] for flow in flows}
-    bill = [(float(flow.amount), found[flow.path]) for flow in flows if flow.asset in BILL and not flow.recurs]
+    found = {line.path: [one for path in line.inputs if (one := judged(known, inputs[path], day)).moves] for line in lines}
+    bill = [(float(line.amount), found[line.path]) for line in lines if line.asset in BILL and not line.recurs]
     dated = [one for _, rows in bill for one in rows]
     whole = sum(usd for usd, _ in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
@@ -193,9 +184,9 @@ def ages_of(catalogue: Catalogue, lines: Sequence[CostLine], inputs: Mapping[str
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
-    for flow in flows:
-        if flow.asset in ("rebate", "rent"):
-            notes += [aged(flow.path, one.given, day.last) for one in found[flow.path] if one.later or one.old]
+    for line in lines:
+        if line.asset in ("rebate", "rent"):
+            notes += [aged(line.path, one.given, day.last) for one in found[line.path] if one.later or one.old]
     return Ages(shares[0], shares[1], tuple(notes))
 
 

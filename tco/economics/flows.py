@@ -1,13 +1,13 @@
-"""Money over time: capital recovery, lines of the cost as flows of money, and the folds over them: a year, a chip-hour, the payments by month."""
+"""Money over time: capital recovery, lines of the cost as flows of money, and the folds over one: a year, a chip-hour, the payments by month."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.formula import formula, total
+from tco.foundation.formula import formula
 from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerChipHour, USDPerYear, Year
@@ -107,7 +107,7 @@ MONTHLY = 1  # months between payments: of what recurs, and of what repays a pur
 
 
 class Flow(NamedTuple):
-    """Money a line of the cost moves. What comes in is negative."""
+    """A line of the cost, as the money it moves. What comes in is negative."""
 
     path: str
     asset: str  # servers, network, storage, cooling, building, energy, upkeep, staff, rebate
@@ -120,11 +120,17 @@ class Flow(NamedTuple):
     sources: tuple[str, ...]
     inputs: tuple[str, ...]  # paths of the inputs its amount is priced by
     overlay: bool = False
+    usd_per_chip_hour: Any = None  # what it adds to the chip-hour
 
     @property
     def recurs(self) -> bool:
         """Say whether it is a yearly cost, not a purchase."""
         return self.recurrence > 0
+
+    @property
+    def usd(self) -> Any:
+        """Capital of one world; None for a yearly cost."""
+        return None if self.recurs else self.amount
 
 
 class Payment(NamedTuple):
@@ -235,13 +241,3 @@ def payments(flow: Flow) -> list[Payment]:
         return [Payment(month, each, flow.path) for month in range(flow.first_month, months + 1, flow.recurrence)]
     back = [] if flow.asset not in SOLD else [Payment(flow.first_month + months, resale(flow.amount, flow.residual), flow.path)]
     return [Payment(flow.first_month, flow.amount, flow.path), *back]
-
-
-def cash_flow(flows: Iterable[Flow]) -> list[Payment]:
-    """Return what all flows pay, month after month, in the order of the lines within each."""
-    return sorted((one for flow in flows for one in payments(flow)), key=lambda one: one.month)
-
-
-def present_value(paid: Iterable[Payment], rate: Any) -> Any:
-    """Return what payments are worth at month 0 at a yearly rate."""
-    return total("present_value", [discounted(one.usd, rate, one.month) for one in paid])

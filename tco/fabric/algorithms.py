@@ -15,95 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric import costs as cost
-from tco.fabric.library import COPIED, EXCHANGES, NotOfferedError, nothing_offered
-from tco.fabric.links import Group, Links, Reach, Timing, Ways, at_once, group_of, links_for, partly, pipelined, straight_latency, wire, worlds_of
+from tco.fabric.experts import expert_ways
+from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
+from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
+from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
 from tco.foundation.errors import unknown
-from tco.foundation.formula import MANY, Known, everywhere, extent, known_on, least, minimum, somewhere, stacked, total
+from tco.foundation.formula import everywhere, least, minimum, somewhere, total
 from tco.foundation.trace import scope
-
-
-class Tokens(NamedTuple):
-    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of experts its routing is limited to."""
-
-    count: Any
-    bytes: Any  # of one token
-    active: Any
-    groups: int = 0  # of experts; none where routing is not limited
-    drawn: int = 0  # groups a token may reach
-    cores: Any = None  # that copy tokens; none: as many as the library takes
-
-
-def places(tokens: Tokens, units: Any) -> Any:
-    """Return the distinct units, of equal shares of the experts, that the experts of a token fall on."""
-    if not tokens.groups:
-        return cost.distinct_places(units, tokens.active)
-    missed: Any = 1.0
-    for drawn in range(tokens.drawn):
-        missed = cost.missed_share(missed, units, tokens.groups, drawn)
-    return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
-
-
-def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
-    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain and copied there by cores or by DMA engines."""
-    group = at.group
-
-    def alone() -> Timing:
-        inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-        kept, left = (cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share) for share in (inside, outside))
-        return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
-
-    def once(copied: bool) -> Timing:
-        near, outside = (group.per_domain - 1) / group.per_domain, (group.domains - 1) / group.domains
-        ranks = places(tokens, group.ranks)
-        kept, left = (
-            cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
-            for reached, share in ((ranks, near), (places(tokens, group.domains), outside))
-        )
-        copying: Any = 0.0
-        if copied:
-            cores = at.links.library.cores if tokens.cores is None else tokens.cores
-            copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
-        return exchanged(at, at.links.library.kernels[operation], at.step, wire(at, kept, left, at.links.spread), copying)
-
-    found = {"low-latency": alone}
-    if operation in at.links.library.kernels:
-        found["normal, by DMA"] = partial(once, copied=False)
-        if at.links.library.cores is not None:
-            found[COPIED] = partial(once, copied=True)
-    return found
-
-
-def reported_bytes(at: Reach, size: Any) -> Any:
-    """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens that reach other domains, else ranks."""
-    if not isinstance(size, Tokens):
-        return size
-    across = np.asarray(at.group.domains) > 1
-    return cost.received_bytes(size.count, size.bytes, places(size, np.where(across, at.group.domains, at.group.ranks)))
-
-
-def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
-    """Return the timing of an expert exchange in some kernels."""
-    kernel, network = at.links.latencies.expert_kernel, cost.crossing_step(step, at.group.domains)
-    latency, moving = cost.expert_latency(kernels, kernel, network), cost.moving_time(wire, copying)
-    return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving, kernels=kernels)
-
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 PHASES = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "broadcast": 1}  # times that ranks double their way through a group
 SOME, VAST = 1e6, 1e15  # bytes
 DECADES = 12.0  # of buffers from one byte on, which a bisection halves
 HALVINGS = 50
-
-
-def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Timing]:
-    """Return the timing of every algorithm for consecutive ranks."""
-    return timings_on(links, operation, group_of(links, ranks), size)
-
-
-def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
-    """Return the timing of every algorithm that the fabric allows for a group wherever its ranks stand; an unknown operation raises `DataError`."""
-    at = reach(links, group)
-    return {name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()}
 
 
 def ways(at: Reach, operation: str, size: Any) -> Ways:
@@ -177,11 +101,6 @@ def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
     return found[name]
 
 
-def candidates(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
-    """Return the time of every algorithm for consecutive ranks."""
-    return {name: timing.time for name, timing in timings(links, operation, ranks, size).items()}
-
-
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
     """Return the time of the quickest algorithm that the library of the links offers consecutive ranks."""
     return choose(reach(links, group_of(links, ranks)), operation, size)
@@ -209,10 +128,10 @@ def reach(links: Links, group: Group) -> Reach:
     t, worlds = links.latencies, worlds_of(links, group)
     group = group._replace(worlds=worlds)
     rate = cost.outside_rate(worlds, links.crossing, links.network)
-    straight = step = cost.outside_step(worlds, t.crossing_step, t.network_step)
+    straight = step = cost.scope_latency(worlds, 1, t.crossing_step, t.network_step)
     if t.forwarded_step is not None:
-        within = cost.reaching_step(group.per_domain, t.crossing_step, t.forwarded_step)
-        straight = cost.outside_step(worlds, within, t.network_step)
+        within = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
+        straight = cost.scope_latency(worlds, 1, within, t.network_step)
     return Reach(links_for(links, group), group, rate, step, straight)
 
 
@@ -402,71 +321,3 @@ def send_receive(at: Reach, size: Any) -> Ways:
         return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
 
     return {"direct": straight}
-
-
-class Paces(NamedTuple):
-    """What the algorithms of a group take whatever they send, each field with an axis of the algorithms in front of all others."""
-
-    latency: Any  # without end where a group does not have the algorithm
-    each: Any  # on the wire, of one byte or token
-    chunk: Any  # zero where the transfer is in one piece
-
-
-def evenly(links: Links, operation: str) -> bool:
-    """Say whether times grow evenly with what is on the wire: not where the caller of a library stages what it sends."""
-    return operation not in links.library.called
-
-
-def known_of(links: Links, *waits: Any) -> Known:
-    """Return what is known of groups on some links whose ranks wait for each other: of equal numbers what was known before."""
-    library = links.library
-    own = library._replace(offers=id(library.offers), formats=id(library.formats), kernels=tuple(library.kernels.items()))  # type: ignore[arg-type]
-    return known_on((links._replace(library=own), *waits), library)
-
-
-def paces_of(at: Reach, operation: str, one: Any) -> Paces:
-    """Return the paces of the algorithms that the library of the links offers a group, but of those that another one beats at any size.
-
-    `one` is the least there is to send: a byte, or one of the `Tokens` of a rank.
-    """
-    timings = list(offered(at, operation, ways(at, operation, one), one).values())
-    axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
-    never = [np.isinf(timing.time) for timing in timings]
-    latencies = [np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency for ends, timing in zip(never, timings, strict=True)]
-    found = Paces(*(stacked(terms, axes) for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])))
-    kept = unbeaten(found)
-    return Paces(*(field[kept] for field in found)) if len(kept) < len(timings) else found
-
-
-def unbeaten(paces: Paces) -> list[int]:
-    """Return the places of algorithms that no other is at least as quick as in all that makes its time, for every group."""
-    count = len(paces.latency)
-    beats = np.ones((count, count), dtype=bool)
-    for field in paces:
-        flat = field.reshape(count, -1)
-        beats &= (flat[:, None] <= flat[None]).all(axis=2)
-    equal = beats & beats.T
-    beats &= ~(equal & (np.arange(count)[:, None] >= np.arange(count)))  # of equals the first one stays
-    return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
-
-
-def in_front(field: Any, axes: int) -> Any:
-    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent has at least."""
-    missing = axes - (field.ndim - 1)
-    return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
-
-
-def quickest(paces: Paces, amount: Any) -> Any:
-    """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken one algorithm by one."""
-    paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
-    if extent((amount, paces.latency))[1] <= MANY:
-        found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
-        return np.minimum.reduce(found)
-    times = (
-        cost.pipelined_time(latency, each * amount, chunk) if np.any(chunk) else cost.direct_time(latency, each * amount)
-        for latency, each, chunk in zip(*paces, strict=True)
-    )
-    least = next(times)
-    for time in times:
-        least = np.minimum(least, time)
-    return least

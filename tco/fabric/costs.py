@@ -21,9 +21,9 @@ def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
 
 
 @formula(unit="", source="tco-calibration")
-def latency_scale(clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond) -> Any:
-    """On-chip latency against the reference chip: inverse clock, times a factor where fences cross dies: s = f_ref / f x (1 or phi)."""
-    return reference_clock / clock * select(dies > 1, die_factor, 1.0)
+def latency_scale(clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1) -> Any:
+    """On-chip latency against the reference chip: inverse clock, a factor where fences cross dies, young software: s = f_ref / f x (1 or phi) a."""
+    return reference_clock / clock * select(dies > 1, die_factor, 1.0) * age
 
 
 @formula(unit="s", source="tco-calibration")
@@ -36,12 +36,6 @@ def scaled_latency(latency: Second, scale: Pure, ratio: Pure = 1) -> Any:
 def step_ratio(pcie_only: Pure, pcie: Pure) -> Any:
     """A step against one over scale-up links: r where chips reach each other over PCIe only, else 1."""
     return select(pcie_only > 0.5, pcie, 1.0)
-
-
-@formula(unit="", source="tco-model")
-def aged_scale(scale: Pure, age: Pure) -> Any:
-    """Scale of on-chip latencies under young software: s a."""
-    return scale * age
 
 
 @formula(unit="s", source="tco-model")
@@ -129,21 +123,9 @@ def outside_rate(worlds: Pure, crossing: BytePerSecond, network: BytePerSecond) 
 
 
 @formula(unit="s", source="tco-model")
-def outside_step(worlds: Pure, crossing: Second, network: Second) -> Any:
-    """Latency of a step between domains: of the world's own lanes while the group fits one world, else of the network."""
-    return select(worlds > 1, network, crossing)
-
-
-@formula(unit="s", source="tco-model")
-def reaching_step(per_domain: Pure, paired: Second, forwarded: Second) -> Any:
-    """Latency of a step to other domains: between paired places while each domain holds one rank, else forwarded to the farthest."""
-    return select(per_domain > 1, forwarded, paired)
-
-
-@formula(unit="s", source="tco-model")
-def scope_latency(extent: Pure, rack: Pure, near: Second, far: Second) -> Any:
-    """Latency of a round on the smallest scale-up scope that holds a group: that of the rack if n <= its chips, else of the world."""
-    return select(extent <= rack, near, far)
+def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Any:
+    """Latency of a step on the smallest scope that holds a group: near if n <= n_scope (chips of a tray, one rank a domain, one world), else far."""
+    return select(extent <= scope, near, far)
 
 
 @formula(unit="s", source="hockney1994")
@@ -282,15 +264,9 @@ def copy_time(tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: B
 
 
 @formula(unit="s", source="tco-model")
-def crossing_step(step: Second, domains: Pure) -> Any:
-    """Latency of a step to another domain, zero where there is none: alpha min(X - 1, 1)."""
-    return step * minimum(domains - 1, 1)
-
-
-@formula(unit="s", source="deepep")
-def moving_time(wire: Second, copying: Second) -> Any:
-    """Time an expert exchange moves data: max(wire, copying)."""
-    return maximum(wire, copying)
+def only_if_shared(time: Second, ranks: Pure) -> Any:
+    """Time of a collective or of a step, zero for a group of one: t min(N-1, 1)."""
+    return time * minimum(ranks - 1, 1)
 
 
 @formula(unit="s", source="deepep")

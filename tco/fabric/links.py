@@ -6,15 +6,12 @@ domains: the lanes between paired racks, or the network. Group sizes are plain n
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric import costs as cost
 from tco.fabric.costs import (
-    aged_scale,
     lanes_rate,
     latency_scale,
     mesh_injection,
@@ -24,6 +21,7 @@ from tco.fabric.costs import (
     trips_to_memory,
 )
 from tco.fabric.library import Library, practised
+from tco.fabric.scopes import Scope
 from tco.fabric.slices import Torus, slice_all_to_all, slices_of
 from tco.foundation.formula import ceil_ratio, formula, maximum, total
 from tco.foundation.trace import plain
@@ -63,25 +61,6 @@ def network_of(values: Mapping[str, Any], route: Route, bandwidth: Any, efficien
     design, passed = values[f"performance.network.{route.design}_efficiency"], values["cluster.oversubscription"]
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
     return rate, step_over_hops(step, values["performance.network.switch_latency"], route.switches)
-
-
-class Tier(NamedTuple):
-    """One scope of the fabric as the hardware describes it."""
-
-    scope: str
-    chips: int
-    injection: Any
-    all_to_all: Any
-    hops: Any  # on average
-    farthest: Any  # hops between the two chips that are farthest apart
-    balanced: bool
-    crossing: Any = None  # bandwidth a chip has to other domains of the same world
-    shared: bool = False  # what crosses passes the ports that serve the inside, and a switch in either domain
-    torus: Torus | None = None
-    lane: Any = None  # bandwidth of a lane of the torus
-    port: Any = None  # bandwidth of a switch port that the lanes of a chip enter
-    tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
-    mesh: Any = None  # one where every chip is wired to every other; an array of ones and zeros for several fabrics
 
 
 class Latencies(NamedTuple):
@@ -240,26 +219,26 @@ def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
 SWITCHES_ACROSS = 2  # one in either domain
 
 
-def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier, world: Tier, network_step: Any, age: Any = None) -> Latencies:
+def latencies_of(
+    values: Mapping[str, Any], chip: str, family: str, inner: Scope, world: Scope, port: Any, network_step: Any, age: Any = None
+) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
-    scale = latency_scale(
-        values[f"{part}.max_clock"], values[f"{part}.dies"], values[f"{prior}.die_latency_factor"], values[f"{prior}.reference_clock"]
-    )
-    scale = scale if age is None else aged_scale(scale, age)
+    clock, dies = values[f"{part}.max_clock"], values[f"{part}.dies"]
+    scale = latency_scale(clock, dies, values[f"{prior}.die_latency_factor"], values[f"{prior}.reference_clock"], 1.0 if age is None else age)
 
     def scaled(name: str, ratio: Any = 1.0) -> Any:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
 
     near = scaled("collective_step", step_ratio(values[f"{part}.pcie_only"], values[f"{prior}.pcie_step_ratio"]))
     hop = values[f"{prior}.hop_latency"]
-    if inner.port is not None:
-        hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], inner.port)
+    if port is not None:
+        hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], port)
     launch, ends = scaled("collective_start"), trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"])
     return Latencies(
         start=total("start_with_ends", [launch, ends]),
-        step=step_over_hops(near, hop, inner.hops),
-        far_step=step_over_hops(near, hop, inner.farthest),
+        step=step_over_hops(near, hop, inner.hops_mean),
+        far_step=step_over_hops(near, hop, inner.hops_worst),
         chunk=scaled("collective_chunk"),
         network_step=network_step,
         crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
@@ -268,7 +247,7 @@ def latencies_of(values: Mapping[str, Any], chip: str, family: str, inner: Tier,
         expert_kernel=total("start_with_ends", [scaled("expert_kernel_latency"), ends]),
         ends=ends,
         reduction=scaled("reduction_latency"),
-        forwarded_step=None if world is inner else step_over_hops(near, hop, world.farthest),
+        forwarded_step=None if world is inner else step_over_hops(near, hop, world.hops_worst),
         near_step=near,
         hop=hop,
     )
@@ -284,16 +263,18 @@ def links_of(
     values: Mapping[str, Any],
     chip: str,
     family: str,
-    tiers: list[Tier],
+    tiers: list[Scope],
     route: Route,
     reduces: Any,
     library: Library,
     age: Any = None,
     signalled: bool = False,
+    port: Any = None,
 ) -> Links:
     """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips.
 
-    `signalled`: the steps of their collectives are transfers that signal each other.
+    `signalled`: the steps of their collectives are transfers that signal each other. `port` is the bandwidth of a switch port that their
+    lanes enter, where it is known.
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
@@ -313,15 +294,15 @@ def links_of(
         spread=link_rate(everyone, direct),
         crossing=network if world.crossing is None else link_rate(world.crossing, efficiency),
         network=network,
-        latencies=latencies_of(values, chip, family, inner, world, step, age),
+        latencies=latencies_of(values, chip, family, inner, world, port, step, age),
         reduces=reduces,
         shared=world.shared,
         torus=inner.torus,
         lane=None if inner.torus is None else link_rate(inner.lane, efficiency),
         pairwise_lane=None if lane is None else link_rate(lane, efficiency),
         exchange_lane=None if lane is None else link_rate(lane, direct),
-        hops=inner.hops,
-        world_hops=world.hops,
+        hops=inner.hops_mean,
+        world_hops=world.hops_mean,
         pair_hops=SWITCHES_ACROSS if world.shared else 0,
         tray=inner.tray,
         mesh=inner.mesh,
@@ -334,11 +315,11 @@ def links_of(
     )
 
 
-def domain_of(values: Mapping[str, Any], chip: str) -> Tier:
+def domain_of(values: Mapping[str, Any], chip: str) -> Scope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
-    return Tier("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
+    return Scope("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
 
 
 def links_of_chips(
@@ -347,68 +328,3 @@ def links_of_chips(
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)
-
-
-NEVER = math.inf  # time of an algorithm that is not there
-
-
-class Timing(NamedTuple):
-    """Time of an algorithm and what it consists of."""
-
-    time: Any
-    start: Any  # with the trips to memory at both ends
-    stepping: Any  # start and steps
-    latency: Any  # start, steps and what steps that add up take longer
-    wire: Any
-    call: Any = 0.0  # what the caller adds
-    kernels: Any = 1  # each with its own trips to memory
-    chunk: Any = 0.0  # of a transfer in chunks; zero where it is in one piece
-
-
-Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
-
-
-class Reach(NamedTuple):
-    """A group on the links it meets, with the rate and the steps by which its domains reach each other."""
-
-    links: Links
-    group: Group
-    rate: Any  # between domains: the lanes of the world, or the network beyond it
-    step: Any  # between domains, to the paired place
-    straight: Any  # to any place of another domain: forwarded on the way inside the world, else as between pairs
-
-
-def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
-    """Return the latency of exchanges straight to every place: one step a phase inside the world, beyond it one inside and one across."""
-    t = at.links.latencies
-    across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
-    if t.forwarded_step is None:
-        return across
-    within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
-    return cost.outside_step(at.group.worlds, within, across)
-
-
-def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
-    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
-    if not at.links.shared:
-        return cost.wire_time(inner, inner_rate, outer, at.rate)
-    within = 1.0 * (at.group.worlds <= 1)  # beyond its world a chip has ports of its own
-    return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
-
-
-def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timing:
-    """Return the timing of a transfer in chunks, of whose steps some add up."""
-    t = at.links.latencies
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk)
-
-
-def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
-    """Return the timing of a transfer in one piece, of whose steps some add up."""
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
-    return Timing(cost.direct_time(whole, wire), start, latency, whole, wire)
-
-
-def partly(timing: Timing, possible: Any) -> Timing:
-    """Return the timing of an algorithm that only some of many groups have."""
-    return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))

@@ -6,13 +6,11 @@ active lanes count. Racks, trays, planes, dimensions and chips are structure; la
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from tco.catalog.systems import System
 from tco.fabric.costs import lanes_rate
@@ -22,63 +20,6 @@ from tco.foundation.formula import formula, least, total
 from tco.foundation.trace import scope
 from tco.foundation.units import BytePerSecond, Pure
 from tco.foundation.values import Readable, Rule, following
-
-
-@formula(unit="", source="dally2004")
-def ring_mean_distance(size: Pure) -> Any:
-    """Mean links between two places of a ring, a place and itself included: floor(d^2/4) / d."""
-    return np.floor(size * size / 4) / size
-
-
-@formula(unit="", source="dally2004")
-def ring_diameter(size: Pure) -> Any:
-    """Most links between two places of a ring: floor(d/2)."""
-    return np.floor(size / 2)
-
-
-@formula(unit="", source="dally2004")
-def ring_neighbours(size: Pure) -> Any:
-    """Neighbours a place of a ring has: min(d - 1, 2)."""
-    return np.minimum(size - 1, 2)
-
-
-@formula(unit="", source="dally2004")
-def mean_over_distinct(mean: Pure, chips: Pure) -> Any:
-    """Mean over distinct pairs from the mean over all ordered pairs: m N / (N - 1)."""
-    return mean * chips / (chips - 1)
-
-
-@formula(unit="", source="tco-model")
-def intermediate_devices(links: Pure) -> Any:
-    """Hops of a path of some links: links - 1."""
-    return links - 1
-
-
-@formula(unit="byte/s", source="dally2004")
-def ring_all_to_all(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
-    """All-to-all rate one dimension of a torus allows under balanced minimal routing.
-
-    R = min(d-1, 2) B d / floor(d^2/4) x (N-1)/N, which is 8 B/d (N-1)/N for even d >= 4 and 2 B (N-1)/N for d = 2.
-    """
-    return np.minimum(size - 1, 2) * link * size / np.floor(size * size / 4) * (chips - 1) / chips
-
-
-@formula(unit="byte/s", source="dally2004")
-def ring_cut(size: Pure, link: BytePerSecond, chips: Pure) -> Any:
-    """Bandwidth per direction across the middle of one dimension of a torus: min(d-1, 2) (N/d) B."""
-    return np.minimum(size - 1, 2) * chips / size * link
-
-
-@formula(unit="byte/s", source="dally2004")
-def half_injection(chips: Pure, injection: BytePerSecond) -> Any:
-    """Bisection of a fabric that carries whatever half its chips inject: N/2 B."""
-    return chips / 2 * injection
-
-
-@formula(unit="byte/s", source="dally2004")
-def mesh_bisection(chips: Pure, link: BytePerSecond) -> Any:
-    """Bisection of a full mesh: (N/2)^2 B_link."""
-    return (chips / 2) ** 2 * link
 
 
 @formula(unit="byte/s", source="tco-model")
@@ -99,29 +40,28 @@ def cut_all_to_all(chips: Pure, crossing_bandwidth: BytePerSecond, groups: Pure)
     return crossing_bandwidth * (chips - 1) / (chips * (groups - 1) / groups)
 
 
-@formula(unit="byte/s", source="dally2004")
-def rack_cut(chips: Pure, groups: Pure, crossing_bandwidth: BytePerSecond) -> Any:
-    """Bandwidth per direction between two halves of the racks when every chip has its own link across: N/g B_c."""
-    return chips / groups * crossing_bandwidth
-
-
 LANED = ("torus", "two-level")  # fabrics told lane by lane, whose bandwidth follows
 AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
 
 
-@dataclass(slots=True)
-class Scope:
-    """One scope of the fabric: its chips and what the lanes give."""
+class Scope(NamedTuple):
+    """One scope of the fabric: its chips, what the lanes give them, and what tells its kind."""
 
     scope: str
     chips: int
     injection: Any
+    all_to_all: Any
     hops_mean: Any
     hops_worst: Any
-    bisection: Any
-    all_to_all: Any
-    lanes: dict[str, float]
     balanced: bool  # one path between any two chips: no load balancing needed
+    bisection: Any = None
+    lanes: Mapping[str, float] = {}
+    crossing: Any = None  # bandwidth a chip has to other domains of the same world
+    shared: bool = False  # what crosses passes the ports that serve the inside, and a switch in either domain
+    torus: Torus | None = None
+    lane: Any = None  # bandwidth of a lane of the torus
+    tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
+    mesh: Any = None  # one where every chip is wired to every other; an array of ones and zeros for several fabrics
 
 
 def fabric_scopes(system: System, values: Readable) -> list[Scope]:
@@ -133,12 +73,7 @@ def fabric_scopes(system: System, values: Readable) -> list[Scope]:
         raise DataError(f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}")
     with scope("fabric"):
         scopes = KINDS[kind](system, values)
-    if len(scopes) == 1:
-        whole = scopes[0]
-        whole.scope = "world"
-        rack = Scope("rack", *(getattr(whole, name) for name in Scope.__slots__ if name != "scope"))
-        return [rack, whole]
-    return scopes
+    return [scopes[0]._replace(scope="rack"), scopes[-1]._replace(scope="world")]
 
 
 def lanes(system: System, name: str) -> float:
@@ -152,7 +87,7 @@ def lanes(system: System, name: str) -> float:
 def active_lanes(system: System) -> float:
     """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and its pair in the other rack."""
     if system.fabric.get("kind") == "torus":
-        return sum(min(size - 1, 2) * width for size, width in torus_dimensions(system))
+        return slice_of(torus_of(system), int(system.chips)).injection
     return sum(lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)])
 
 
@@ -200,7 +135,7 @@ def whole_racks(system: System) -> int:
 def star(system: System, values: Readable) -> list[Scope]:
     """One layer of switches that every chip reaches on every lane."""
     rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
-    return [Scope("world", chips, rate, 1.0, 1.0, half_injection(chips, rate), rate, dict(system.fabric.get("lanes", {})), True)]
+    return [Scope("world", chips, rate, rate, 1.0, 1.0, True, lanes_rate(chips / 2, rate), dict(system.fabric.get("lanes", {})))]
 
 
 def two_star(system: System, values: Readable) -> list[Scope]:
@@ -214,8 +149,8 @@ def two_star(system: System, values: Readable) -> list[Scope]:
     mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
     wires = dict(system.fabric.get("lanes", {}))
     return [
-        Scope("rack", inside, rate, 1.0, 1.0, half_injection(inside, rate), rate, wires, True),
-        Scope("world", chips, rate, mean, 2.0, rack_cut(chips, racks, across), world, wires, True),
+        Scope("rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires),
+        Scope("world", chips, rate, world, mean, 2.0, True, lanes_rate(inside, across), wires, crossing=across, shared=True),
     ]
 
 
@@ -223,7 +158,8 @@ def mesh(system: System, values: Readable) -> list[Scope]:
     """Every chip wired to every other."""
     chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
-    return [Scope("world", chips, rate, 0.0, 0.0, mesh_bisection(chips, link), rate, dict(system.fabric.get("lanes", {})), True)]
+    wires = dict(system.fabric.get("lanes", {}))
+    return [Scope("world", chips, rate, rate, 0.0, 0.0, True, lanes_rate((chips / 2) ** 2, link), wires, mesh=1.0)]
 
 
 def torus_dimensions(system: System) -> list[tuple[int, float]]:
@@ -237,26 +173,28 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
 
 
 def torus(system: System, values: Readable) -> list[Scope]:
-    """Rings in every dimension, chips forwarding for each other."""
-    rate, chips = lane_bandwidth(system, values), int(system.chips)
-    sizes = torus_dimensions(system)
-    links = [(size, lanes_rate(per_link, rate)) for size, per_link in sizes]
-    injection = total("torus_injection", [lanes_rate(ring_neighbours(size), link) for size, link in links])
-    distance = mean_over_distinct(total("mean_distance", [ring_mean_distance(size) for size, _ in sizes]), chips)
-    return [
-        *torus_rack(system, rate),
-        Scope(
-            "world",
-            chips,
-            injection,
-            intermediate_devices(distance),
-            intermediate_devices(total("diameter", [ring_diameter(size) for size, _ in sizes])),
-            least("bisection", [ring_cut(size, link, chips) for size, link in links]),
-            least("torus_all_to_all", [ring_all_to_all(size, link, chips) for size, link in links]),
-            dict(system.fabric["lanes"]),
+    """Rings in every dimension, chips forwarding for each other: the whole of it, and where it spans several racks the slice that one is."""
+    rate, whole = lane_bandwidth(system, values), torus_of(system)
+
+    def extent(name: str, chips: int) -> Scope:
+        part = slice_of(whole, chips)
+        spanned = [(size, n, lanes_rate(width, rate)) for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True) if size > 1]
+        return Scope(
+            name,
+            part.chips,
+            lanes_rate(part.mean_injection, rate),
+            least(f"{name}_all_to_all", [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned]),
+            part.hops_mean,
+            float(part.hops_worst),
             False,
-        ),
-    ]
+            least(f"{name}_bisection", [slice_cut(size, n, link, part.chips) for size, n, link in spanned]),
+            dict(system.fabric["lanes"]),
+            torus=whole,
+            lane=rate,
+        )
+
+    rack = [extent("rack", math.ceil(system.chips / system.racks))] if system.racks > 1 else []
+    return [*rack, extent("world", int(system.chips))]
 
 
 def torus_of(system: System) -> Torus:
@@ -265,27 +203,6 @@ def torus_of(system: System) -> Torus:
     if not isinstance(block, list) or (block and (len(block) != len(dimensions) or not all(isinstance(size, int) and size > 0 for size in block))):
         raise DataError(f"{system.where}: fabric.block is {block!r}, expected a size for each of the {len(dimensions)} dimensions, such as [4, 4, 4]")
     return Torus(tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block))
-
-
-def torus_rack(system: System, rate: Any) -> list[Scope]:
-    """Return the scope of one rack where the torus spans several: the slice that its chips are."""
-    if system.racks <= 1:
-        return []
-    part = slice_of(torus_of(system), math.ceil(system.chips / system.racks))
-    spanned = [(size, n, lanes_rate(width, rate)) for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True) if size > 1]
-    return [
-        Scope(
-            "rack",
-            part.chips,
-            lanes_rate(part.mean_injection, rate),
-            part.hops_mean,
-            float(part.hops_worst),
-            least("rack_bisection", [slice_cut(size, n, link, part.chips) for size, n, link in spanned]),
-            least("rack_all_to_all", [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned]),
-            dict(system.fabric["lanes"]),
-            False,
-        )
-    ]
 
 
 def two_level(system: System, values: Readable) -> list[Scope]:
@@ -299,11 +216,12 @@ def two_level(system: System, values: Readable) -> list[Scope]:
     injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
     in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
     spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
-    shape = (inside, tray_chips, planes, number(system, "tray_hops"))
-    cut = half_injection(inside, plane)
-    rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(shape[-1]))
+    hops = number(system, "tray_hops")
+    mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
+    rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
     rate_inside = least("rack_all_to_all", rate_of(1))
-    rack = Scope("rack", inside, injection, mean_hops(1, *shape), worst_hops(1, *shape), cut, rate_inside, in_rack | spare, False)
+    cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
+    rack = Scope("rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays)
     if racks == 1:
         return [rack]
     cross = lanes_rate(lanes(system, "cross_rack"), rate)
@@ -311,12 +229,13 @@ def two_level(system: System, values: Readable) -> list[Scope]:
         "world",
         chips,
         values[f"parts.{system.chip}.scale_up_bandwidth"],
-        mean_hops(racks, *shape),
-        worst_hops(racks, *shape),
-        rack_cut(chips, racks, cross),
         least("world_all_to_all", [*rate_of(racks), cut_all_to_all(chips, cross, racks)]),
-        in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
+        *two_level_hops(racks, inside, tray_chips, planes, hops),
         False,
+        lanes_rate(inside, cross),
+        in_rack | {"cross_rack": lanes(system, "cross_rack")} | spare,
+        crossing=cross,
+        tray=trays,
     )
     return [rack, world]
 
@@ -340,39 +259,34 @@ def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray:
     return rates
 
 
-def mean_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
-    """Mean intermediate devices between distinct chips of a two-level fabric: counted exactly over the classes of pairs.
+def two_level_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> tuple[float, float]:
+    """Return the mean and the most intermediate devices between two distinct chips of a two-level fabric, which looks alike from every chip."""
+    places = itertools.product(range(racks), range(in_rack // tray_chips), range(tray_chips))
+    found = [hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
+    return sum(found) / len(found), max(found)
 
-    Inside a tray a pair is `tray_hops` switches apart, or one plane switch if that is nearer and both are on one plane.
+
+def hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
+    """Return the intermediate devices between the first chip of a two-level fabric and another.
+
+    Inside a tray they are `tray_hops` switches apart, or one plane switch if that is nearer and both are on one plane.
     In another tray it is one switch on the same plane; on another plane the tray link and its chip are passed as well. The
     other rack adds the paired chip.
     """
-    per_plane = tray_chips / planes  # chips of one tray that share a plane
-    trays = in_rack // tray_chips
-    same_tray = min(tray_hops, 1.0) * (per_plane - 1) + tray_hops * (tray_chips - per_plane)
-    other_tray = (trays - 1) * (per_plane * 1.0 + (tray_chips - per_plane) * (2.0 + tray_hops))
-    inside = same_tray + other_tray  # sum over the other chips of the own rack
-    across = (racks - 1) * (inside + (in_rack - 1))  # every pair but the direct one passes the paired chip
-    return (inside + across) / (racks * in_rack - 1)
-
-
-def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
-    """Return the devices between the first chip of a two-level fabric and another, of the classes of pairs that `mean_hops` counts."""
-    if system.fabric.get("kind") != "two-level":
-        raise DataError(f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one")
-    racks, tray_chips, planes = whole_racks(system), count(system, "chips_per_tray"), count(system, "planes")
-    if not (0 <= rack < racks and 0 <= tray < system.chips / racks / tray_chips and 0 <= position < tray_chips):
-        raise DataError(f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
-    one_plane, tray_hops = position % planes == 0, number(system, "tray_hops")
+    one_plane = position % planes == 0
     beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
     inside = beside if not tray else 1.0 if one_plane else 2.0 + tray_hops
     return inside + (1.0 if rack and (tray or position) else 0.0)
 
 
-def worst_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> float:
-    """Most intermediate devices between two chips of a two-level fabric."""
-    inside = (2.0 + tray_hops if planes > 1 else 1.0) if in_rack > tray_chips else tray_hops
-    return inside + (1.0 if racks > 1 else 0.0)
+def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
+    """Return the devices between the first chip of a system of two levels and another."""
+    if system.fabric.get("kind") != "two-level":
+        raise DataError(f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one")
+    racks, tray_chips, planes = whole_racks(system), count(system, "chips_per_tray"), count(system, "planes")
+    if not (0 <= rack < racks and 0 <= tray < system.chips / racks / tray_chips and 0 <= position < tray_chips):
+        raise DataError(f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
+    return hops_of_place(rack, tray, position, planes, number(system, "tray_hops"))
 
 
 KINDS: dict[str, Callable[[System, Readable], list[Scope]]] = {
@@ -384,28 +298,8 @@ KINDS: dict[str, Callable[[System, Readable], list[Scope]]] = {
 }
 
 
-def crossing_bandwidth(system: System, values: Readable) -> Any:
-    """Return the bandwidth of a chip to the other racks of its world; None where the fabric has no such tier."""
-    kind = system.fabric.get("kind")
-    if kind not in ("two-level", "two-star") or whole_racks(system) == 1:
-        return None
-    if kind == "two-level":
-        return lanes_rate(lanes(system, "cross_rack"), lane_bandwidth(system, values))
-    return lanes_rate(number(system, "cross_share"), values[f"parts.{system.chip}.scale_up_bandwidth"])
-
-
 def port_bandwidth(system: System, values: Readable) -> Any:
     """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
     if "port_lanes" not in system.fabric:
         return None
     return lanes_rate(count(system, "port_lanes"), lane_bandwidth(system, values))
-
-
-def tray_of(system: System) -> tuple[int, float]:
-    """Return the chips of a tray and the devices between them; none where trays have no links of their own."""
-    return (count(system, "chips_per_tray"), number(system, "tray_hops")) if system.fabric.get("kind") == "two-level" else (0, 0.0)
-
-
-def shares_ports(system: System) -> bool:
-    """Say whether what goes to the other rack leaves a chip by the lanes that serve its own."""
-    return system.fabric.get("kind") == "two-star" and whole_racks(system) > 1

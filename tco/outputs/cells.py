@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 from tco.chain.metrics import AGAINST_BASELINE, PRICED
-from tco.chain.result import Result
 from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
 from tco.foundation.units import unit
@@ -42,23 +40,11 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
     return found
 
 
-def valued(result: Result) -> dict[str, Node]:
-    """Return the nodes of the metrics that a result has a value of."""
-    return {name: node for name, node in result.nodes.items() if result.metrics.get(name) is not None}
-
-
 def cost_behind(ratio: str, names: Collection[str]) -> str | None:
     """Return the cost that a ratio to the baseline is of, among the metrics there are; of training that before rebates has no cell."""
     if RATIOS[ratio] in names:
         return RATIOS[ratio]
     return next((cost for cost in PRICED if cost in names), None) if ratio in AGAINST_BASELINE else None
-
-
-def identity(node: Node) -> tuple[Any, ...]:
-    """Return what two scenarios read alike where they read the same input."""
-    given = node.given
-    known = () if given is None else (given.low, given.high, given.where)
-    return (node.id, node.value, node.unit, node.shown, node.source, *known)
 
 
 def place_of(path: str) -> tuple[int, str]:
@@ -75,8 +61,3 @@ def own_unit(node: Node | Input) -> tuple[float, str, float]:
         if math.isclose(value * factor, node.value, rel_tol=1e-12, abs_tol=0):
             return value, name, factor
     return node.value, node.unit, 1.0
-
-
-def decides(result: Result, path: str) -> bool:
-    """Say whether an input also decided what exists, which stays as it is when the input moves."""
-    return result.structure is not None and path in result.structure.readings

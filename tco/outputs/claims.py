@@ -12,14 +12,12 @@ from tco.studies.claims import Finding
 from tco.studies.claims.ledger import VERDICTS
 from tco.studies.published import Figure
 
-STATED = Record(Member("id"), Member("claim"), Member("source"), Member("claimed", float), Member("unit"))
 CLAIM = Record(
-    *STATED.within("claim"),
+    Record("id", "claim", "source", Member("claimed", float), "unit").within("claim"),
     Member("computed", float | None),
     Member("low", float | None, lambda found: found.range and found.range[0]),
     Member("high", float | None, lambda found: found.range and found.range[1]),
-    Member("verdict"),
-    Member("note"),
+    *("verdict", "note"),
     Member("command", str | None, lambda found: found.claim.command or None),
     Member("against", str | None, lambda found: found.claim.against or None),
     Member("expected", read="claim.verdict"),

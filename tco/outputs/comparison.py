@@ -34,8 +34,8 @@ from tco.outputs.premises import (
     workloads,
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
-from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Plain, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
+from tco.outputs.table import Table, headed, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.fleet import late_notes
 
@@ -69,12 +69,10 @@ class Compared(NamedTuple):
 
 
 OF_RESULT = Record(
-    Member("scenario"),
-    Member("system"),
-    Member("chips", float, "metrics.chips"),
+    *("scenario", "system", Member("chips", float, "metrics.chips")),
     Member("metrics", {str: float | None}),
     Member("bounds", {str: {str: float}}),
-    Member("perspective"),
+    "perspective",
     Member("shares", SHARES, lambda result: {name: shares for name, shares in result.shares.items() if name != "directness"}),
     Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
     Member("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
@@ -82,18 +80,18 @@ OF_RESULT = Record(
     Member("validated_rows", int, "standing.validated_rows"),
     Member("anchored_rows", int, "standing.anchored_rows"),
     Member("bill_dates", {str: float}, bill_dates),
-    *WAITING.members,
+    WAITING,
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
-ROW = Record(*OF_RESULT.within("result"), HALLS, *SURE.members)
+ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
 COMPARE = Document(
     "compare",
     Member("verdict", [REGIME]),
     Member("curve", [POINT]),
-    Member("baseline"),
-    Member("deployed", Plain({"type": "object"})),
-    Member("inputs", Plain({"type": "object"})),
+    "baseline",
+    Member("deployed", dict),
+    Member("inputs", dict),
     Member("set", {str: str}),
     Member("rows", [ROW]),
     Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
@@ -111,10 +109,9 @@ def asked_for(result: Result) -> dict[str, Any]:
 def comparison_row() -> Record:
     """Return the record of a row of a CSV: scenario, system, then every metric, then what the row rests on."""
     return Record(
-        Member("scenario"),
-        Member("system"),
+        *("scenario", "system"),
         *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
-        *Record(*map(Member, ASKED)).within(asked_for),
+        Record(*ASKED).within(asked_for),
         Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
         *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
     )
@@ -161,7 +158,7 @@ def comparison_answer(
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 
-    rows: tuple[Record, Sequence[Any]] = (Record(*comparison_row().within("result"), *RANGES), compared)
+    rows: tuple[Record, Sequence[Any]] = (Record(comparison_row().within("result"), *RANGES), compared)
     if asked.curve:
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
@@ -215,7 +212,7 @@ def metric_row(metric: str, label: str, unit: str, size: float, results: Sequenc
     values = [result.metrics[metric] for result in results]
     cells = [significant(None if one is None else one / size, DIGITS if weak else 4) or "-" for one, weak in zip(values, estimated, strict=True)]
     under = label.removeprefix("cost of a ").removeprefix("cost of an ") if metric in GROUPS[COST] else label
-    return row_marked(f"{under}, {unit}" if unit and unit != "x" else under, cells, estimated)
+    return row_marked(headed(under, unit), cells, estimated)
 
 
 def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
@@ -248,5 +245,5 @@ def hall_rows(halls: Sequence[Hall]) -> list[Row]:
         values = [None if hall is None else hall[key] for hall in halls]
         if any(value is not None for value in values):
             cells = ["-" if value is None else significant(value / size) for value in values]
-            rows.append(row_marked(f"{label}, {unit}" if unit else label, cells, [True for _ in cells]))
+            rows.append(row_marked(headed(label, unit), cells, [True for _ in cells]))
     return rows

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tco.catalog import Catalogue
 from tco.chain.result import Result
-from tco.economics.cost import CostLine, directness_of
+from tco.economics.cost import directness_of
+from tco.economics.flows import Flow
 from tco.foundation.provenance import SOURCED
 from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
+from tco.studies.difference import state_of
 from tco.studies.money import DEBT, INCOME, Money
 
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
@@ -25,7 +26,7 @@ LINE = Record(
     Member("sources", [str], lambda one: list(one[0].sources)),
     Member("own", bool, "0.overlay", csv=False),
 )
-PAYMENT = Record(Member("month", int), Member("usd", float), Member("line"))
+PAYMENT = Record(Member("month", int), Member("usd", float), "line")
 MONEY = Record(
     Member("npv_usd", float | None, "npv"),
     Member("irr_per_year", float | None, "irr"),
@@ -47,13 +48,6 @@ BOOK = Record(
 )
 
 
-def kept_state(result: Result) -> Any:
-    """Return the state of a result, by which another answer is held against it."""
-    from tco.studies.difference import state_of  # only the document has it
-
-    return state_of(result)
-
-
 PRICE = Document(
     "price",
     Member("scenario", read="0.scenario"),
@@ -63,17 +57,17 @@ PRICE = Document(
     Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
     Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
-    *WAITING.within("0"),
+    WAITING.within("0"),
     Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
     Member("cash_flow", [PAYMENT], "1.payments", optional=True),
     Member("money", MONEY, "1", optional=True),
     Member("books", [BOOK], "1.books", optional=True),
     Member("money_notes", [str], "1.notes", optional=True),
-    Member("state", Plain({"type": "object"}), lambda found: kept_state(found[0])),
+    Member("state", dict, lambda found: state_of(found[0])),
 )
 
 
-def lines_of(result: Result) -> list[tuple[CostLine, Result]]:
+def lines_of(result: Result) -> list[tuple[Flow, Result]]:
     """Return what the lines of a result are records of."""
     return [(line, result) for line in result.lines]
 
@@ -115,7 +109,7 @@ def cost_table(result: Result) -> Table:
     return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
 
 
-def sums(lines: Sequence[CostLine], whole: float, digits: int = 4) -> tuple[str, str, str]:
+def sums(lines: Sequence[Flow], whole: float, digits: int = 4) -> tuple[str, str, str]:
     """Return what some lines come to: the purchase, a chip-hour, marked where any of them rests on an estimate, and its share in per cent."""
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     bought = [float(line.usd) for line in lines if line.usd is not None]
@@ -128,7 +122,7 @@ COLUMNS = ("once", "recurring", "income", "debt")
 
 def payment_table(result: Result, money: Money) -> Table:
     """Return what is paid before operation begins and in each of its years, by kind; what comes in is negative."""
-    recurring = {line.path for line in result.lines if line.flow.recurs}
+    recurring = {line.path for line in result.lines if line.recurs}
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
     years: dict[int, dict[str, float]] = {}
     for one in money.payments:

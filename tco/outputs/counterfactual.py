@@ -39,8 +39,8 @@ def label(step: Stride) -> str:
 
 
 STRIDE = Record(
-    Member("cause"),
-    Member("of"),
+    "cause",
+    "of",
     Member("label", read=label),
     Member("own", float | str | None, "here"),
     Member("other", float | str | None, "there"),

@@ -24,7 +24,7 @@ ENDS = ("public", "best")
 AT_END = Record(Member(RATIO, float | None), Member("probability", float | None))
 CHANCES = ("probability_better_than_baseline", "probability_error", "meets", "ties", "software_share_of_range")
 POINT = Record(
-    Member("scenario"),
+    "scenario",
     Member("tokens_per_s_per_user", float),
     Member("usd_per_million_output_tokens", float | None),
     Member(RATIO, float | None),
@@ -39,7 +39,7 @@ REGIME = Record(
     Member("leader", str | None),
     Member("probability", float | None),
     Member("words", read=lambda one: words(one)),  # noqa: PLW0108 - it stands below
-    Member("kind"),
+    "kind",
     Member("rival", str | None),
     Member("speeds", [float]),
     Member("by_software", {str: str}),
@@ -50,14 +50,10 @@ REGIME = Record(
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
-
-    def rests(name: str) -> Callable[[AtSpeed], Any]:
-        return lambda one: context(one.scenario)[name]
-
     range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
     names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
     ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
-    return Record(*POINT.members, *range_, *ends, *(Member(name, read=rests(name)) for name in asked))
+    return Record(POINT, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario)))
 
 
 # ---------------------------------------------------------------- words
@@ -67,7 +63,7 @@ def label(path: str) -> str:
     if name in (SERVING, TRAINING):
         level, _, system = owner[0].partition("-")
         alone = {CONFIGURATION: system, RUN: f"one run of {system}"}
-        return f"unexplained time of {alone.get(level, owner[0])}"
+        return f"model error on {alone.get(level, owner[0])}"
     return " ".join([*owner, name]).replace("_", " ")
 
 
@@ -187,7 +183,8 @@ def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tu
     ended = [one for one in found.curve if one.by_software]
     if ended:
         middle = ended[len(ended) // 2].tokens_per_s_per_user
-        cells = ["-" if one is None or not one.by_software else ends(one) for one in (at.get((name, middle)) for name in names)]
+        both = [one.by_software if (one := at.get((name, middle))) else None for name in names]  # as it is public, and at its best
+        cells = ["..".join(cell(some[end][RATIO]) for end in ENDS) if some else "-" for some in both]
         rows.append((f"software at {middle:g}", *cells))
     return rows
 
@@ -197,43 +194,32 @@ def standing(one: AtSpeed | None) -> str:
     if one is None or one.range is None:
         return "-"
     low, high = (significant(one.range[at], DIGITS) or "∞" for at in ("p10", "p90"))
-    return f"{low}-{high} {tight(one.probability_better_than_baseline)}"
-
-
-def tight(share: float | None) -> str:
-    """Return a share in per cent without a blank."""
-    return percent(share).replace(" ", "")
-
-
-def ends(one: AtSpeed) -> str:
-    """Return the ratio with the software of all as it is public, and at its best."""
-    return "..".join(cell((one.by_software or {})[end][RATIO]) for end in ENDS)
+    return f"{low}-{high} {percent(one.probability_better_than_baseline).replace(' ', '')}"
 
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
     turning = {one.path: one for of in sure for one in together(of.drivers) if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
-    said = "; ".join(turn(one) for one in most)
+    said = "; ".join(f"{label(one.path)} {flips_at(one)}" for one in most)
     return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
-
-
-def turn(one: Driver) -> str:
-    """Return an input and where it turns the order."""
-    return f"{label(one.path)} {flips_at(one)}"
 
 
 def flips_at(one: Driver) -> str:
     """Return where an input turns the order; nowhere within its range where it does not."""
-    return "nowhere" if one.flips_at is None else turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
+    if one.flips_at is None:
+        return "nowhere"
+    if one.path.rpartition(".")[2] in (SERVING, TRAINING):  # a share of a step's time
+        return turn_words(100 * one.flips_at, 100 * one.value, "%", None)
+    return turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
 
 
 # ---------------------------------------------------------------- why, and which measurements notice
 MEASURED = {
     "kernels": "tco measure -o kernels.csv on a chip of {}",
     "collectives": "tco measure --kind collectives -o collectives.csv on chips of {}",
-    "inference": "a serving run of this model with {}, published or your own (--anchor runs.csv)",
-    "training": "a training run of this model with {}, published or your own (tco validate, tco calibrate)",
+    "inference": "a serving run of this model on {}, published or your own (--anchor runs.csv)",
+    "training": "a training run of this model on {}, published or your own (tco validate, tco calibrate)",
 }
 NOTICE = Record(
     Member("path", label="input", show=lambda one: label(one.path)),

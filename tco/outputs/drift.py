@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.outputs.counterfactual import STRIDE, way_table
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift
 from tco.studies.difference import PROGRAM, Cause, Move, Step
@@ -20,19 +20,15 @@ FIRST = ("usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_
 EITHER = float | str | None  # a number or a text; none of what is new or gone
 CAUSE = Record(
     Member("cause", Literal["program", "input"], lambda cause: "program" if cause.program else "input"),
-    Member("kind"),
-    Member("path"),
-    Member("old", Plain({"type": ["null", "number", "string"]})),
-    Member("new", Plain({"type": ["null", "number", "string"]})),
-    Member("unit"),
+    *("kind", "path"),
+    *(Member(name, int | str | None) for name in ("old", "new")),  # numbers as they are, 4.0 as such
+    "unit",
 )
 STEP = Record(Member("causes", [CAUSE]), Member("difference", float), Member("ratio", float | None))
 MOVE = Record(
-    Member("metric"),
+    "metric",
     Member("unit", read=lambda move: METRICS[move.metric].unit),
-    Member("old", float | None),
-    Member("new", float | None),
-    Member("change", float | None),
+    *(Member(name, float | None) for name in ("old", "new", "change")),
     Member("steps", [STEP], csv=False),
 )
 
@@ -96,21 +92,10 @@ def verdict(drift: Drift) -> str:
     return "" if drift.worse is None else "worse" if drift.worse else "better"
 
 
-DRIFT = Record(
-    Member("scenario"),
-    *MOVE.within("move"),
-    Member("worse", bool | None),
-    Member("why", [str], lambda drift: reasons(drift.move.steps)),
-)
-CHECK = Document(
-    "baseline-check", Member("name"), Member("ok", bool, lambda found: not found["drift"]), Member("drift", [DRIFT])
-)  # fmt: skip
-DRIFT_ROW = Record(
-    Member("scenario"),
-    *MOVE.within("move"),
-    Member("worse", read=verdict),
-    Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))),
-)
+MOVED = Record("scenario", MOVE.within("move"))
+DRIFT = Record(MOVED, Member("worse", bool | None), Member("why", [str], lambda drift: reasons(drift.move.steps)))
+DRIFT_ROW = Record(MOVED, Member("worse", read=verdict), Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))))
+CHECK = Document("baseline-check", "name", Member("ok", bool, lambda found: not found["drift"]), Member("drift", [DRIFT]))
 
 
 def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift]) -> Answer:
@@ -122,18 +107,16 @@ def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence
 
 # ---------------------------------------------------------------- tco diff
 DIFF = Document(
-    "diff",
-    Member("a"),
-    Member("b"),
-    *Record(Member("metric", optional=True), Member("steps", [STRIDE], optional=True), Member("residual", float, optional=True)).within("way"),
+    *("diff", "a", "b"),
+    Record(Member("metric", optional=True), Member("steps", [STRIDE], optional=True), Member("residual", float, optional=True)).within("way"),
     Member("metrics", [MOVE]),
     Member("why", [CAUSE]),
 )
 DIFF_ROW = Record(  # of a step from one system to the other, of a metric that moved, or of a cause
-    *(Member(name) for name in ("what", "kind", "path")),
+    *("what", "kind", "path"),
     *(Member(name, EITHER) for name in ("old", "new")),
     Member("change", float | None),
-    Member("unit"),
+    "unit",
 )
 
 
@@ -195,8 +178,7 @@ def mark(value: Any) -> str:
 
 # ---------------------------------------------------------------- what a baseline keeps
 LISTED = Record(
-    Member("id"),
-    Member("path"),
+    *("id", "path"),
     Member("scenarios", [str], lambda one: one.get("scenarios"), optional=True),
     Member("error", optional=True),
 )
@@ -207,17 +189,17 @@ LIST_ROW = Record(
     Member("scenarios", label="scenarios", read=lambda one: one.get("error") or ", ".join(one["scenarios"])),
 )
 SAVED = Record(Member("scenario", read="0", label="scenario"), Member("path", read="1", label="kept in"))
-SAVE = Document("baseline-save", Member("name"), Member("path"), Member("scenarios", [str]), Member("stayed", [str]))
+SAVE = Document("baseline-save", "name", "path", Member("scenarios", [str]), Member("stayed", [str]))
 KEPT_INPUT = Record(Member("path", read="0"), Member("value", float, "1.0"), Member("unit", read="1.1"))
 KEPT = Record(
-    Member("scenario"),
+    "scenario",
     *(Member(name, str | None) for name in ("system", "tco_version", "data_hash", "data_date")),
     Member("metrics", {str: float | None}),
     Member("inputs", [KEPT_INPUT], lambda one: one["inputs"].items()),
     Member("formulas", {str: str}),
 )
-SHOW = Document("baseline-show", Member("name"), Member("scenarios", [KEPT]))
-SHOW_ROW = Record(Member("scenario"), Member("metric"), Member("unit"), Member("value", float | None))
+SHOW = Document("baseline-show", "name", Member("scenarios", [KEPT]))
+SHOW_ROW = Record("scenario", "metric", "unit", Member("value", float | None))
 
 
 def saved_answer(catalogue: Catalogue, name: str, path: str, scenarios: Sequence[str], stayed: Sequence[str]) -> Answer:

@@ -5,7 +5,7 @@ A node is known by its id, which no other node has and which does not move with 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -13,10 +13,9 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.chain.structure import Structure, plain_plan
 from tco.foundation.equation import equation
-from tco.foundation.provenance import SOURCED
-from tco.foundation.trace import STRUCTURE, Node, walk
-from tco.outputs.record import Answer, Document, Member, Plain, Record, number
-from tco.outputs.table import Table, significant
+from tco.foundation.trace import STRUCTURE, Node
+from tco.outputs.record import Answer, Document, Member, Record, number
+from tco.outputs.table import Table, significant, weak
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
 TERMS = 8  # of a long sum that it shows of itself
@@ -46,16 +45,16 @@ class View(NamedTuple):
         return self.depth is not None and level >= self.depth
 
 
-def cells_of(roots: Iterable[Node]) -> dict[str, Node]:
-    """Return every cell below some nodes by its name."""
-    return {node.id: node for root in roots for node in walk(root)}
-
-
 def told(name: str, node: Node, view: View) -> dict[str, Any]:
     """Return what is said of a node wherever it stands."""
     value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
     return {"id": node.id, "name": name, "value": number(value), "unit": unit, "equation": node_equation(node), "source": source}
+
+
+def stated(**members: Any) -> dict[str, Any]:
+    """Return the members there is something to say in."""
+    return {name: said for name, said in members.items() if said}
 
 
 def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
@@ -66,19 +65,10 @@ def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
-        made = told(name, node, view)
-        if node.formula is not None:
-            made["formula"] = node.formula.name
-        if node.path is not None:
-            made["path"] = node.path
+        made = told(name, node, view) | stated(formula=node.formula and node.formula.name, path=node.path)
         if node.is_leaf:
-            made["kind"] = node.kind
-            if date := view.dates.get(node.path or ""):
-                made["as_of"] = date
-            if node.path in view.own:
-                made["own"] = True
-            if node.note:
-                made["note"] = node.note
+            date, own = view.dates.get(node.path or ""), node.path in view.own
+            made |= {"kind": node.kind} | stated(as_of=date, own=own, note=node.note)
         elif view.ends(level):
             made["more"] = len(node.inputs)
         else:
@@ -108,8 +98,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
 
     def visit(name: str, node: Node, lead: str, tail: str, level: int, share: str = "") -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
-        mark = "" if node.kind is None or node.kind in SOURCED else "~"
-        shown = f"{mark}{significant(value, 6)} {unit}".rstrip()
+        shown = f"{weak(node.kind)}{significant(value, 6)} {unit}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
         if node.is_leaf:
             yield f"{text}  [{origin(node, view)}]"
@@ -143,17 +132,7 @@ def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
     return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
 
 
-NODE = Record(  # a row of a CSV
-    Member("id"),
-    Member("name"),
-    Member("path"),
-    Member("value", float),
-    Member("unit"),
-    Member("equation"),
-    Member("kind"),
-    Member("source"),
-    Member("inputs", [str]),
-)
+NODE = Record("id", "name", "path", Member("value", float), "unit", "equation", "kind", "source", Member("inputs", [str]))  # a row of a CSV
 
 
 def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
@@ -178,8 +157,8 @@ EXPLAIN = Document(
     "explain",
     Member("scenario", read="0.scenario"),
     Member("metric", read="1"),
-    Member("tree", Plain({"type": "object"}), lambda found: explanation_tree(*found[1:])),
-    Member("structure", Plain({"type": ["null", "object"]}), lambda found: structure_document(found[0].structure)),
+    Member("tree", dict, lambda found: explanation_tree(*found[1:])),
+    Member("structure", dict | None, lambda found: structure_document(found[0].structure)),
 )
 
 

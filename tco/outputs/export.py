@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco import __version__
-from tco.catalog import Catalogue
+from tco.catalog import Catalogue, Source
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.errors import library
@@ -15,7 +15,7 @@ from tco.outputs.comparison import comparison_row
 from tco.outputs.costs import LINE, lines_of
 from tco.outputs.hardware import BILL
 from tco.outputs.premises import CONTEXT
-from tco.outputs.record import Member, Record, number, to_json
+from tco.outputs.record import Member, Record, number, record_of, to_json
 from tco.outputs.table import to_csv
 
 DESCRIPTION = "datapackage.json"
@@ -28,14 +28,13 @@ TITLES = {
     "sources": "The sources that inputs, bills and costs name",
 }
 INPUT = Record(
-    Member("path"),
+    "path",
     Member("value", float, unit=ROW_UNIT),
-    Member("unit"),
+    "unit",
     *(Member(end, float | None, unit=ROW_UNIT) for end in ("low", "high")),
-    *(Member(name) for name in ("as_of", "kind", "source")),
+    *("as_of", "kind", "source"),
     Member("own", read=lambda given: "own" if given.overlay else ""),
 )
-SOURCE = Record(*(Member(name) for name in ("id", "title", "url", "date")))
 
 
 class ExportTable(NamedTuple):
@@ -56,8 +55,8 @@ class ExportTable(NamedTuple):
 
 def of_scenario(record: Record) -> Record:
     """Return the record of something with the result it is of."""
-    context = Record(*map(Member, CONTEXT)).within(lambda one: one[1].context)
-    return Record(*context[:1], *record.members, *context[1:])
+    scenario, *others = Record(*CONTEXT).within(lambda one: one[1].context).members
+    return Record(scenario, record, *others)
 
 
 def filled(record: Record, many: Iterable[Any]) -> ExportTable:
@@ -75,10 +74,10 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
         "scenarios": filled(comparison_row(), results),
-        "inputs": filled(of_scenario(Record(*INPUT.within("0"))), inputs),
-        "bill": filled(of_scenario(Record(*BILL.within("0"))), bill),
+        "inputs": filled(of_scenario(INPUT.within("0")), inputs),
+        "bill": filled(of_scenario(BILL.within("0")), bill),
         "cost": filled(of_scenario(LINE), cost),
-        "sources": filled(SOURCE, sources),
+        "sources": filled(record_of(Source), sources),
     }
 
 

@@ -29,11 +29,11 @@ def shown(key: str, size: float) -> Any:
 
 
 SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
-ALL = (SUMS + Record(Member("it_power_w", float))).only(
+ALL = Record(SUMS, Member("it_power_w", float)).only(
     *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year", "waiting_usd")
 )
 NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"), Member("arrives", label="arrives"))
-WAVE = Record(*NAMES.members, *ALL.within("own"), Member("so_far", ALL))
+WAVE = Record(NAMES, ALL.within("own"), Member("so_far", ALL))
 FLEET = Document(
     "fleet",
     Member("power_w", float | None, "power"),
@@ -41,9 +41,9 @@ FLEET = Document(
     Member("fleet", ALL, lambda fleet: fleet.stages[-1].so_far),
 )
 ROW = Record(  # of a CSV: a wave, with all up to it
-    *NAMES.only("date", "scenario").members,
-    *SUMS.within("own"),
-    *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far")),
+    NAMES.only("date", "scenario"),
+    SUMS.within("own"),
+    *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far").members),
     Member("arrives", label="arrives"),
 )
 

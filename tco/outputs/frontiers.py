@@ -10,7 +10,7 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, workload_line, workload_words
 from tco.outputs.ranges import RANGE, end_words, percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, sentence, significant
 from tco.studies.designs import AXES, Design
 from tco.studies.frontier import Frontier, Point
 
@@ -37,7 +37,7 @@ POOLS = Record(
     Member("prefill_scenario", read="prefill.result.scenario"),
     Member("prefill_system", read="prefill.result.system"),
 )
-OF_POINT = Record(*record_of(Point).within(lambda one: one[0].points[one[1]]))
+OF_POINT = record_of(Point).within(lambda one: one[0].points[one[1]])
 
 
 def band_of(one: Place) -> Band | None:
@@ -51,10 +51,10 @@ def share_met(band: Band) -> float:
 
 
 MET = Member(MEETS, float, share_met, optional=True)
-POINT = Record(*OF_POINT.members, *Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of))
+POINT = Record(OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of))
 BANDS = Record(*(Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}") for metric in BANDED for end in ENDS), MET)
 FRONTIER = Record(
-    *POOLS.within("0"),
+    POOLS.within("0"),
     Member("tco_usd_per_used_chip_hour", float | None, "0.decode.result.metrics.tco_usd_per_used_chip_hour"),
     Member("prefill_tco_usd_per_used_chip_hour", float | None, "0.prefill.result.metrics.tco_usd_per_used_chip_hour"),
     Member("interactivity_tokens_per_s", float, lambda found: found[0].decode.values["workload.interactivity"]),
@@ -70,12 +70,12 @@ PLAN = ("chips", "tp", "cp", "pp", "batch")
 CHANCE = "share_of_draws_in_which_it_is_beaten"
 BEST, WORST = 20, 6  # rows shown of the designs that none beats, and of those of a system that are beaten
 CONTEST = Record(
-    *POOLS.within("frontier"),
+    POOLS.within("frontier"),
     *(Member(name, int, f"point.{name}") for name in PLAN),
     *(Member(axis, float, f"point.{axis}") for axis in AXES),
 )
 BEATER = Record(
-    *CONTEST.within("by"),
+    CONTEST.within("by"),
     Member("change", {str: float}, "changes"),
     Member(CHANCE, float, "chance", optional=True),
 )
@@ -90,7 +90,7 @@ PARETO = Record(
         "designs",
         [
             Record(
-                *CONTEST.members,
+                CONTEST,
                 Member("chosen", bool, "point.chosen"),
                 Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
             )
@@ -134,7 +134,7 @@ def places_of(frontiers: Sequence[Frontier]) -> list[Place]:
 
 def point_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a point with both pools, and its bands where some are drawn."""
-    return Record(*POOLS.within("0"), *OF_POINT.members, *(BANDS.within(band_of) if drawn else ()))
+    return Record(POOLS.within("0"), OF_POINT, *([BANDS.within(band_of)] if drawn else []))
 
 
 def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | None:
@@ -179,7 +179,7 @@ def title_of(frontier: Frontier) -> str:
 def frontier_table(frontier: Frontier) -> Table:
     """Return one frontier as a table."""
     pools = (frontier.decode.result, frontier.prefill.result)
-    standings = dict.fromkeys(one.standing.text[0].upper() + one.standing.text[1:] for one in pools)
+    standings = dict.fromkeys(sentence(one.standing.text) for one in pools)
     above = [workload_words(pools[0]), premise(pools[0]), *standings]
     if not frontier.points:
         return Table((), [], title_of(frontier), above, [f"No point: {frontier.reason}."])
@@ -255,9 +255,9 @@ def called(frontier: Frontier) -> str:
 
 def design_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
-    by = [field for field in CONTEST.within("by", "beaten_by_") if field.key.removeprefix("beaten_by_") not in AXES]
+    by = [field for field in CONTEST.within("by", "beaten_by_").members if field.key.removeprefix("beaten_by_") not in AXES]
     return Record(
-        *point_row(drawn).within(lambda one: (one.frontier, one.place)),
+        point_row(drawn).within(lambda one: (one.frontier, one.place)),
         *by,
         *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
         *([Member(CHANCE, float | None, "chance")] if drawn else []),

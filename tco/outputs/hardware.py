@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.fabric.scopes import Scope
-from tco.foundation.provenance import SOURCED
-from tco.hardware.bill import BillLine
 from tco.hardware.network import Network
 from tco.outputs.premises import context_of_system
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, significant, weak
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -24,24 +22,14 @@ if TYPE_CHECKING:
 GIGA = 1e9
 
 
-def weak(kind: str) -> str:
-    """Return the mark of a number that rests on an estimate or an assumption."""
-    return "" if kind in SOURCED else "~"
-
-
 def variants(system: System) -> str:
     """Return the variants in force, as the options that choose them."""
     return " ".join(f"{key}={value}" for key, value in system.variant.items())
 
 
 # ---------------------------------------------------------------- tco bom
-def bill_price(line: BillLine) -> str:
-    """Return the price of a line; nothing for what is in that of another."""
-    return "" if line.included_in else weak(line.kind) + significant(line.extended)
-
-
 BILL = Record(
-    Member("path"),
+    "path",
     Member("part", label="part", show=lambda line: "  " * line.path.count("/") + line.part),
     Member("quantity", float, label="quantity", show=6, unit="1"),
     Member(
@@ -49,7 +37,9 @@ BILL = Record(
         show=lambda line: "included" if line.included_in else significant(line.unit_price),
         unit="USD",
     ),
-    Member("extended_usd", float | None, "extended", "USD", bill_price, "USD"),
+    Member(
+        "extended_usd", float | None, "extended", "USD", lambda line: "" if line.included_in else weak(line.kind) + significant(line.extended), "USD"
+    ),
     Member("power_w", float, "power", "W", unit="W"),
     Member("kind", label="kind", show=lambda line: "" if line.included_in else line.kind + " (own)" * line.overlay),
     Member("directness", label="how direct"),
@@ -64,9 +54,7 @@ def rebates_of(made: SystemBill) -> float:
     return sum(float(rebate.value) for rebate in made.rebates)
 
 
-REBATE = Record(
-    Member("path"), Member("supplier"), Member("usd", float, "value"), Member("kind"), Member("note")
-)  # fmt: skip
+REBATE = Record("path", "supplier", Member("usd", float, "value"), "kind", "note")
 TOTALS = Record(
     Member("price_usd", float, "bill.price"),
     Member("rebate_usd", float, rebates_of),
@@ -140,7 +128,7 @@ def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
         "GB/s per direction and chip (bisection: whole scope). A hop is one intermediate device. Spare, host and NIC lanes carry none of it."
     )
     above = [variants(system)] if system.variant else []
-    return (SCOPE + Record(OVER)).table(scopes, f"{system.name}: {system.fabric['kind']} fabric", above, below)
+    return Record(SCOPE, OVER).table(scopes, f"{system.name}: {system.fabric['kind']} fabric", above, below)
 
 
 # ---------------------------------------------------------------- tco network
@@ -153,15 +141,9 @@ NETWORK_LINE = Record(
     Member("kind", label="kind"),
     Member("source", read=lambda line: ";".join(line.sources)),
 )
-SWITCHES = Record(Member("tier", int, lambda line: int(line.name.rpartition("-")[2])), Member("part"), Member("count", float, "quantity"))
+SWITCHES = Record(Member("tier", int, lambda line: int(line.name.rpartition("-")[2])), "part", Member("count", float, "quantity"))
 DESIGN = Record(
-    Member("switch"),
-    Member("port_gb_per_s", float),
-    Member("radix", float),
-    Member("planes", float),
-    Member("design"),
-    Member("chips", int),
-    Member("max_endpoints", int),
+    "switch", *(Member(name, float) for name in ("port_gb_per_s", "radix", "planes")), "design", Member("chips", int), Member("max_endpoints", int)
 )
 
 
@@ -172,7 +154,7 @@ def counted(network: Network, *words: str) -> int:
 
 NETWORK = Document(
     "network",
-    *DESIGN.within("1"),
+    DESIGN.within("1"),
     Member("tiers", int, "0.tiers"),
     Member("switches", [SWITCHES], lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")]),
     Member("links", int, lambda found: counted(found[0], "fibres")),
@@ -218,22 +200,17 @@ TIMES = Record(
     Member("algorithm_gb_per_s", float, "rate", "GB/s of the buffer"),
     Member("bus_gb_per_s", float, "bus", "bus GB/s"),
 )
-TIMED = Record(
-    NAMED, *TIMES.members, Member("offered", bool), Member("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()})
-)
+TIMED = Record(NAMED, TIMES, Member("offered", bool), Member("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()}))
 COLLECTIVE = Document(
-    "collective",
-    Member("system"),
-    Member("op"),
+    *("collective", "system", "op"),
     Member("size_bytes", float),
     Member("ranks", int),
-    Member("library"),
-    Member("algorithm_library"),
-    *TIMED.within("candidates.0"),
+    *("library", "algorithm_library"),
+    TIMED.within("candidates.0"),
     Member("in_step_us", float),
     Member("half_rate_bytes", float, optional=True),
     Member("candidates", [TIMED]),
-    Member("sizes", [Record(SIZE, *TIMED.members)], lambda found: found["sizes"] or None, optional=True),
+    Member("sizes", [Record(SIZE, TIMED)], lambda found: found["sizes"] or None, optional=True),
 )
 
 
@@ -244,8 +221,8 @@ def collective_answer(inputs: Inputs, found: dict[str, Any], title: str, facts: 
     names = Record(SIZE, NAMED) if sweep else Record(NAMED)
     flags = (Member("chosen", read=lambda row: "yes" * row.chosen), Member("offered", read=lambda row: "yes" * row.offered))
     chosen = Member("chosen", str, None, "" if sweep else "chosen", lambda row: "" if sweep else mark(row))
-    split = names + Record(*(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts))
-    row = Record(SIZE, NAMED, *TIMES.members, *flags, *split.members[len(names.members) :])
+    split = Record(*(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts))
+    row = Record(SIZE, NAMED, TIMES, *flags, split)
     left = "l" * len(names.members)
     below = [
         "call: what the caller of the library adds.",
@@ -254,8 +231,8 @@ def collective_answer(inputs: Inputs, found: dict[str, Any], title: str, facts: 
     ]
 
     def tables() -> list[Table]:
-        rates = (names + TIMES + Record(chosen)).table(rows, title, facts)
-        times = split.table(rows, "The time in parts, us", (), below)
+        rates = Record(names, TIMES, chosen).table(rows, title, facts)
+        times = Record(names, split).table(rows, "The time in parts, us", (), below)
         return [rates._replace(align=f"{left}rrrl"), times._replace(align=left + "r" * len(parts))]
 
     of = context_of_system(inputs) | {name: found[name] for name in ("op", "size_bytes", "ranks")}
@@ -268,15 +245,15 @@ PART = Record(Member("part", read="0", label="part"), Member("time_us", float, l
 
 KERNEL = Document(
     "kernel",
-    Member("chip"),
+    "chip",
     Member("op", read="operation"),
     Member("precision", read="form.stored"),
     Member("computed_as", read="form.computed_as"),
     Member("unpacked", bool, "form.unpacked"),
-    Member("library"),
+    "library",
     Member("shape", {str: float | bool}),
     Member("time_us", float, lambda found: float(found.made.time) * 1e6),
-    Member("bound"),
+    "bound",
     Member("parts_us", {str: float}, lambda found: {name: float(part) * 1e6 for name, part in found.made.parts.items()}),
     Member("tile", Maybe([float]), lambda found: [found.cut.rows, found.cut.columns] if found.cut else None),
     Member("tiles", float | None, "cut.tiles"),

@@ -3,67 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
-from tco.foundation.provenance import SOURCED, Input
+from tco.foundation.provenance import Input
 from tco.outputs.record import Answer, Document, Member, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, significant, weak
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
 
 
-class Stated(NamedTuple):
-    """An input of a scenario, a text or a number."""
-
-    path: str
-    value: Any
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    as_of: str = ""
-    kind: str = ""
-    source: str = ""
-    own: int = 0
-
-
-def number_text(row: Stated) -> str:
-    """Return the value of an input as a text, marked where it is an estimate."""
-    weak = "~" if row.kind and row.kind not in SOURCED else ""
-    return row.value if isinstance(row.value, str) else weak + significant(row.value, 6)
-
-
 INPUT = Record(
     Member("path", label="path"),
-    Member("value", float | str, label="value", show=number_text),
+    Member("value", float | str, None, "value", lambda row: row.value if isinstance(row.value, str) else weak(row.kind) + significant(row.value, 6)),
     Member("unit", label="unit"),
     Member("low", float | None, label="low", show=6),
     Member("high", float | None, label="high", show=6),
     Member("as_of", label="as_of"),
-    Member("kind", label="kind", show=lambda row: f"{row.kind} (own)" if row.own else row.kind),
+    Member("kind", label="kind", show=lambda row: row.kind + " (own)" * row.overlay),
     Member("source", label="source"),
-    Member("own", int),
+    Member("own", int, lambda row: int(row.overlay)),
 )
 INPUTS = Document("inputs", Member("scenario", read="0.scenario"), Member("inputs", [INPUT], "1"))
 OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
 SCENARIO = Document("scenarios-show", Member("scenario", read="0.scenario"), Member("title", read="0.title"), Member("inputs", [OF_SCENARIO], "1"))
 
 
-def stated(result: Result, as_written: bool = True) -> list[Stated]:
+def stated(result: Result, as_written: bool = True) -> list[Input]:
     """Return what a result rests on, texts first; numbers in the unit they are written in, as `--set` takes them, or in that of the formulas."""
-    said = [Stated(path, text) for path, text in sorted(result.texts.items())]
-    return said + [number_stated(given, as_written) for _, given in sorted(result.inputs.items())]
+    said = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
+    numbers = [given for _, given in sorted(result.inputs.items())]
+    return said + (list(map(written, numbers)) if as_written else numbers)
 
 
-def listed(catalogue: Catalogue, result: Result) -> list[Stated]:
+def listed(catalogue: Catalogue, result: Result) -> list[Input]:
     """Return what a result rests on, and what its money by month, delays and swaps would besides."""
     money = catalogue.document_inputs("defaults", "money", "money", "money")
-    return stated(result) + [number_stated(given, True) for path, given in sorted(money.items()) if path not in result.inputs]
+    return stated(result) + [written(given) for path, given in sorted(money.items()) if path not in result.inputs]
 
 
-def named(rows: Sequence[Stated], words: Sequence[str], chip: str) -> list[Stated]:
+def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
     """Return the inputs that all words tell of, in any order: by the path first, then by what the attribute is or is also called.
 
     What belongs to the chip of a system is told of by `chip` too.
@@ -80,15 +61,15 @@ def named(rows: Sequence[Stated], words: Sequence[str], chip: str) -> list[State
     return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
 
 
-def number_stated(given: Input, as_written: bool) -> Stated:
-    """Return an input that is a number."""
-    value, unit = (given.shown if as_written else None) or (given.value, given.unit)
+def written(given: Input) -> Input:
+    """Return an input in the unit it is written in."""
+    value, unit = given.shown or (given.value, given.unit)
     scale = value / given.value if given.value else 1.0
     low, high = (None if end is None else end * scale for end in (given.low, given.high))
-    return Stated(given.path, value, unit, low, high, given.as_of, given.kind, given.source, int(given.overlay))
+    return given._replace(value=value, unit=unit, low=low, high=high)
 
 
-def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Stated]) -> Answer:
+def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -> Answer:
     """Return some inputs of a scenario."""
     return INPUTS.answer(catalogue, (result, rows), lambda: [inputs_table(result, rows)], (INPUT, rows), result.notes, of=result.context)
 
@@ -99,7 +80,7 @@ def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
     return SCENARIO.answer(catalogue, (result, rows), lambda: [inputs_table(result, stated(result))], (OF_SCENARIO, rows), of=result.context)
 
 
-def inputs_table(result: Result, rows: Sequence[Stated]) -> Table:
+def inputs_table(result: Result, rows: Sequence[Input]) -> Table:
     """Return inputs as a table: an estimate is marked, and a value of one's own named."""
     below = [f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set 'PATH=VALUE UNIT'."]
     return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")

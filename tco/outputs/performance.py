@@ -10,9 +10,11 @@ from tco.chain.result import Result
 from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
 from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
-from tco.outputs.record import Answer, Document, Maybe, Member, Plain, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.record import Answer, Document, Maybe, Member, Record
+from tco.outputs.table import Table, sentence, significant
 from tco.performance.profile import Line
+from tco.performance.serving.answer import ServingResult
+from tco.performance.serving.disaggregation import WholeEngines
 from tco.studies.operations import figures
 
 REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
@@ -23,6 +25,39 @@ HOPS = (
     "waits: of the ms, until the last rank has come; `tco collective` has all start together."
 )
 MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
+
+
+class Pools(NamedTuple):
+    """How the chips of a serving workload divide between its pools, in a fleet and in one domain by itself."""
+
+    prefill_share: float | None = None
+    alone: WholeEngines | None = None
+
+
+def pools_of(result: Result) -> Pools:
+    """Return the pools of an answer; nothing of one that has none."""
+    serving = result.serving
+    if not isinstance(serving, ServingResult) or serving.meeting is None:
+        return Pools()
+    return Pools(float(serving.prefill_share), serving.alone)
+
+
+def pool_words(result: Result) -> list[str]:
+    """Say which share of the chips reads prompts, and what one domain by itself makes of whole engines."""
+    share, alone = pools_of(result)
+    if share is None:
+        return []
+    plan, rate = result.report.plan, result.metrics["output_tokens_per_s_per_chip"]
+    reads, makes = plan["prefill"]["chips"], plan["decode"]["chips"]
+    said = f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of {reads:g}; the others decode, in engines of {makes:g}."
+    if alone is None or not rate:
+        return [said]
+    made = alone.output_tokens_per_s_per_chip
+    engines = f"{alone.decode_engines} of {alone.decode_chips} and {alone.prefill_engines} of {alone.prefill_chips} for prompts"
+    return [
+        said,
+        f"One domain of {alone.chips} chips by itself, in whole engines ({engines}): {significant(made)} token/s/chip, {made / rate * 100:.0f} %.",
+    ]
 
 
 class OperatorShare(NamedTuple):
@@ -60,7 +95,7 @@ FIGURE = Record(
     Member("metric", label="figure", show=lambda one: METRICS[one["metric"]].label),
     Member("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
     Member("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
-    Member("phase"),
+    "phase",
     Member("bound", label="bound by", show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %"),
     Member("bound_share", float),
     Member("at_bound", float | None, label="at that bound", show=lambda one: significant(one["at_bound"]) or "-"),
@@ -77,28 +112,28 @@ AXIS = Record(
     Member("wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"),
 )
 PERF = Document(
-    "perf",
-    Member("scenario"),
-    Member("system"),
+    *("perf", "scenario", "system"),
     Member("kind", read=lambda result: result.texts["workload.kind"]),
-    Member("plan", Plain({"type": "object"}), "report.plan"),
+    Member("plan", dict, "report.plan"),
     Member("metrics", {str: float | None}),
     Member("figures", [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")], figures),
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
     Member("validated", VALIDATED, lambda result: result),
-    *WAITING.members,
+    WAITING,
     Member("memory_bytes", {str: float}, "report.memory"),
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
     Member("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
-    Member("runner_up", Plain({"type": ["null", "object"]}), "report.runner_up"),
+    Member("prefill_share", float | None, lambda result: pools_of(result).prefill_share),
+    Member("alone", Maybe(WholeEngines), lambda result: pools_of(result).alone),
+    Member("runner_up", dict | None, "report.runner_up"),
     Member("margin", float | None, "report.margin"),
-    Member("structure", Plain({"type": ["null", "object"]}), lambda result: structure_document(result.structure)),
+    Member("structure", dict | None, lambda result: structure_document(result.structure)),
     Member("notes", [str]),
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is
-    *OPERATOR.within("0"),
+    OPERATOR.within("0"),
     Member("scenario", read="1.scenario"),
     Member("system", read="1.system"),
     Member("plan", read=lambda one: plan_words(one[1].report.plan)),
@@ -126,7 +161,7 @@ def plan_text(plan: dict[str, Any]) -> str:
 def performance_tables(result: Result) -> list[Table]:
     """Return the figures, then a table of operators for each phase."""
     above = [f"Plan: {plan_text(result.report.plan)}"] if result.report.plan else []
-    above.append(result.standing.text[0].upper() + result.standing.text[1:])
+    above.append(sentence(result.standing.text))
     above += available_words(result)
     search = result.report.search
     took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same
@@ -134,6 +169,7 @@ def performance_tables(result: Result) -> list[Table]:
     if result.report.runner_up:
         differs = {name: value for name, value in result.report.runner_up.items() if result.report.plan.get(name) != value}
         below.append(f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differs)}")
+    below += pool_words(result)
     if result.serving and result.serving.cuts:
         reached = ", ".join(f"{CUTS[name]} {significant(rate) if rate else 'none fits'}" for name, rate in result.serving.cuts.items())
         below.append(f"Decode tokens/s/chip by what crosses the racks: {reached}.")
@@ -146,7 +182,7 @@ def performance_tables(result: Result) -> list[Table]:
     tables = [FIGURE.table(figures(result), result.title, above, below)._replace(align="lrllrr")]
     if result.axes:
         tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
-    operators, shown = operators_of(result), OPERATOR.only("name", "time_us", "share", "bound", "of_bound") + Record(BARS)
+    operators, shown = operators_of(result), Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
     for phase, made in result.report.phases.items():
         lines = [one for one in operators if one.phase == phase]
         tables.append(shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator"))

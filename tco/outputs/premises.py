@@ -138,11 +138,6 @@ def workload_line(results: Sequence[Result], target: bool = True) -> str:
     return SEVERAL
 
 
-def is_one_workload(results: Sequence[Result]) -> bool:
-    """Say whether all results are of one workload, so that their costs may be held against each other."""
-    return workload_line(results) != SEVERAL
-
-
 PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
 
 
@@ -224,7 +219,7 @@ VALIDATED = Record(  # how a result stands against measurements
     Member("left_out_ape", float | None, "standing.left_out"),
     Member("path", read="standing.path"),
     Member("text", read="standing.text"),
-    Member("order"),
+    "order",
 )
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed
 

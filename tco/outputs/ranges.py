@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
-from tco.outputs.record import LEFT_OUT, Maybe, Member, Record
+from tco.outputs.record import LEFT_OUT, Maybe, Member, Record, read_from
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def percentiles(*names: str) -> Maybe:
     return Maybe(Record(*(Member(name, float | None) for name in names), Member("reason", optional=True)))
 
 
-def drawn(read: Any) -> Any:
-    """Return what reads something of how sure a result is; nothing where nobody wanted to know."""
-    return lambda one: LEFT_OUT if one.sure is None else read(one.sure)
+def drawn(key: str, shape: Any, read: Any) -> Member:
+    """Return a member of how sure a result is; it is left out where nobody wanted to know."""
+    return Member(key, shape, lambda one: LEFT_OUT if one.sure is None else read_from(one.sure, read), optional=True)
 
 
 def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
@@ -42,14 +42,14 @@ def percent(share: float | None) -> str:
 
 
 RANGE = percentiles("p10", "p50", "p90")
-DRIVER = Record(Member("path"), Member("swing", float | None), Member("flips_at", float | None), Member("unit"))
+DRIVER = Record("path", Member("swing", float | None), Member("flips_at", float | None), "unit")
 SURE = Record(  # what a row of a comparison says of its ranges
-    Member("range", {str: RANGE}, drawn(lambda sure: {metric: sure.range(metric) for metric in METRICS}), optional=True),
-    Member("probability_better_than_baseline", float | None, drawn(lambda sure: sure.probability), optional=True),
-    Member("probability_error", float | None, drawn(lambda sure: sure.error), optional=True),
-    Member("ties", float | None, drawn(lambda sure: sure.ties), optional=True),
-    Member("share_of_draws_that_meet_the_target", float | None, drawn(lambda sure: sure.meets), optional=True),
-    Member("drivers", [DRIVER], drawn(lambda sure: sure.drivers), optional=True),
+    drawn("range", {str: RANGE}, lambda sure: {metric: sure.range(metric) for metric in METRICS}),
+    drawn("probability_better_than_baseline", float | None, "probability"),
+    drawn("probability_error", float | None, "error"),
+    drawn("ties", float | None, "ties"),
+    drawn("share_of_draws_that_meet_the_target", float | None, "meets"),
+    drawn("drivers", [DRIVER], "drivers"),
 )
 
 

@@ -6,20 +6,13 @@ from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.result import set_of
 from tco.outputs.comparison import OF_RESULT, comparison_row
 from tco.outputs.premises import marked, premises, shared, title_of
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.comparison import Ranked, Ranking
 
-PLACE = Record(Member("rank", int | None), Member("vendor"), Member("cooling"), Member("released", str | None), Member("reason", str | None))
-ROW = Record(*OF_RESULT.within("result")) + PLACE
-RANKING = Document(
-    "compare",
-    Member("ranked_by"),
-    Member("baseline"),
-    Member("inputs", Plain({"type": "object"})),
-    Member("set", {str: str}),
-    Member("rows", [ROW]),
-)
+PLACE = Record(Member("rank", int | None), "vendor", "cooling", Member("released", str | None), Member("reason", str | None))
+ROW = Record(OF_RESULT.within("result"), PLACE)
+RANKING = Document(*("compare", "ranked_by", "baseline"), Member("inputs", dict), Member("set", {str: str}), Member("rows", [ROW]))
 # What a line shows beside the cost: metric -> heading
 BESIDE = {"tco_usd_per_chip_hour": "USD a chip-hour", "output_tokens_per_s_per_chip": "tokens/s a chip"}
 COST = {"usd_per_million_output_tokens": ("USD a million", 1.0), "train_usd_per_trillion_tokens": ("million USD a trillion", 1e6)}
@@ -31,7 +24,7 @@ def ranking_answer(found: Ranking) -> Answer:
     results = [row.result for row in found.rows]
     said = {"ranked_by": found.metric, "baseline": HEADLINE_SYSTEM, "inputs": shared(results), "rows": found.rows}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
-    row = Record(*comparison_row().within("result")) + PLACE
+    row = Record(comparison_row().within("result"), PLACE)
     return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}  # json itself writes those before as such
 LEFT_OUT = object()  # the value of a member that an object is without
-NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", dict: "object", type(None): "null"}
 
 
 class Maybe(NamedTuple):
@@ -31,16 +31,11 @@ class Maybe(NamedTuple):
     shape: Any
 
 
-class Plain(NamedTuple):
-    """What is printed as it is, with the JSON Schema of it."""
-
-    schema: Mapping[str, Any]
-
-
 class Member(NamedTuple):
     """One figure of a record; its key has its unit as suffix.
 
-    A shape is a type (`float`, `str | None`, a NamedTuple), a `Record` of what lies within, `[shape]` for many, `{str: shape}` for many by name.
+    A shape is a type (`float`, `str | None`, a NamedTuple, `dict` of what is printed as it is), a `Record` of what lies within, `[shape]` for
+    many, `{str: shape}` for many by name.
     """
 
     key: str
@@ -67,22 +62,20 @@ class Member(NamedTuple):
 
 
 class Record:
-    """What is said of something, or of each of many, member by member."""
+    """What is said of something, or of each of many, member by member: a name alone is a text of this name, a record all of its members."""
 
-    def __init__(self, *members: Member) -> None:
-        self.members = members
-
-    def __add__(self, other: Record) -> Record:
-        """Return the record of both, of the same thing."""
-        return Record(*self.members, *other.members)
+    def __init__(self, *parts: Member | Record | str) -> None:
+        self.members: tuple[Member, ...] = ()
+        for part in parts:
+            self.members += part.members if isinstance(part, Record) else (Member(part) if isinstance(part, str) else part,)
 
     def only(self, *keys: str) -> Record:
         """Return the record of some of its members, in this order."""
         named = {member.key: member for member in self.members}
         return Record(*(named[key] for key in keys))
 
-    def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> tuple[Member, ...]:
-        """Return the members as those of something that this is read from; where there is none of it they have no value."""
+    def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
+        """Return the record as one of something that this is read from; where there is none of it its members have no value."""
 
         def moved(member: Member) -> Member:
             show = (lambda one: member.text(read_from(one, read))) if callable(member.show) else member.show
@@ -90,7 +83,7 @@ class Record:
                 key=prefix + member.key, read=lambda one: None if (found := read_from(one, read)) is None else member.of(found), show=show
             )
 
-        return tuple(map(moved, self.members))
+        return Record(*map(moved, self.members))
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -99,8 +92,13 @@ class Record:
 
     def json(self, one: Any) -> dict[str, Any]:
         """Return the members of a JSON object."""
-        found = ((member, member.of(one)) for member in self.members)
-        return {member.key: plain(value, member.shape) for member, value in found if not (member.optional and is_left_out(value, member.shape))}
+        found = {}
+        for member in self.members:
+            value = member.of(one)
+            missing = value is None and not isinstance(member.shape, Maybe) and type(None) not in kinds_of(member.shape)
+            if not (member.optional and (missing or value is LEFT_OUT)):
+                found[member.key] = plain(value, member.shape)
+        return found
 
     def cells(self, one: Any) -> list[Any]:
         """Return the cells of a row of a CSV: a flag as 1 or 0, names in one cell."""
@@ -125,8 +123,8 @@ DOCUMENTS: dict[str, list[Document]] = {}  # by schema; one that several answers
 class Document(Record):
     """The record of a command's whole answer; `command` names its schema."""
 
-    def __init__(self, command: str, *members: Member) -> None:
-        super().__init__(*members)
+    def __init__(self, command: str, *parts: Member | Record | str) -> None:
+        super().__init__(*parts)
         self.command = command
         DOCUMENTS.setdefault(f"tco.{command}/1", []).append(self)
 
@@ -202,8 +200,8 @@ def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
 
 def plain(value: Any, shape: Any) -> Any:
     """Return a value as JSON has it; where its shape is never null, what is no finite number stays, and is refused as a defect."""
-    if value is None or isinstance(shape, Plain):
-        return value
+    if value is None:
+        return None
     if isinstance(shape, Maybe):
         return plain(value, shape.shape)
     if isinstance(shape, Record):
@@ -220,11 +218,6 @@ def plain(value: Any, shape: Any) -> Any:
         return value
     found = number(value)
     return value if found is None and type(None) not in kinds else found
-
-
-def is_left_out(value: Any, shape: Any) -> bool:
-    """Say whether a member that may be left out is."""
-    return value is LEFT_OUT or (value is None and not isinstance(shape, Maybe) and type(None) not in kinds_of(shape))
 
 
 def flat(value: Any) -> Any:
@@ -256,8 +249,6 @@ def record_of(shape: Any) -> Record:
 
 def schema_of(shape: Any) -> dict[str, Any]:
     """Return the JSON Schema of a shape."""
-    if isinstance(shape, Plain):
-        return dict(shape.schema)
     if isinstance(shape, Maybe):
         inner = schema_of(shape.shape)
         return {**inner, "type": sorted({"null", inner["type"]})}
@@ -279,7 +270,7 @@ ANCHORED = Record(  # of answers that measured runs of one's own have moved
     Member("rows", int),
     Member("moved", float | None),
     Member("systems", {str: float}),
-    Member("rests_on", [Record(Member("chip"), Member("engine"), Member("model"), Member("formats", [str]), Member("rows", int))]),
+    Member("rests_on", [Record("chip", "engine", "model", Member("formats", [str]), Member("rows", int))]),
 )
 MOVED = ("compare", "perf", "price", "uncertainty")  # documents that say so
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tco.chain.metrics import METRICS
-from tco.foundation.provenance import SOURCED, Input
+from tco.foundation.provenance import Input
 from tco.foundation.units import convert
 from tco.outputs.ranges import turn_words
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
-from tco.outputs.table import Table, significant
-from tco.studies.drivers import Pair
+from tco.outputs.table import Table, significant, weak
 from tco.studies.sensitivity import Sensitivity, Swing
 
 SHOWN = 15  # inputs of the table; all are in CSV and JSON
@@ -22,12 +19,11 @@ MISSED = "!"  # at an end where the target is not met
 LEAST = 0.01  # share of a group that is named
 
 
-def part_of(given: Input) -> str:
-    """Return what an input belongs to: a part, a family's practice, the terms."""
-    return given.path.rpartition(".")[0].removeprefix("parts.")
-
-
-GROUPS = {"part": part_of, "kind": lambda given: given.kind, "source": lambda given: given.source}
+GROUPS = {  # by what an input belongs to (a part, a family's practice, the terms), by its kind and by its source
+    "part": lambda given: given.path.rpartition(".")[0].removeprefix("parts."),
+    "kind": lambda given: given.kind,
+    "source": lambda given: given.source,
+}
 
 
 def in_shown_unit(given: Input) -> tuple[float, float, float, str]:
@@ -41,29 +37,11 @@ def in_its_unit(given: Input, at: float) -> float:
     return convert(at, given.unit, in_shown_unit(given)[3])
 
 
-class DrawnInput(NamedTuple):
-    """An input with what the whole study says of it."""
-
-    found: Sensitivity
-    swing: Swing
-
-    @property
-    def given(self) -> Input:
-        """The input."""
-        return self.swing.given
-
-    @property
-    def partners(self) -> list[str]:
-        """The inputs with which it flips the order, though neither does alone."""
-        both = [pair.paths for pair in self.found.pairs or () if self.given.path in pair.paths]
-        return [other if self.given.path == one else one for one, other in both]
-
-
-class Flip(NamedTuple):
-    """Two inputs that flip the order together, of a study."""
-
-    found: Sensitivity
-    pair: Pair
+def partners(one: tuple[Sensitivity, Swing]) -> str:
+    """Return the inputs with which one flips the order, though neither does alone."""
+    found, path = one[0], one[1].given.path
+    both = [pair.paths for pair in found.pairs or () if path in pair.paths]
+    return " ".join(other if path == first else first for first, other in both)
 
 
 def plan_words(found: Sensitivity) -> str:
@@ -96,44 +74,40 @@ SWING = Record(
     Member("source", read="given.source"),
     Member("flips_at", float | None, lambda one: None if one.flips_at is None else in_its_unit(one.given, one.flips_at)),
 )
-NARROWS = Member("narrows_by", float | None, lambda one: one.found.narrows(one.swing))
+NARROWS = Member("narrows_by", float | None, lambda one: one[0].narrows(one[1]))
 INDICES = Record(
     Member("first_order", float, "first", optional=True),
     Member("total", float, optional=True),
     Member("first_order_error", float, "first_error", optional=True),
     Member("total_error", float, optional=True),
-).within(lambda one: one.found.drivers.get(one.given.path))
-INPUT = Record(
-    Member("path", read="given.path"),
-    *GIVEN.within(lambda one: in_shown_unit(one.given)),
-    *SWING.within("swing"),
-    NARROWS,
-)
-ROW = Record(*INPUT.members, Member("flips_with", read=lambda one: " ".join(one.partners)), *INDICES)
+).within(lambda one: one[0].drivers.get(one[1].given.path))
+PATH = Member("path", read="1.given.path")
+INPUT = Record(PATH, GIVEN.within(lambda one: in_shown_unit(one[1].given)), SWING.within("1"), NARROWS)  # of a study, and a swing of it
+ROW = Record(INPUT, Member("flips_with", read=partners), INDICES)
 WORTH = Record(
-    Member("path", read="given.path"),
-    Member("kind", read="given.kind"),
-    Member("swing", float | None, "swing.swing"),
-    Member("share", float | None, lambda one: one.found.share(one.swing)),
+    PATH,
+    Member("kind", read="1.given.kind"),
+    Member("swing", float | None, "1.swing"),
+    Member("share", float | None, lambda one: one[0].share(one[1])),
     NARROWS,
 )
 END = Record(Member("path", read="0"), Member("at", float, "1"), Member("unit", read="2"))
-PAIR = Record(
-    Member("inputs", [END], lambda one: [pair_end(one.found, *end) for end in zip(one.pair.paths, one.pair.values, strict=True)]),
-    Member("metric", float, "pair.ratio"),
+PAIR = Record(  # of a study, and two inputs that flip the order together
+    Member("inputs", [END], lambda one: [pair_end(one[0], *end) for end in zip(one[1].paths, one[1].values, strict=True)]),
+    Member("metric", float, "1.ratio"),
 )
 SHARE = Record(Member("name", read="0"), Member("share", float, "1"))
 SENSITIVITY = Document(
     "sensitivity",
     Member("scenario", read="sides.0.scenario.name"),
-    Member("metric"),
+    "metric",
     Member("metric_value", float | None, "centre"),
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("baseline", str | None, lambda found: found.sides[1].scenario.name if found.sides[1:] else None),
     Member("plan", read=plan_words),
-    Member("inputs", [Record(*INPUT.members, *INDICES)], lambda found: [DrawnInput(found, one) for one in found.swings]),
-    Member("worth_finding_out", [WORTH], lambda found: [DrawnInput(found, one) for one in found.worth]),
-    Member("pairs_that_flip", Maybe([PAIR]), lambda found: None if found.pairs is None else [Flip(found, pair) for pair in found.pairs]),
+    Member("inputs", [Record(INPUT, INDICES)], lambda found: [(found, one) for one in found.swings]),
+    Member("worth_finding_out", [WORTH], lambda found: [(found, one) for one in found.worth]),
+    Member("pairs_that_flip", Maybe([PAIR]), lambda found: None if found.pairs is None else [(found, pair) for pair in found.pairs]),
     Member("groups", {str: [SHARE]}, lambda found: {group: found.groups(name).items() for group, name in GROUPS.items()}),
     Member("notes", [str], sensitivity_notes),
 )
@@ -142,7 +116,7 @@ SENSITIVITY = Document(
 def sensitivity_answer(found: Sensitivity) -> Answer:
     """Return what drives the metric."""
     own, notes = found.sides[0], sensitivity_notes(found)
-    rows, said = (ROW, [DrawnInput(found, one) for one in found.swings]), [*own.result.notes, *notes]
+    rows, said = (ROW, [(found, one) for one in found.swings]), [*own.result.notes, *notes]
     return SENSITIVITY.answer(own.catalogue, found, lambda: [sensitivity_table(found)], rows, said, of=own.result.context | {"metric": found.metric})
 
 
@@ -208,7 +182,7 @@ def flip_lines(found: Sensitivity) -> list[str]:
 def range_words(given: Input) -> str:
     """Return the range of an input, marked where nobody states it."""
     _, low, high, unit = in_shown_unit(given)
-    return f"{'' if given.kind in SOURCED else '~'}{significant(low)} to {significant(high)} {unit}".rstrip()
+    return f"{weak(given.kind)}{significant(low)} to {significant(high)} {unit}".rstrip()
 
 
 def share_words(share: float) -> str:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.catalog import Catalogue
-from tco.catalog.catalogue import table_of
+from tco.catalog import Catalogue, Source
+from tco.catalog.ages import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
-from tco.outputs.record import Answer, Document, Member, Plain, Record, document
+from tco.outputs.record import Answer, Document, Member, Record, document, record_of
 from tco.outputs.table import Table, significant
 
 if TYPE_CHECKING:
     from tco.catalog.systems import System
     from tco.chain.result import Figures
     from tco.economics.perspective import Agreement, Worth
-    from tco.models.architecture import Architecture
 
 
 class Shelf(NamedTuple):
@@ -51,7 +52,9 @@ PRICED = ("price", "own_price")  # a whole part, or what an assembly adds to par
 
 def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield every part with its latest price; one that is built up from silicon, or comes inside another, has none of its own."""
-    names, files, own = names_of(catalogue), dict[str, str](), set[str]()
+    tables = [folder / "accelerators.csv" for folder in catalogue.folders]
+    called = [row for path in tables if path.is_file() for _, row in read_csv(path, ("name", "part"))]
+    names, files, own = {row["part"]: row["name"] for row in reversed(called)}, dict[str, str](), set[str]()  # the first name of each chip
     for (part, _), rows in catalogue.part_rows.items():
         files.setdefault(part, table_of(rows[0].where))
         if any(row.overlay for row in rows):
@@ -63,17 +66,6 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
             found = catalogue.part_input(part, priced_as, EVER)
             row |= {"price_usd": found.value, "priced_as": priced_as, "as_of": found.as_of, "kind": found.kind, "source": found.source}
         yield row | {"attributes": len(known), "own": part in own}
-
-
-def names_of(catalogue: Catalogue) -> dict[str, str]:
-    """Return what accelerators are called: the first name of each."""
-    found: dict[str, str] = {}
-    for folder in catalogue.folders:
-        path = folder / "accelerators.csv"
-        if path.is_file():
-            for _, row in read_csv(path, ("name", "part")):
-                found.setdefault(row["part"], row["name"])
-    return found
 
 
 def systems_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
@@ -119,66 +111,49 @@ def metrics_listed(_: Catalogue) -> list[dict[str, str]]:
     return [{"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label} for name, one in METRICS.items()]
 
 
-def documents_listed(folder: str) -> Callable[[Catalogue], Iterator[dict[str, Any]]]:
-    """Return what finds the documents of a kind: some texts of each, and whether it is a person's own."""
-
-    def found(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-        for name in catalogue.ids(folder):
-            texts, _ = page_of(catalogue, folder, name)
-            said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
-            yield {"id": name, **said, "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0])}
-
-    return found
+def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    """Yield the documents of a kind: some texts of each, and whether it is a person's own."""
+    for name in catalogue.ids(folder):
+        texts, _ = page_of(catalogue, folder, name)
+        said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
+        yield {"id": name, **said, "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0])}
 
 
 OWN = Member("own", bool)
-SOURCES = Record(*map(Member, ("id", "title", "url", "date")))
+SOURCES = record_of(Source)
 SHELVES = {
     "parts": Shelf(
         parts_listed,
         Record(
-            *(*map(Member, ("id", "name", "shelf")), Member("price_usd", float | None)),
-            *(*map(Member, ("priced_as", "as_of", "kind", "source")), Member("attributes", int), OWN),
+            *("id", "name", "shelf"), Member("price_usd", float | None), *("priced_as", "as_of", "kind", "source"), Member("attributes", int), OWN
         ),
     ),
-    "systems": Shelf(systems_listed, Record(*map(Member, ("id", "name", "chip", "cooling")), Member("variants", {str: [str]}))),
+    "systems": Shelf(systems_listed, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))),
     "models": Shelf(
         models_listed,
         Record(
-            Member("id"),
+            "id",
             *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
-            Member("source", optional=True),
-            Member("not_read", optional=True),
+            *(Member(name, optional=True) for name in ("source", "not_read")),
         ),
     ),
     "scenarios": Shelf(
         scenarios_listed,
-        Record(
-            *(Member("id", read="name"), Member("title"), Member("system")),
-            *(Member(name, read=f"documents.{name}") for name in ("site", "terms", "workload", "cluster")),
-        ),
+        Record(Member("id", read="name"), "title", "system", Record("site", "terms", "workload", "cluster").within("documents")),
     ),
     "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
-    "rebates": Shelf(
-        agreements_listed, Record(*map(Member, ("id", "supplier", "holder", "kind")), Member("from", read="begins"), Member("until", read="ends"))
-    ),
-    "metrics": Shelf(metrics_listed, Record(*map(Member, ("id", "unit", "better", "what")))),
+    "rebates": Shelf(agreements_listed, Record("id", "supplier", "holder", "kind", Member("from", read="begins"), Member("until", read="ends"))),
+    "metrics": Shelf(metrics_listed, Record("id", "unit", "better", "what")),
     **{
-        name: Shelf(documents_listed(name), Record(Member("id"), *(Member(key, str | None) for key in kind.texts), OWN))
+        name: Shelf(partial(documents_listed, name), Record("id", *(Member(key, str | None) for key in kind.texts), OWN))
         for name, kind in KINDS.items()
     },
 }
 LISTS = {name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items)) for name, shelf in SHELVES.items()}
 PUBLISHED = Record(
-    Member("kind"),
-    *(Member(name) for name in ("scenario", "system", "metric", "unit")),
-    Member("published", float),
-    Member("tolerance", float | None),
-    Member("low", float),
-    Member("high", float),
-    Member("computed", float | None),
-    *(Member(name) for name in ("source", "note", "reason")),
-    Member("ok", bool),
+    *("kind", "scenario", "system", "metric", "unit"),
+    *(Member("published", float), Member("tolerance", float | None), Member("low", float), Member("high", float)),
+    *(Member("computed", float | None), "source", "note", "reason", Member("ok", bool)),
 )
 CHECKS = {
     name: Document(
@@ -227,31 +202,33 @@ def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figur
 
 
 # ---------------------------------------------------------------- parts
-def span(low: float | None, high: float | None) -> str:
-    """Return a range in one cell."""
-    return f"{significant(low)} to {significant(high)}" if low is not None or high is not None else ""
-
-
 def row_label(row: Mapping[str, Any]) -> str:
     """Return the attribute of a row, in brackets where another row is used."""
     return f"({row['attribute']})" if row["use"] == ALTERNATIVE else str(row["attribute"])
 
 
-PART_ROW = Record(
-    Member("part"),
-    Member("attribute", label="attribute", show=row_label),
+def span(row: Mapping[str, Any]) -> str:
+    """Return the range of a row in one cell."""
+    return "" if row["low"] is None or row["high"] is None else f"{significant(row['low'])} to {significant(row['high'])}"
+
+
+STATED = Record(  # what a row states, of a part or in a document
     Member("value", float | None, label="value", show=6),
     Member("unit", label="unit"),
-    Member("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"])),
+    Member("low", float | None, label="low to high", show=span),
     Member("high", float | None),
     Member("as_of", label="as of"),
-    Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row["own"]),
+    Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row.get("own", False)),
+)
+PART_ROW = Record(
+    "part",
+    Member("attribute", label="attribute", show=row_label),
+    STATED,
     Member("directness", label="how direct"),
     Member("source", label="source"),
-    Member("use"),
-    Member("note"),
+    *("use", "note"),
 )
-PART = Document("parts-show", Member("part"), Member("rows", [PART_ROW]))
+PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
 def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, Any]:
@@ -293,7 +270,7 @@ def cited_as(catalogue: Catalogue, source: str) -> str:
 
 
 # ---------------------------------------------------------------- systems
-LEAF = Record(Member("path"), Member("part"), Member("quantity", float))
+LEAF = Record("path", "part", Member("quantity", float))
 TREE = Record(
     Member("part", label="part", show=lambda leaf: "  " * leaf.path.count("/") + leaf.part),
     Member("quantity", float, label="in the scale-up domain", show=6),
@@ -301,16 +278,9 @@ TREE = Record(
 FIGURES = Record(Member("chip", {str: float | None}), Member("domain", {str: float | None}))
 SYSTEM = Document(
     "systems-show",
-    *Record(
-        Member("system", read="id"),
-        Member("name"),
-        Member("chip"),
-        Member("variant", {str: str}),
-        Member("chips", float),
-        Member("racks", float),
-        Member("tree", [LEAF], "leaves"),
-        Member("fabric", Plain({"type": "object"})),
-        Member("note"),
+    Record(
+        *(Member("system", read="id"), "name", "chip", Member("variant", {str: str}), Member("chips", float), Member("racks", float)),
+        *(Member("tree", [LEAF], "leaves"), Member("fabric", dict), "note"),
     ).within("0"),
     Member("figures", FIGURES, "1"),
     Member("notes", [str], lambda found: [*found[2], *found[1].notes]),
@@ -353,14 +323,14 @@ def scaled(value: Any, scale: float) -> str:
 
 
 # ---------------------------------------------------------------- models
-def blocks_of(model: Architecture) -> list[dict[str, Any]]:
-    """Return the kinds of layers, their parts by their members."""
-    return [{name: part if isinstance(part, int | None) else part._asdict() for name, part in one._asdict().items()} for one in model.blocks]
+def fields(name: str) -> Callable[[Any], dict[str, Any] | None]:
+    """Return what reads a part of a layer by its members."""
+    return lambda block: None if (part := getattr(block, name)) is None else part._asdict()
 
 
 BLOCK = Record(
     Member("layers", int),
-    *(Member(name, Plain({"type": ["null", "object"]})) for name in ("attention", "feed_forward", "mixer")),
+    *(Member(name, dict | None, fields(name)) for name in ("attention", "feed_forward", "mixer")),
     Member("others", int),
 )
 SIZES = Record(
@@ -369,10 +339,10 @@ SIZES = Record(
     *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
     Member("cached_per_token", float, "cached"),  # numbers, not bytes
     Member("held_per_sequence", float, "held"),
-    Member("source"),
-    Member("note"),
+    "source",
+    "note",
 )
-MODEL = Document("models-show", *SIZES.members, Member("blocks", [BLOCK], blocks_of))
+MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK]))
 SAID = Record(
     Member("what", read="0", label="what"),
     Member("value", read="1", label="value", show=lambda row: significant(row[1], 6) if isinstance(row[1], float) else str(row[1])),
@@ -385,16 +355,14 @@ def model_answer(catalogue: Catalogue, name: str) -> Answer:
 
     model = load_model(catalogue, name)
     rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0)]
-    for block in model.blocks:
-        parts = {"attention": block.attention, "mixer": block.mixer, "feed-forward": block.feed_forward}
-        shapes = {name: part._asdict() for name, part in parts.items() if part is not None}
-        told = {name: ", ".join(f"{key} {value}" for key, value in shape.items() if value) for name, shape in shapes.items()}
-        rows += [(f"{block.layers} x {name}", text) for name, text in told.items() if text]
+    for block, part in product(model.blocks, ("attention", "mixer", "feed_forward")):
+        if text := ", ".join(f"{key} {value}" for key, value in (fields(part)(block) or {}).items() if value):
+            rows.append((f"{block.layers} x {part.replace('_', '-')}", text))
     return MODEL.answer(catalogue, model, lambda: [SAID.table(rows, model.id)], (SAID, rows))
 
 
 # ---------------------------------------------------------------- sources
-SOURCE = Document("sources-show", *SOURCES.within("0"), Member("values", [str], "1"))
+SOURCE = Document("sources-show", SOURCES.within("0"), Member("values", [str], "1"))
 USED = Record(Member("what", read="0", label="what"), Member("which", read="1", label="which"))
 
 
@@ -416,9 +384,9 @@ WORTH = (
     "marginal rebate on further spend, intrinsic",
 )
 REBATE = Document(
-    *("rebates-show", Member("agreement"), Member("kind"), Member("in force"), Member("covers")),
+    *("rebates-show", "agreement", "kind", Member("in force"), "covers"),
     *(Member(name, float, optional=True) for name in WORTH),
-    Member("note"),
+    "note",
 )
 
 
@@ -455,19 +423,8 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
 
 
 # ---------------------------------------------------------------- what scenarios are put together from
-VALUE = Record(
-    Member("path", label="path"),
-    Member("value", float | None, label="value", show=6),
-    Member("unit", label="unit"),
-    Member("low", float | None, label="low to high", show=lambda row: span(row["low"], row["high"]) if None not in (row["low"], row["high"]) else ""),
-    Member("high", float | None),
-    Member("as_of", label="as of"),
-    Member("kind", label="kind"),
-    Member("source", label="source"),
-    Member("from", label="from"),
-    Member("note"),
-)
-PAGES = {name: Document(f"{name}-show", Member("id"), Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
+VALUE = Record(Member("path", label="path"), STATED, Member("source", label="source"), Member("from", label="from"), "note")
+PAGES = {name: Document(f"{name}-show", "id", Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
 
 
 def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:

@@ -34,8 +34,8 @@ REACHED = Record(
 POINT = Record(Member("value", VALUE, lambda one: plain_value(*one[:2])), Member("metric", float | None, "2"))
 SOLVE = Document(
     "solve",
-    Member("scenario"),
-    Member("metric"),
+    "scenario",
+    "metric",
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("metric_today", float | None, "centre"),
     Member("until", read="words"),
@@ -48,7 +48,7 @@ SOLVE = Document(
     Member("values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]),
     Member("set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None),
     Member("reached", [REACHED], lambda found: [(found, one.value, one) for one in found.breaks]),
-    Member("plan"),
+    "plan",
     Member("why", str | None, lambda found: found.reason or None),
     Member("points", [POINT], lambda found: [(found, *point) for point in found.points]),
     Member("notes", [str]),
@@ -119,22 +119,17 @@ DIGITS = 3
 NONE = "·"  # where no scenario has a value
 
 
-def letters(found: Map) -> list[str]:
-    """Return the sign of each scenario."""
-    return [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
-
-
 def best_at(found: Map, row: int, column: int) -> str | None:
     """Return the scenario that has the best value at a point."""
     place = int(found.best[row, column])
     return None if place == NOBODY else found.scenarios[place]
 
 
-VARIED = Record(Member("path"), Member("unit"), Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
+VARIED = Record("path", "unit", Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
 MAP = Document(
     "solve-map",
     Member("scenarios", [str]),
-    Member("metric"),
+    "metric",
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("inputs", [VARIED], lambda found: [found.x, found.y]),
     Member(
@@ -160,7 +155,7 @@ def map_answer(catalogue: Catalogue, found: Map) -> Answer:
 
 def map_table(found: Map) -> Table:
     """Return the map as a table: the first input from left to right, the second from the top down, a letter for the best at each point."""
-    signs = letters(found)
+    signs = [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
     title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
     legend = ", ".join(f"{sign} {name} ({found.leaders[name] * 100:.0f} %)" for sign, name in zip(signs, found.scenarios, strict=True))
     rows = [

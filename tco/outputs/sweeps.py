@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.outputs.record import Answer, Document, Member, Plain, Record, plain, record_of
+from tco.outputs.record import Answer, Document, Member, Record, plain, record_of
 from tco.outputs.table import Table, significant
 from tco.studies.sweep.answer import Check
 from tco.studies.sweep.run import Span, Summary, Sweep
 
 COLUMN = Record(Member("name", read="0"), Member("unit", str | None, "1"))
 CHECK = Record(
-    *Record(
-        Member("says"),
-        Member("metric"),
-        Member("at", Plain({"type": "object"})),
-        Member("over", Plain({"type": ["null", "object"]})),
-        Member("quantile", float),
-    ).within("figure"),
+    *(Member(name, read=f"figure.{name}") for name in ("says", "metric")),
+    Member("at", dict, "figure.at"),
+    Member("over", dict | None, "figure.over"),
+    Member("quantile", float, "figure.quantile"),
     Member("today", float | None),
     Member("holds", bool),
 )

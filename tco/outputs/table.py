@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tco.foundation.provenance import SOURCED
 from tco.foundation.streams import plain
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
@@ -48,6 +49,21 @@ def significant(value: Any, digits: int = 4) -> str:
     if abs(rounded) >= 1000:
         return f"{rounded:,.6f}".rstrip("0").rstrip(".")
     return f"{rounded:.12f}".rstrip("0").rstrip(".")
+
+
+def weak(kind: str | None) -> str:
+    """Return the mark of a number that rests on an estimate or an assumption."""
+    return "" if kind is None or kind in SOURCED else "~"
+
+
+def sentence(text: str) -> str:
+    """Return words as a sentence begins: with a capital letter."""
+    return text[0].upper() + text[1:]
+
+
+def headed(label: str, unit: str) -> str:
+    """Return a label with the unit of what stands under it; a ratio, x, needs none."""
+    return f"{label}, {unit}" if unit and unit != "x" else label
 
 
 def unmarked(text: str) -> str:

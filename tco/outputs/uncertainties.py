@@ -13,7 +13,7 @@ from tco.graph.run import side_by_side
 from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.ranges import end_words, percentiles
 from tco.outputs.record import Answer, Document, Member, Record
-from tco.outputs.table import Table, significant
+from tco.outputs.table import Table, headed, significant
 from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread, why_endless
 
 FIGURES = (*PERCENTILES, "mean", "sd")
@@ -55,11 +55,11 @@ ERRORS = Record(
     ),
 )
 DRAWN = Record(
-    Member("path"),
+    "path",
     Member("low", float),
     Member("value", float),
     Member("high", float),
-    Member("unit"),
+    "unit",
     Member("distribution", read="shape"),
     Member("follows", str | None, lambda one: None if one.leader == one.path else one.leader),
 )
@@ -107,7 +107,7 @@ def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | 
         point = result.metrics[metric]
         cells = [significant(None if point is None else point / size, DIGITS) or "-"]
         cells += [end_words(metric, None) if one[name] is None else significant(one[name] / size, DIGITS) for name in PERCENTILES]
-        rows.append((f"{label}, {unit}" if unit and unit != "x" else label, *cells))
+        rows.append((headed(label, unit), *cells))
     title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
     above = [workload_line([result]), *premises([result]), *chances(found)]
     plan = "that of the point, held" if found.hold else "re-optimised in each draw"
@@ -158,7 +158,7 @@ def histograms(found: Uncertainty) -> list[Table]:
         (f"{significant(edges[at], DIGITS)} to {significant(edges[at + 1], DIGITS)}", f"{count / len(kept) * 100:.1f} %", bar(count / counts.max()))
         for at, count in enumerate(counts)
     ]
-    return [Table((f"{label}, {unit}" if unit and unit != "x" else label, "draws", ""), rows, align="lrl")]
+    return [Table((headed(label, unit), "draws", ""), rows, align="lrl")]
 
 
 def bar(length: float) -> str:

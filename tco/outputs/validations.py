@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import FILES
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import read_csv, write_atomically
-from tco.outputs.record import Answer, Document, Member, Plain, Record
+from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, to_csv, to_markdown
 from tco.studies.validation import back_test
 from tco.studies.validation.envelopes import Envelope, against_runs
@@ -31,7 +31,7 @@ SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS
 CURVES = Record(Member("n", int), *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
 UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
 CARD = Record(
-    *SCORE.members,
+    SCORE,
     Member("scored", int),
     Member("skipped", {str: int}),
     Member("curves", CURVES),
@@ -43,11 +43,11 @@ CARD = Record(
 VALIDATION = Document(
     "validate",
     FILE,
-    Member("kind"),
-    *CARD.within("card"),
-    Member("rows", [Plain({"type": "object"})], optional=True),
+    "kind",
+    CARD.within("card"),
+    Member("rows", [dict], optional=True),
 )
-ROW = Record(Member("group", read="0"), Member("member", read="1"), *SCORE.within("2"))
+ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.within("2"))
 
 
 def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_rows: bool) -> Answer:
@@ -55,15 +55,10 @@ def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_
     asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
     if with_rows:
-        rows = Record(*(Member(str(name), float | str | None) for name in found.rows.columns)), rows_of(found)
+        plain = found.rows.astype(object).where(found.rows.notna(), None)  # nothing where nothing was predicted
+        rows = Record(*(Member(str(name), float | str | None) for name in found.rows.columns)), plain.to_dict("records")
         asked["rows"] = [row | {"unstated": row["unstated"].split()} if "unstated" in row else row for row in rows[1]]  # by names
     return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows)
-
-
-def rows_of(found: Validation) -> list[dict[str, Any]]:
-    """Return the rows of a validation, nothing where nothing was predicted."""
-    cells = ([None if isinstance(cell, float) and cell != cell else cell for cell in row] for row in found.rows.itertuples(index=False))  # noqa: PLR0124 - NaN
-    return [dict(zip(map(str, found.rows.columns), row, strict=True)) for row in cells]
 
 
 def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
@@ -87,14 +82,9 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     """Return the overall score, what was skipped and why, and the errors by group, the largest groups first."""
     columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
     rows = [score_cells("all scored rows", card, "scored")]
-    rows += [
-        score_cells(f"leave-one-{what}-out", {"mean_ape": None, "bias": None, **found})
-        for what, found in card["left_out"].items()
-        if what != "nothing"
-    ]
-    inside = {"n": card["curves"]["n"], "median_ape": None, "mean_ape": None, "bias": None, **card["curves"]}
-    rows += [score_cells("inside one curve (curves)", inside)] if inside["n"] else []
-    rows += [score_cells("offline", card["offline"])] if card["offline"]["n"] else []
+    rows += [score_cells(f"leave-one-{what}-out", found) for what, found in card["left_out"].items() if what != "nothing"]
+    for label, some in (("inside one curve (curves)", card["curves"]), ("offline", card["offline"])):
+        rows += [score_cells(label, some)] if some["n"] else []
     skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
     ranges = card["ranges"]
     unstated = (
@@ -126,9 +116,9 @@ SHOWN = (
 
 
 NAMED = Record(
-    Member("chip"),
-    Member("model"),
-    Member("formats"),
+    "chip",
+    "model",
+    "formats",
     Member("input_tokens", float, lambda one: float(f"{one.prompt:.12g}")),
     Member("output_tokens", float, lambda one: float(f"{one.answer:.12g}")),
     Member("configurations", int, lambda one: len(one.speed)),
@@ -147,8 +137,8 @@ MEMBERS = Record(  # a run in the document
     Member("best", float | None),
     *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
 )
-RUN_ROW = Record(*NAMED.within("0"), *RUN.within("1"))
-ENVELOPES = Document("validate", FILE, Member("summary", Plain({"type": "object"})), Member("envelopes", [Plain({"type": "object"})]))
+RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
+ENVELOPES = Document("validate", FILE, Member("summary", dict), Member("envelopes", [dict]))
 
 
 def envelopes_answer(catalogue: Catalogue, path: Path, values: Values) -> Answer:
@@ -195,21 +185,30 @@ def notes_of(whole: dict[str, Any]) -> list[str]:
 
 # ---------------------------------------------------------------- rows against the ranges that other chips would have given them
 EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
+
+
+def share_member(key: str, name: str, label: str) -> Member:
+    """Return the member of a share, shown in whole per cent."""
+    return Member(key, float, name, label, lambda one: f"{getattr(one, name) * 100:.0f} %")
+
+
+WIDTH = Member("median_width", float, "width", "P90/P10", "{:.2f}")
+INSIDE = share_member("inside", "inside", "inside P10-P90")
 TESTED = Record(
     Member("chip", read="0", label="chip taken as unmeasured"),
-    *Record(
-        Member("rows", int, label="rows", show=lambda one: f"{one.rows:,}"),
-        Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
-        Member("below", float, label="below", show=lambda one: f"{one.below * 100:.0f} %"),
-        Member("above", float, label="above", show=lambda one: f"{one.above * 100:.0f} %"),
-        Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
-        Member("inside_by_parameters_alone", float, "alone", "by parameters alone", lambda one: f"{one.alone * 100:.0f} %"),
+    Record(
+        Member("rows", int, label="rows", show="{:,}"),
+        INSIDE,
+        share_member("below", "below", "below"),
+        share_member("above", "above", "above"),
+        WIDTH,
+        share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
     ).within("1"),
 )
 BACK_TEST = Document(
     "validate",
     FILE,
-    Member("kind"),
+    "kind",
     Member("draws", int),
     Member("expected_inside", float),
     Member("chips", [TESTED]),
@@ -231,15 +230,9 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 
 
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
-PAIRS = Record(
-    Member("n", int, read="rows", label="pairs", show=lambda one: f"{one.rows:,}"),
-    Member("inside", float, label="inside P10-P90", show=lambda one: f"{one.inside * 100:.0f} %"),
-    Member("median_width", float, "width", "P90/P10", lambda one: f"{one.width:.2f}"),
-)
-OF_CHIP = Record(Member("chip", read="0", label="one of them"), *PAIRS.within("1"))
-RATIOS = Document(
-    "validate", FILE, Member("kind"), Member("draws", int), Member("expected_inside", float), Member("ratios", Plain({"type": "object"}))
-)
+PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
+OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
+RATIOS = Document("validate", FILE, "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", dict))
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
@@ -314,7 +307,12 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
             for part, one in fit.chips.items()
         ],
         "orders": [[kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date] for kind, fit in found.items() if fit.order],
-        "left_out": list(left_out_rows(found)),
+        "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
+            [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
+            for kind, fit in found.items()
+            for one in fit.refits
+            for path, value in one.values.items()
+        ],
     }
     for name, rows in made.items():
         path, columns = folder / f"{name}.csv", FILES[name]
@@ -326,11 +324,3 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
 def rounded(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Return some figures at four decimals; None where there is none."""
     return tuple(round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names)
-
-
-def left_out_rows(found: Mapping[str, Calibration]) -> Iterator[tuple[Any, ...]]:
-    """Yield the parameters of every refit, so that each left-out figure can be computed again without a fit."""
-    for kind, made in found.items():
-        for one in made.refits:
-            for path, value in one.values.items():
-                yield kind, one.left_out, one.member, path, float(f"{value:.9g}")

@@ -73,8 +73,8 @@ def explained(y: Array, places: Sequence[Array]) -> float:
     x = np.stack([place**power for place in places for power in range(1, DEGREE + 1)], axis=1)
     x -= x.mean(axis=0)
     left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    chance = (len(y) - 1) / (len(y) - 1 - x.shape[1])
-    return float(np.clip(1 - float(left @ left) / float(y @ y) * chance, 0.0, 1.0))
+    share = 1 - float(left @ left) / float(y @ y) * (len(y) - 1) / (len(y) - 1 - x.shape[1])
+    return float(np.clip(share, 0, 1))
 
 
 def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:

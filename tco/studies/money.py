@@ -107,7 +107,7 @@ class Project:
     def __init__(self, result: Result, values: Values, rent: float | None = None, after: Result | None = None, swap: int = 0) -> None:
         self.result, self.values, self.market_rent = result, values, rent
         self.after, self.swap = after, swap
-        self.flows = [line.flow for line in result.lines]
+        self.flows = result.lines
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
         self.terms = Terms(values, [asset for asset, path in RATES.items() if path in result.inputs])
         self.months = months(values[OPERATION])
@@ -163,7 +163,7 @@ class Project:
         yield from self.recurring(self.flows, lead, 1, last)
         if self.after is not None:
             yield from bought(self.result, self.after, lead + self.swap)
-            yield from self.recurring([line.flow for line in self.after.lines], lead, self.swap + 1, self.months)
+            yield from self.recurring(self.after.lines, lead, self.swap + 1, self.months)
 
     def recurring(self, flows: Iterable[Flow], lead: int, first: int, last: int) -> Iterator[Payment]:
         """Yield what recurs from one month of operation to another."""

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
-from tco.fabric.algorithms import Tokens, called, named, offered, reach, reported_bytes, ways
+from tco.fabric.algorithms import called, named, offered, reach, ways
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
+from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import EXCHANGES
-from tco.fabric.links import Group, Links, Timing
+from tco.fabric.links import Group, Links
+from tco.fabric.timing import Timing
 from tco.foundation.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.foundation.values import Values
 from tco.performance.chip.formats import Computed, computed_on, family_of

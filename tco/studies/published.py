@@ -23,7 +23,7 @@ from tco.foundation.units import parse_quantity
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.economics.cost import CostLine
+    from tco.economics.flows import Flow
 
 INDEPENDENT = "independent"
 KINDS = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")
@@ -73,19 +73,19 @@ class Publication(NamedTuple):
 
 
 # ---------------------------------------------------------------- what may be asked
-def capital(line: CostLine) -> float:
+def capital(line: Flow) -> float:
     """Return what one world buys on a line."""
     return float(line.usd or 0.0)
 
 
-def yearly(line: CostLine) -> float:
+def yearly(line: Flow) -> float:
     """Return what recurs on a line in a year of one world."""
-    return float(line.flow.amount) if line.flow.recurs else 0.0
+    return float(line.amount) if line.recurs else 0.0
 
 
-def paid(line: CostLine) -> float:
+def paid(line: Flow) -> float:
     """Return what one world pays on a line over all its lives, without interest."""
-    return float(sum(one.usd for one in payments(line.flow)))
+    return float(sum(one.usd for one in payments(line)))
 
 
 def chips_and(metric: str) -> Callable[[Result], float]:
@@ -104,7 +104,7 @@ def worlds_share(result: Result) -> float:
 
 
 # Of cost lines: unit, what of each is summed, and what the sum is divided by
-MEASURES: dict[str, tuple[str, Callable[[CostLine], float], Callable[[Result], float]]] = {
+MEASURES: dict[str, tuple[str, Callable[[Flow], float], Callable[[Result], float]]] = {
     "usd": ("USD", capital, lambda _: 1.0),
     "usd_per_chip": ("USD/chip", capital, worlds_chips),
     "usd_per_chip_hour": ("USD/chip/h", lambda line: float(line.usd_per_chip_hour), lambda _: 1.0),
@@ -135,7 +135,7 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
     return sum(map(measure, chosen_lines(result, row.get("lines"), where))) / over(result), unit
 
 
-def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> list[CostLine]:
+def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> list[Flow]:
     """Return the cost lines at or below some paths; all where none is named. A path without a line raises `DataError`."""
     if paths is None:
         return list(result.lines)

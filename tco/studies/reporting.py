@@ -12,6 +12,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.chain.inputs import system_inputs
 from tco.chain.metrics import PRICED
+from tco.chain.result import Result
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.foundation.errors import DataError
 from tco.studies.comparison import Confidence, Sureness, compared
@@ -46,6 +47,11 @@ class Material(NamedTuple):
     fabrics: Sequence[Fabric]
     field: Map | None  # who is best wherever the two inputs may lie that decide the closest contest
     notes: Sequence[str]  # what could not be made, and why
+
+    @property
+    def results(self) -> list[Result]:
+        """The results of the scenarios, in their order."""
+        return [one.result for one in self.asked]
 
     @property
     def sure(self) -> Sequence[Sureness]:

@@ -47,7 +47,7 @@ from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_ea
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
-    from tco.economics.cost import CostLine
+    from tco.economics.flows import Flow
     from tco.studies.evaluation import Evaluation
 
 Found = TypeVar("Found")
@@ -186,7 +186,7 @@ def cost_groups(result: Result, chip: str) -> dict[str, float]:
     return found
 
 
-def group_of(line: CostLine, chip: str) -> str:
+def group_of(line: Flow, chip: str) -> str:
     """Return the group of a line; the memory inside a chip is of the chip."""
     if line.asset == "servers":
         return CHIP if chip in line.path.split("/") else RACK

@@ -99,6 +99,6 @@ def test_an_attribute_that_does_not_exist(catalogue):
 
 
 def test_an_unknown_company_gets_the_nearest_name(catalogue):
-    company = next(iter(catalogue.share_rows))[0]
+    company = next(iter(catalogue.rows("shares")))[0]
     with pytest.raises(DataError, match=f"unknown company '{company}x'; did you mean '{company}'"):
         catalogue.share_price(company + "x", "2025-12")

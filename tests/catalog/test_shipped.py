@@ -69,7 +69,7 @@ def test_bounds_of_attributes_are_in_order():
 def test_units_of_rows_need_no_pint(catalogue):
     """A unit text outside the table would import pint into every light command."""
     known = unit_table()
-    rows = [row for table in (catalogue.part_rows, catalogue.share_rows) for rows in table.values() for row in rows]
+    rows = [row for table in (catalogue.part_rows, catalogue.rows("shares")) for rows in table.values() for row in rows]
     assert [row.where for row in rows if row.cells["unit"] not in known] == []
     for _, folder in DOCUMENTS:
         for name in catalogue.ids(folder):

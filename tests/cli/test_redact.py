@@ -147,6 +147,19 @@ def test_a_setting_is_an_own_value(command):
     assert "8.76" not in tco(*command, "--set", f"terms.rate={RATE}", "--redact").stdout
 
 
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_values_of_a_site_of_ones_own_are_kept_back(own, form):
+    """Two prices of electricity make the same bytes, and none of them that of the shipped site."""
+    shipped, made = load_catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8"), []
+    for price in ("0.0711", "0.0822"):
+        own.write("sites/us-hyperscale.toml", shipped.replace("value = 0.0861", f"value = {price}"))
+        made.append(tco("price", "gb200-nvl72", "--data", own.folder, "--redact", "--format", form))
+    assert [done.exit_code for done in made] == [0, 0]
+    assert made[0].stdout == made[1].stdout
+    assert "withheld" in made[0].stderr
+    assert made[0].stdout != tco("price", "gb200-nvl72", "--redact", "--format", form).stdout
+
+
 def test_a_hash_of_own_rows_is_withheld_as_who_guesses_one_could_make_sure_of_it(folder):
     with_own, without = (json.loads(tco("bom", "trn3-nl72x2", "--redact", "--format", "json", *more).stdout) for more in (("--data", folder), ()))
     assert (with_own["data_hash"], without["data_hash"]) == ("withheld", document("bom", "trn3-nl72x2")["data_hash"])

@@ -220,7 +220,7 @@ def test_tiers_that_are_stated_stand_in_place_of_the_share(catalogue):
     """40 PB of flash and 500 PB of objects for 16,384 chips, each world its share."""
     tiers = {"cluster.flash_capacity": "40 PB", "cluster.object_capacity": "500 PB"}
     plain = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
-    found = {line.path: line.flow.amount for line in evaluate("gb200-nvl72", {"workload": "stated", **tiers}, catalogue=catalogue).lines}
+    found = {line.path: line.amount for line in evaluate("gb200-nvl72", {"workload": "stated", **tiers}, catalogue=catalogue).lines}
     share = 72 / plain.inputs["cluster.chips"].value
     assert found["storage/flash"] == pytest.approx(40e15 * share * 250e-12)
     assert found["storage/objects"] == pytest.approx(500e15 * share * 0.021e-9 * 12)

@@ -79,7 +79,7 @@ def test_a_demand_charge_is_on_the_worst_hour(catalogue):
     dearer = evaluate("gb200-nvl72", RATE | charge, catalogue=catalogue)
     line = next(line for line in dearer.lines if line.path == "site/demand")
     power = dearer.metrics["it_power_w_per_chip"] * 72 / 1e3
-    assert line.flow.amount == pytest.approx(power * 1.4 * 15 * 12)
+    assert line.amount == pytest.approx(power * 1.4 * 15 * 12)
     assert not [line for line in plain.lines if line.path == "site/demand"]
     hotter = evaluate("gb200-nvl72", RATE | charge | {"site.pue_peak": "1.5"}, catalogue=catalogue)
     assert hotter.metrics["tco_usd_per_chip_hour"] > dearer.metrics["tco_usd_per_chip_hour"] > plain.metrics["tco_usd_per_chip_hour"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import evaluate
-from tco.economics.flows import Flow, Terms, cash_flow, chip_hour, payments, present_value, yearly_charge
+from tco.economics.flows import Flow, Payment, Terms, chip_hour, payments, yearly_charge
 from tests.chain import Input, Values
 from tests.cli import document, tco
 
@@ -25,6 +25,11 @@ def terms(rate: float = 0.09, life: float = 5, residual: float = 0.1, **more: fl
 
 def bought(of: Terms, asset: str, price: float) -> Flow:
     return of.purchase("it/part", asset, price, "vendor", ("a",), ("parts.part.price",))
+
+
+def present_value(paid: list[Payment], rate: float) -> float:
+    """What payments are worth at month 0 at a rate as loans quote it."""
+    return sum(one.usd / (1 + rate / 12) ** one.month for one in paid)
 
 
 # ---------------------------------------------------------------- purchases
@@ -103,8 +108,7 @@ def lines(catalogue):
 
 
 def test_the_cash_flow_of_a_scenario(lines):
-    paid = cash_flow(line.flow for line in lines)
-    assert [one.month for one in paid] == sorted(one.month for one in paid)
+    paid = [one for line in lines for one in payments(line)]
     bought = sum(line.usd for line in lines if line.usd is not None)
     assert sum(one.usd for one in paid if one.month <= 0) == pytest.approx(bought, rel=1e-12)
     recurring = {line.path: line for line in lines if line.usd is None}
@@ -118,10 +122,10 @@ def test_the_cash_flow_of_a_scenario(lines):
 
 
 def test_a_line_says_what_it_rests_on(lines):
-    chip = next(line.flow for line in lines if line.path.endswith("/trn3"))
+    chip = next(line for line in lines if line.path.endswith("/trn3"))
     assert "parts.trn3.wafer_price" in chip.inputs
-    assert all(line.flow.inputs for line in lines)
-    assert all(line.flow.kind and line.flow.sources for line in lines)
+    assert all(line.inputs for line in lines)
+    assert all(line.kind and line.sources for line in lines)
 
 
 def test_the_command_shows_the_payments():
@@ -141,7 +145,7 @@ def test_the_command_shows_the_payments():
 def test_what_is_left_follows_from_the_age_unless_it_is_set(catalogue, settings, left):
     """By the terms with resale; what is sold back is worth it in the chip-hour and in the payments alike."""
     found = evaluate("gb200-nvl72", {"terms": "hyperscaler-resale-2025-12", "workload": "stated", **settings}, catalogue=catalogue)
-    sold = [line.flow for line in found.lines if line.asset in ("servers", "storage")]
+    sold = [line for line in found.lines if line.asset in ("servers", "storage")]
     assert [flow.residual for flow in sold] == pytest.approx([left] * len(sold), rel=1e-12)
     back = -sum(one.usd for flow in sold for one in payments(flow) if one.month > 0)
     assert back == pytest.approx(left * sum(flow.amount for flow in sold), rel=1e-12)

@@ -12,7 +12,7 @@ from scipy.special import lambertw
 from scipy.stats import binom
 
 from tco import DataError, evaluate
-from tco.economics.goodput import chips_stopped, switches_of_a_chip, too_many
+from tco.economics.failures import chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
 from tests.registry import FORMULA
@@ -205,8 +205,8 @@ def test_repairs_by_hand(catalogue):
         for path, given in found.inputs.items()
         if path.endswith(".failure_rate")
     )
-    assert line.flow.amount == pytest.approx(spent, rel=1e-9)
-    assert line.flow.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
+    assert line.amount == pytest.approx(spent, rel=1e-9)
+    assert line.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
 
 
 def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):

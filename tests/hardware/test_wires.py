@@ -8,7 +8,7 @@ from tco import DataError
 from tco.hardware.network import optic_for, reach_of
 from tco.hardware.wires import unstated, used_lanes
 from tests.chain import bill_of, fabric_of, plain_values, system_of
-from tests.cli import tco
+from tests.cli import document, tco
 from tests.shipped import load_system, tiers_needed
 
 MOST_TIERS = 4
@@ -235,6 +235,13 @@ def test_a_cluster_larger_than_its_switches_reach():
     done = tco("price", "gb200-nvl72", "--set", "cluster.chips=9000000 count", "--set", "cluster.port=6400G")
     assert done.exit_code == 3
     assert "endpoints do not fit a Clos of" in done.stderr
+
+
+@pytest.mark.parametrize(("port", "shuffled"), [("400G", True), ("800G", False)])
+def test_ports_narrower_than_a_module_are_shuffled(port, shuffled):
+    parts = {line["part"] for line in document("network", "--switch", "51.2T", "--port", port, "--tiers", "2")["lines"]}
+    assert ("shuffle-panel" in parts) == shuffled
+    assert "optic-800g-dr8" in parts
 
 
 def test_a_span_beyond_every_optic(catalogue):

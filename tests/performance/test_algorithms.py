@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tco.fabric.algorithms import VAST, candidates, half_rate
+from tco.fabric.algorithms import VAST, half_rate
 from tests.chain import links_of, system_of
-from tests.fabric import OPERATIONS, group_of
+from tests.fabric import OPERATIONS, group_of, timings
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
 
@@ -15,6 +15,6 @@ SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_half_of_the_rate_is_reached_at_the_size_said(system, operation):
     links, ranks = links_of(system), int(system_of(system).system.chips)
-    for name, vast in candidates(links, operation, ranks, VAST).items():
+    for name, vast in timings(links, operation, ranks, VAST).items():
         size = half_rate(links, operation, group_of(links, ranks), name)
-        assert size / candidates(links, operation, ranks, size)[name] == pytest.approx(VAST / vast / 2, rel=1e-3)
+        assert size / timings(links, operation, ranks, size)[name].time == pytest.approx(VAST / vast.time / 2, rel=1e-3)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.performance.serving.search import choose_best
+from tco.performance.serving import phases
+from tco.performance.serving.disaggregation import rate_of_split, whole_engines
+from tco.performance.serving.plans import PrefillPlan
+from tco.performance.serving.search import Choice, choose_best
+from tests.cli import document
 from tests.performance.servers import DecodePlan
 
 
@@ -22,3 +26,63 @@ def test_the_runner_up_lies_behind_by_its_own_score():
     alone = choose_best(score, fits & (score == 12), meets, axes)
     assert (alone.feasible, alone.margin) == (1, None)
     assert choose_best(score, fits & False, meets, axes).plan is None
+
+
+def test_the_best_proportion_is_the_best_of_all_splits():
+    shares = np.linspace(1e-3, 1 - 1e-3, 100_001)
+    for made, read, prompt, answer, sharpness in (
+        (3000.0, 9000.0, 1000.0, 500.0, 4.0),
+        (100.0, 6000.0, 8192.0, 1024.0, 2.0),
+        (900.0, 800.0, 1.0, 7.0, 16.0),
+    ):
+        split = rate_of_split(made, read, shares, 1 - shares, prompt, answer, sharpness)
+        assert split.max() == pytest.approx(phases.output_rate(made, read, prompt, answer, sharpness), rel=1e-8)
+        assert 1 - shares[split.argmax()] == pytest.approx(phases.prefill_share(made, read, prompt, answer, sharpness), abs=1e-4)
+
+
+@pytest.mark.parametrize("chips", [8, 64, 72, 144])
+def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
+    """Against every split, counted out one by one; a fleet makes what very many chips do, and never less than one domain."""
+
+    def choice(rates):
+        sizes = np.array(sorted(rates), dtype=float)[:, None]
+        return Choice(None, 0, 0, None, best=np.array([rates[int(size)] for size in sizes[:, 0]]), axes=PrefillPlan(sizes, sizes))
+
+    decode, prefill, (prompt, answer, sharpness) = (
+        {4: 180.0, 24: 1500.0, 64: 2100.0, 144: 2200.0},
+        {2: 7000.0, 4: 7500.0, 96: 9000.0},
+        (8192.0, 1024.0, 4.0),
+    )
+    found = whole_engines(choice(decode), choice(prefill), chips, prompt, answer, sharpness)
+    rates = {
+        (size, engines, part, readers): ((engines * size * made) ** -sharpness + (readers * part * read * answer / prompt) ** -sharpness)
+        ** (-1 / sharpness)
+        / chips
+        for size, made in decode.items()
+        for part, read in prefill.items()
+        for engines in range(1, chips // size + 1)
+        for readers in range(1, (chips - engines * size) // part + 1)
+    }
+    best = max(rates.values())
+    assert found.output_tokens_per_s_per_chip == pytest.approx(best, rel=1e-12)
+    engines = (found.decode_chips, found.decode_engines, found.prefill_chips, found.prefill_engines)
+    assert rates[engines] == pytest.approx(best, rel=1e-12)
+    fleet = phases.output_rate(max(decode.values()), max(prefill.values()), prompt, answer, sharpness)
+    assert best < fleet * (1 + 1e-12)
+    assert whole_engines(choice(decode), choice(prefill), 100_000, prompt, answer, sharpness)[-1] == pytest.approx(fleet, rel=1e-3)
+
+
+def test_one_engine_too_many_for_a_domain_leaves_none_alone():
+    one = Choice(None, 0, 0, None, best=np.array([5.0]), axes=PrefillPlan(np.array([[8.0]]), 8.0))
+    assert whole_engines(one, one, 15, 1.0, 1.0, 4.0) is None
+    assert whole_engines(one, one, 16, 1.0, 1.0, 4.0).decode_engines == 1
+
+
+def test_perf_says_what_one_domain_makes_of_whole_engines():
+    found = document("perf", "trn3-nl32x2")
+    alone = found["alone"]
+    used = alone["decode_chips"] * alone["decode_engines"] + alone["prefill_chips"] * alone["prefill_engines"]
+    assert used <= alone["chips"] == 64
+    assert 0.5 < alone["output_tokens_per_s_per_chip"] / found["metrics"]["output_tokens_per_s_per_chip"] <= 1
+    assert 0.3 < found["prefill_share"] < 0.7
+    assert document("perf", "trn3-nl32x2", "--set", "workload.concurrency=64")["alone"] is None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
+from tco.performance.chip.kernel_times import skew_of_power_law
 from tests.cli import document
 from tests.registry import FORMULA
 
@@ -84,3 +87,12 @@ def test_stated_groups_are_the_deployment():
     full = document("perf", "h200-hgx8", "--plan", "tp=8,ep=1,chips=8,pp=1,workers=1", "--set", "workload.concurrency=64")
     assert found["metrics"] == full["metrics"]
     assert any("one engine of 8 chips" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "topk", "experts", "ends"), [(4.0, 8.0, 256.0, (0.01, 2.0)), (64.0, 8.0, 256.0, (1.0, 51.2)), (1.0, 4.0, 2.0, (1.0, 1.01))]
+)
+def test_a_power_law_scatters_as_its_moments_say(tokens, topk, experts, ends):
+    """From one token to four fifths of all for an expert, or below two where there are fewer choices than experts."""
+    mass, mean, square = (integrate.quad(lambda x, power=power: x ** (power - 1.2), *ends)[0] for power in (0, 1, 2))
+    assert float(skew_of_power_law(1.2, tokens, topk, experts)) == pytest.approx(math.sqrt(mass * square / mean**2 - 1), rel=1e-6)

@@ -132,8 +132,8 @@ def test_weights_are_read_as_they_are_stored(name):
         few, many = (passes(decode=DECODE._replace(sequences=count), precision=precision)[0] for count in (32.0, 64.0))
         return 2 * over_layers(few, name, "bytes") - over_layers(many, name, "bytes")
 
-    assert weights("w4a8") / weights("mxfp8") == pytest.approx(4.25 / 8.25, rel=1e-9)
-    assert weights("mxfp8") / weights("bf16") == pytest.approx(8.25 / 16, rel=1e-9)
+    for precision, bits in (("w4a8", 4 + 8 / 32), ("w4a16", 4 + 8 / 32), ("int4", 4 + 16 / 32), ("nvfp4", 4 + 8 / 16), ("mxfp8", 8 + 8 / 32)):
+        assert weights(precision) / weights("bf16") == pytest.approx(bits / 16, rel=1e-9), precision
 
 
 @pytest.mark.parametrize("sequences", [1.0, 8.0, 64.0, 512.0])

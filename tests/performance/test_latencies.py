@@ -52,6 +52,9 @@ def test_only_what_adds_up_takes_longer():
         before, after = timings(plain, operation, 8, SMALL), timings(slow, operation, 8, SMALL)
         for name, count in steps.items():
             assert float(after[name].time - before[name].time) == pytest.approx(count * 0.1e-6, rel=1e-6), (operation, name)
+    before, after = timings(plain, "all-reduce", 16, SMALL), timings(slow, "all-reduce", 16, SMALL)
+    for name, count in {"ring": 15, "halving-doubling": 3 + 1, "one-shot": 1, "two-shot": 1 + 1}.items():  # of two servers
+        assert float(after[name].time - before[name].time) == pytest.approx(count * 0.1e-6, rel=1e-6), name
     for operation in ("all-gather", "all-to-all", "broadcast", "send-recv"):
         assert [float(t.time) for t in timings(slow, operation, 8, SMALL).values()] == [
             float(t.time) for t in timings(plain, operation, 8, SMALL).values()

@@ -13,7 +13,8 @@ import pytest
 
 from tco import DataError
 from tco.catalog.schema import LibrarySchema, expect
-from tco.fabric.algorithms import offered, places, ways
+from tco.fabric.algorithms import offered, ways
+from tco.fabric.experts import places
 from tco.fabric.library import family_library, read_library
 from tco.fabric.links import placed
 from tests.chain import links_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tco import evaluate
-from tco.fabric.algorithms import Paces, evenly, known_of, paces_of, quickest, unbeaten
+from tco.fabric.paces import Paces, evenly, known_of, paces_of, quickest, unbeaten
 from tco.foundation.formula import MANY
 from tests.chain import links_of, recording
 from tests.fabric import Tokens, choose, group_of, reach

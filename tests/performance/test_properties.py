@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.fabric.links import Latencies, Timing
-from tco.fabric.scopes import crossing_bandwidth
+from tco.fabric.links import Latencies
+from tco.fabric.timing import Timing
 from tests.chain import dispatched, fabric_of, links_of, system_of
 from tests.fabric import OPERATIONS, Group, Links, group_of, timings, timings_on
 from tests.performance.servers import CATALOGUE, DecodePlan, Machine, Server, changed, decoding, plan_axes, server
@@ -54,11 +54,10 @@ def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
     links, scopes = links_of(name, **given_)._replace(reduces=name == FABRICS["star that adds up"]), fabric_of(inputs)
     inner = next(scope for scope in scopes if scope.chips == links.domain)
     world = scopes[-1]
-    crossing = crossing_bandwidth(inputs.system, values)
     network = float(values[f"parts.{inputs.system.chip}.scale_out_bandwidth"])
     bisections = {scope.chips: float(scope.bisection) for scope in (inner, world)}
     anywhere = max(float(inner.injection), float(world.injection))
-    return links, Wires(name, links.domain, links.world, float(inner.injection), anywhere, float(crossing or 0), network, bisections)
+    return links, Wires(name, links.domain, links.world, float(inner.injection), anywhere, float(world.crossing or 0), network, bisections)
 
 
 def groups(world: int) -> st.SearchStrategy[int]:

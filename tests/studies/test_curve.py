@@ -296,7 +296,7 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
     for one, table in zip(said["verdict"], text.split("\n\n"), strict=True):  # of a system and of one run of it: one line, with the variance of both
-        lines = re.findall(r"^unexplained time of (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
+        lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
         swings = {name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*" for name, _ in lines}
         parts = {name: [each["swing"] for each in one["drivers"] if re.fullmatch(path, each["path"])] for name, path in swings.items()}
         assert len(parts) == len(lines)

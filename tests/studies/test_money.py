@@ -90,8 +90,8 @@ def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
     """Bought again where it does not last, worth at the end what is left of it: the present value is that of the yearly charges."""
     result, found = money(catalogue, lives)
     rate, years = 0.09, 5
-    capital = sum(line.usd_per_chip_hour for line in result.lines if not line.flow.recurs) * 8760 * 72
-    recurring = sum(line.flow.amount for line in result.lines if line.flow.recurs)
+    capital = sum(line.usd_per_chip_hour for line in result.lines if not line.recurs) * 8760 * 72
+    recurring = sum(line.amount for line in result.lines if line.recurs)
     expected = -pyxirr.pv(rate / 12, 12 * years, (capital + recurring) / 12)
     assert worth(found.payments, rate) == pytest.approx(expected, rel=1e-9)
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from tco.catalog.systems import System
-from tco.foundation.provenance import SOURCED
 from tco.hardware.bill import Bill, BillLine
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.style import SMALL, series
 from tco.outputs.figures.svg import Drawing, fitted
-from tco.outputs.table import significant
+from tco.outputs.table import significant, weak
 
 TALL = 0.62  # height of the map as a share of its width
 LEAST = 300.0  # pixels
@@ -96,8 +95,7 @@ def worth(lines: Sequence[BillLine]) -> float:
 
 def draw_tile(drawing: Drawing, tile: Tile, line: BillLine, colour: int, whole: float) -> None:
     """Draw a line of the bill with its part, its price and its share, as far as there is room."""
-    mark = "" if line.kind in SOURCED else "~"
-    price = f"{mark}{significant(line.extended, 3)} USD"
+    price = f"{weak(line.kind)}{significant(line.extended, 3)} USD"
     share = f"{float(line.extended) / whole * 100:.1f} %"
     tip = f"{line.part}: {line.quantity:g} for {price}, {share} ({line.kind})"
     drawing.rectangle(tile.x, tile.y, tile.width, tile.height, f"fill-{colour}", tip)

@@ -45,8 +45,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
         end = scale.at(sum(value for value in one.values() if value > 0))
         drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
     drawing.bottom = foot + 22
-    for line in [*premises(results), ESTIMATED]:
-        drawing.paragraph(line)
+    drawing.paragraphs([*premises(results), ESTIMATED])
     return drawing.svg()
 
 

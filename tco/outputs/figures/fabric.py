@@ -55,25 +55,14 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = W
     for at, (name, one) in enumerate(rows):
         y = top + ROW * at
         drawing.text((drawing.left, y + 14), fitted(name, drawing.right - drawing.left, BODY), halo=True)
-        draw_bandwidths(drawing, left, y + 20, name, one)
-        draw_hops(drawing, right, y + 20 + BAR / 2, name, one)
+        _, injection, mean, worst, _, all_to_all = one
+        inner, level = left.at(all_to_all) - left.at(0), y + 20 + BAR / 2
+        drawing.rectangle(left.at(0), y + 20, left.at(injection) - left.at(0), BAR, INJECTION, f"{name}: injection {significant(injection)} GB/s")
+        drawing.rectangle(left.at(0), y + 20 + BAR / 4, inner, BAR / 2, ALL, f"{name}: all-to-all {significant(all_to_all)} GB/s")
+        words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
+        drawing.text((left.at(injection) + 4, y + 20 + BAR - 2), words, size=SMALL, halo=True)
+        drawing.line((right.at(mean), level), (right.at(worst), level), "axis")
+        drawing.mark((right.at(worst), level), 5, "hollow", f"{name}: {significant(worst)} hops at worst")
+        drawing.mark((right.at(mean), level), 4, "dot-2", f"{name}: {significant(mean, 3)} hops on average")
     drawing.bottom = foot + 36
     return drawing.svg()
-
-
-def draw_bandwidths(drawing: Drawing, scale: Linear, y: float, name: str, one: Sequence[float]) -> None:
-    """Draw what a chip puts in, and on it what reaches all others."""
-    _, injection, _, _, _, all_to_all = one
-    drawing.rectangle(scale.at(0), y, scale.at(injection) - scale.at(0), BAR, INJECTION, f"{name}: injection {significant(injection)} GB/s")
-    inner = scale.at(all_to_all) - scale.at(0)
-    drawing.rectangle(scale.at(0), y + BAR / 4, inner, BAR / 2, ALL, f"{name}: all-to-all {significant(all_to_all)} GB/s")
-    words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
-    drawing.text((scale.at(injection) + 4, y + BAR - 2), words, size=SMALL, halo=True)
-
-
-def draw_hops(drawing: Drawing, scale: Linear, y: float, name: str, one: Sequence[float]) -> None:
-    """Draw the hops: the mean, and how far the worst lies."""
-    _, _, mean, worst, _, _ = one
-    drawing.line((scale.at(mean), y), (scale.at(worst), y), "axis")
-    drawing.mark((scale.at(worst), y), 5, "hollow", f"{name}: {significant(worst)} hops at worst")
-    drawing.mark((scale.at(mean), y), 4, "dot-2", f"{name}: {significant(mean, 3)} hops on average")

@@ -10,7 +10,7 @@ from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Log, Plot
 from tco.outputs.figures.style import BODY, SMALL, vendor_colours
 from tco.outputs.figures.svg import SHAPES, Drawing, Labels, distinct, width_of
-from tco.outputs.frontiers import names, title_of
+from tco.outputs.frontiers import called, title_of
 from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
 from tco.studies.frontier import Frontier, Point
@@ -45,10 +45,9 @@ class CostCurve(NamedTuple):
 
 def curves_of(frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]) -> list[CostCurve]:
     """Return frontiers with their names, colours and shapes."""
-    scenarios = [" with ".join(dict.fromkeys(names(frontier)[::2])) for frontier in frontiers]
-    called = distinct([title_of(frontier) for frontier in frontiers], scenarios)
+    titles = distinct(list(map(title_of, frontiers)), list(map(called, frontiers)))
     colours = vendor_colours([frontier.decode.result for frontier in frontiers])
-    every = zip(called, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
+    every = zip(titles, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
     return [CostCurve(name, colour, SHAPES[at % len(SHAPES)], frontier, one) for at, (name, colour, frontier, one) in enumerate(every)]
 
 
@@ -78,8 +77,7 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
     for curve in curves:
         if not curve.frontier.points:
             drawing.paragraph(f"{curve.name}: {curve.frontier.reason}.")
-    for line in dict.fromkeys(premises(results)):
-        drawing.paragraph(line)
+    drawing.paragraphs(dict.fromkeys(premises(results)))
     return drawing.svg()
 
 
@@ -98,7 +96,9 @@ def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named
         Log.over([*(getattr(point, against) for point in points), *ends], top + min(drawing.width * 0.75, 380), top),
     )
     plot.axes("tokens/s for each user", AGAINST[against])
-    draw_targets(plot, curves)
+    for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
+        if plot.x.low <= target <= plot.x.high:
+            drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
     for curve in curves:
         draw_curve(plot, labels, curve, against)
@@ -120,13 +120,6 @@ def point_words(curve: CostCurve, point: Point, against: str) -> str:
     """Say what a plan is and gives."""
     figures = f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at {significant(getattr(point, SPEED), 3)} tokens/s a user"
     return f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
-
-
-def draw_targets(plot: Plot, curves: Sequence[CostCurve]) -> None:
-    """Draw the interactivity that the workloads ask for."""
-    for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
-        if plot.x.low <= target <= plot.x.high:
-            plot.drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
 
 
 def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,35 +14,20 @@ from tco.outputs.figures.style import BODY, vendor_colours
 from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, width_of
 from tco.outputs.premises import premises, workload_line
 from tco.outputs.table import significant
-from tco.studies.maps import Map
+from tco.studies.maps import NOBODY, Map
+from tco.studies.ranges import Array
 
 CLOSE = 0.1  # of a lead, below which a cell is pale
 EVEN = 1e-6  # relative to a step: steps that are alike
 
 
-class Cell(NamedTuple):
-    """A place of the grid: which scenario is best, and by how much the next is worse; none where none has a value, or no other has."""
-
-    winner: int | None
-    lead: float | None
-    figures: Sequence[float | None]
-
-
-def cells_of(field: Map) -> list[list[Cell]]:
-    """Return who wins in every cell, row by row."""
+def leads_of(field: Map) -> Array:
+    """Return by how much the next is worse than the best in every cell; nan where none has a value, or no other has."""
     more = field.metric in MORE_IS_BETTER
-    columns = np.moveaxis(field.values, 0, -1)  # rows by columns by scenarios
-    return [[cell_of([None if np.isnan(one) else one for one in figures], more) for figures in row] for row in columns.tolist()]
-
-
-def cell_of(figures: Sequence[float | None], more: bool) -> Cell:
-    """Return who wins among some figures; of equals the first."""
-    known = sorted(((value, at) for at, value in enumerate(figures) if value is not None), key=lambda pair: -pair[0] if more else pair[0])
-    if not known:
-        return Cell(None, None, figures)
-    best, winner = known[0]
-    lead = None if len(known) < 2 else (best / known[1][0] - 1 if more else known[1][0] / best - 1)
-    return Cell(winner, lead, figures)
+    ordered = np.sort(-field.values if more else field.values, axis=0)  # what is nan comes last
+    best, following = ordered[0], ordered[1] if len(ordered) > 1 else np.full_like(ordered[0], np.nan)
+    found: Array = (best / following if more else following / best) - 1
+    return found
 
 
 def map_figure(field: Map, width: float = WIDE) -> str:
@@ -53,11 +37,10 @@ def map_figure(field: Map, width: float = WIDE) -> str:
 
 def drawn(field: Map, width: float, named: bool) -> str:
     """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
-    rows, names = cells_of(field), distinct([one.title for one in field.results], [one.scenario for one in field.results])
+    best, names = field.best, distinct([one.title for one in field.results], [one.scenario for one in field.results])
     colours = vendor_colours(field.results)
-    winners = sorted({cell.winner for row in rows for cell in row if cell.winner is not None})
-    count = sum(len(row) for row in rows)
-    said = "; ".join(f"{names[at]} {sum(cell.winner == at for row in rows for cell in row) / count * 100:.0f} %" for at in winners)
+    winners = [at for at in range(len(names)) if (best == at).any()]
+    said = "; ".join(f"{names[at]} {np.mean(best == at) * 100:.0f} %" for at in winners)
     label = METRICS[field.metric].label
     drawing = Drawing("Who wins where", f"Share of the map in which each is best by {label}: {said or 'none has a value anywhere'}.", width)
     drawing.paragraph(
@@ -69,26 +52,25 @@ def drawn(field: Map, width: float, named: bool) -> str:
     x, y = scale_of(field.x.values, drawing.left + 52, drawing.right - 10), scale_of(field.y.values, top + min(width * 0.62, 360), top)
     plot = Plot(drawing, x, y)
     across, up = borders(field.x.values, x), borders(field.y.values, y)
-    for row, y_value, (below, above) in zip(rows, field.y.values, up, strict=True):
-        for cell, x_value, (left, right) in zip(row, field.x.values, across, strict=True):
-            if cell.winner is not None:
-                look = f"{'pale' if cell.lead is not None and cell.lead < CLOSE else 'fill'}-{colours[cell.winner]}"
-                tip = f"{significant(x_value)}, {significant(y_value)}: {cell_words(names, cell)}"
-                drawing.rectangle(left, above, right - left, below - above, look, tip)
+    for (row, column), lead in np.ndenumerate(leads_of(field)):
+        if (winner := int(best[row, column])) != NOBODY:
+            (below, above), (left, right) = up[row], across[column]
+            figures = cell_words(names, winner, field.values[:, row, column])
+            tip = f"{significant(field.x.values[column])}, {significant(field.y.values[row])}: {figures}"
+            drawing.rectangle(left, above, right - left, below - above, f"{'pale' if lead < CLOSE else 'fill'}-{colours[winner]}", tip)
     plot.axes(field.x.words, field.y.words, grid=False)
     labels = Labels(drawing, (x.start, y.end, x.end, y.start))
     draw_today(plot, labels, field)
-    if named and not all(draw_name(labels, names[at], middles(rows, at, across, up)) for at in winners):
+    if named and not all(draw_name(labels, names[at], middles(best, at, across, up)) for at in winners):
         return ""
-    for line in dict.fromkeys([workload_line(field.results), *premises(field.results)]):
-        drawing.paragraph(line)
+    drawing.paragraphs(dict.fromkeys([workload_line(field.results), *premises(field.results)]))
     return drawing.svg()
 
 
-def cell_words(names: Sequence[str], cell: Cell) -> str:
+def cell_words(names: Sequence[str], winner: int, figures: Array) -> str:
     """Say what each scenario comes to in a cell, the winner first."""
-    order = sorted(range(len(names)), key=lambda at: at != cell.winner)
-    return ", ".join(f"{names[at]} {significant(cell.figures[at], 3) or 'none'}" for at in order)
+    order = sorted(range(len(names)), key=lambda at: at != winner)
+    return ", ".join(f"{names[at]} {'none' if np.isnan(figures[at]) else significant(figures[at], 3)}" for at in order)
 
 
 def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
@@ -109,22 +91,20 @@ def borders(values: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
     return list(pairwise(ends))
 
 
-def runs(rows: Sequence[Sequence[Cell]], winner: int) -> Iterator[tuple[int, int, int]]:
+def runs(best: Array, winner: int) -> Iterator[tuple[int, int, int]]:
     """Yield where a scenario wins in cells side by side: the row, the first cell, and the one after the last."""
-    for y, row in enumerate(rows):
+    for y, row in enumerate(best):
         start = 0
-        for who, group in groupby(row, key=lambda cell: cell.winner):
+        for who, group in groupby(row):
             end = start + len(list(group))
             if who == winner:
                 yield y, start, end
             start = end
 
 
-def middles(
-    rows: Sequence[Sequence[Cell]], winner: int, across: Sequence[tuple[float, float]], up: Sequence[tuple[float, float]]
-) -> list[tuple[float, Point]]:
+def middles(best: Array, winner: int, across: Sequence[tuple[float, float]], up: Sequence[tuple[float, float]]) -> list[tuple[float, Point]]:
     """Return the widths of a scenario's runs of cells and their middles: the widest first, of alike ones that amid the others."""
-    found = [(across[end - 1][1] - across[start][0], y, (across[start][0] + across[end - 1][1]) / 2) for y, start, end in runs(rows, winner)]
+    found = [(across[end - 1][1] - across[start][0], y, (across[start][0] + across[end - 1][1]) / 2) for y, start, end in runs(best, winner)]
     amid = sum(y for _, y, _ in found) / len(found)
     return [(wide, (x, sum(up[y]) / 2)) for wide, y, x in sorted(found, key=lambda run: (-round(run[0]), abs(run[1] - amid), run[1]))]
 

@@ -51,8 +51,7 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
         drawing.rectangle(left, min(base, end), right - left, abs(end - base), IN if below else OUT, tip)
     drawing.line(plot.at(plot.x.low, 0), plot.at(plot.x.high, 0), "axis")
     drawing.path(steps(plot, when, so_far), "rule")
-    for line in lines_of(result, money):
-        drawing.paragraph(line)
+    drawing.paragraphs(lines_of(result, money))
     return drawing.svg()
 
 

@@ -13,7 +13,7 @@ from tco.outputs.figures.style import BODY, SMALL, series
 from tco.outputs.figures.svg import SHAPES, Drawing, Labels, fitted, width_of
 from tco.outputs.performance import operators_of, plan_text
 from tco.outputs.premises import workload_words
-from tco.outputs.table import significant
+from tco.outputs.table import sentence, significant
 from tco.performance.profile import BOUNDS
 
 TERA = 1e12
@@ -79,7 +79,7 @@ def roofline_figure(result: Result, width: float = WIDE) -> str:
     for dot, radius in sorted(zip(dots, radii, strict=True), key=lambda pair: -pair[0].share):
         if dot.share >= NAMED:
             labels.name(plot.at(dot.intensity, dot.rate), radius, dot.name)
-    drawing.paragraph(f"Roofs are dense peaks and the peak of HBM. {result.standing.text[0].upper()}{result.standing.text[1:]}.")
+    drawing.paragraph(f"Roofs are dense peaks and the peak of HBM. {sentence(result.standing.text)}.")
     return drawing.svg()
 
 
@@ -129,5 +129,5 @@ def operators_figure(result: Result, width: float = WIDE) -> str:
             drawing.bottom += ROW
         drawing.line((scale.at(0), drawing.bottom - ROW * len(some)), (scale.at(0), drawing.bottom), "axis")
     drawing.bottom += 6
-    drawing.paragraph(f"{result.standing.text[0].upper()}{result.standing.text[1:]}.")
+    drawing.paragraph(f"{sentence(result.standing.text)}.")
     return drawing.svg()

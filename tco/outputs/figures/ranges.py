@@ -11,7 +11,7 @@ from tco.outputs.figures.scales import Linear, Log, Plot, spread
 from tco.outputs.figures.style import SMALL
 from tco.outputs.figures.svg import Drawing
 from tco.outputs.premises import premises, workload_line
-from tco.outputs.table import significant
+from tco.outputs.table import headed, significant
 from tco.outputs.uncertainties import figures, percent, pictured
 from tco.studies.uncertainty import Uncertainty
 
@@ -36,7 +36,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     words = ", ".join(f"{name.upper()} {significant(value, 3)}" for name, value in points.items())
     title = found.asked.result.title
     drawing = Drawing(f"How sure the answer is: {title}", f"{label}: {words}; {len(found.sample.meets):,} draws of {len(found.drawn)} inputs.", width)
-    drawing.paragraph(f"{label}{f', {unit}' if unit and unit != 'x' else ''}: {words}")
+    drawing.paragraph(f"{headed(label, unit)}: {words}")
     ratio = metric in RATIOS and found.baseline is not None
     if ratio and found.baseline is not None:
         other = found.baseline.result.title
@@ -48,7 +48,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
         Log(float(edges[0]), float(edges[-1]), drawing.left + 40, drawing.right - 12),
         Linear.rounded([0.0, float(counts.max()) / len(kept) * 100], top + min(width * 0.6, 280), top, 4),
     )
-    plot.axes(label + (f", {unit}" if unit and unit != "x" else ""), "% of the draws", above=32)
+    plot.axes(headed(label, unit), "% of the draws", above=32)
     for at, count in enumerate(counts.tolist()):
         start, end, height = plot.x.at(float(edges[at])), plot.x.at(float(edges[at + 1])), plot.y.at(count / len(kept) * 100)
         look = WORSE if ratio and edges[at + 1] <= 1 + 1e-9 else BETTER
@@ -57,8 +57,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     draw_percentiles(plot, points)
     if ratio and plot.x.low < 1 < plot.x.high:
         drawing.line((plot.x.at(1), plot.y.start), (plot.x.at(1), plot.y.end), "dashed")
-    for line in [workload_line([found.asked.result]), *premises([found.asked.result])]:
-        drawing.paragraph(line)
+    drawing.paragraphs([workload_line([found.asked.result]), *premises([found.asked.result])])
     drawing.paragraph(
         f"{len(found.sample.meets):,} draws of {len(found.drawn)} inputs within their ranges, seed {found.seed}; equal widths are equal ratios."
     )

@@ -17,6 +17,7 @@ SMALL, BODY, TITLE = 11, 12, 15  # pixels
 CLASS = "tco-figure"
 LIGHT = ("#137EEA", "#E66117", "#082D1D", "#B983A0", "#2B1AA5", "#663A09", "#6C5B54", "#8E8ACE")
 DARK = ("#37ACEF", "#F19851", "#2C7345", "#EABDC3", "#5C53E9", "#A55918", "#888888", "#D9CCF8")
+DEEP = {"#082D1D", "#2B1AA5", "#663A09", "#6C5B54", "#2C7345", "#5C53E9", "#A55918"}  # on which white words are read better than black ones
 SERIES = len(LIGHT)
 HUES = {"trainium": (2, 6), "nvidia": (3, 7), "amd": (4, 8), "tpu": (1, 5)}  # family of chips -> numbers of its colours
 OTHERS = (5, 1)
@@ -38,22 +39,9 @@ class Look(NamedTuple):
     attributes: str = ""
 
 
-def luminance(colour: str) -> float:
-    """Return the relative luminance of #RRGGBB, as the guidelines for accessible content define it."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, from 1 to 21."""
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def ink_on(colour: str) -> str:
     """Return black or white, whichever is read better on a colour."""
-    return max((BLACK, WHITE), key=lambda ink: contrast(ink, colour))
+    return WHITE if colour in DEEP else BLACK
 
 
 def looks() -> dict[str, Look]:

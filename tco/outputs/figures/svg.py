@@ -157,6 +157,11 @@ class Drawing:
             self.text((self.left, self.bottom + size), line, look, size, bold=bold)
             self.bottom += size * LEADING
 
+    def paragraphs(self, lines: Iterable[str]) -> None:
+        """Add lines that are said below the marks, each a paragraph of its own."""
+        for line in lines:
+            self.paragraph(line)
+
     def legend(self, entries: Sequence[tuple[str, str]], shapes: Sequence[str] = ("square",)) -> None:
         """Add what looks mean: each with its words and in its shape, in as many rows as they need."""
         x, row, lead = self.left, BODY * 1.5, BODY + 4

@@ -30,7 +30,7 @@ SHARED = {
 
 def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, Page]:
     """Return the pages by their files; each leads to all others."""
-    results = made.results_of(material)
+    results = material.results
     own = {result.scenario: f"{result.scenario}.html" for result in results}
     twice = next((file for file in own.values() if file in SHARED.values()), None)
     if twice is not None:
@@ -40,8 +40,16 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
     def page(headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises) -> Page:
         return bare._replace(title=headline, verdict=[headline], premises=premises, sections=sections)
 
+    every = ranking_table(ranking)
+    rows = [(result.scenario, result.title, result.standing.text) for result in results]
     pages = {
-        RANKING: bare._replace(sections=[*made.frontier(material), *ranked(ranking), *scenarios(results)]),
+        RANKING: bare._replace(
+            sections=[
+                *made.frontier(material),
+                Section("ranking", "Every system", [every.title, *every.above], tables=[every._replace(title="", above=())]),
+                Section("scenarios", "In detail", tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")]),
+            ]
+        ),
         REPORT: report._replace(links=bare.links),
         SHARED["Regimes"]: page("Who is best where", [*made.regimes(material), *made.order(material), *made.winners(material)]),
         SHARED["Accuracy"]: page("How accurate it is", [*made.validation(material), *made.sources(material)]),
@@ -49,18 +57,6 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
         SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
     }
     return pages | {own[one.scenario]: page(one.title, made.sections_of(alone(material, one.scenario))) for one in results}
-
-
-def ranked(ranking: Ranking) -> Iterator[Section]:
-    """Yield every system in its place."""
-    table = ranking_table(ranking)
-    yield Section("ranking", "Every system", [table.title, *table.above], tables=[table._replace(title="", above=())])
-
-
-def scenarios(results: Sequence[Result]) -> Iterator[Section]:
-    """Yield where the page of each scenario is found."""
-    rows = [(result.scenario, result.title, result.standing.text) for result in results]
-    yield Section("scenarios", "In detail", tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")])
 
 
 def alone(material: Material, name: str) -> Material:
@@ -90,9 +86,7 @@ def studies() -> Iterator[Section]:
 
 def method(results: Sequence[Result]) -> Iterator[Section]:
     """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room they are of."""
-    used: dict[str, Formula] = {
-        node.formula.name: node.formula for one in results for root in one.nodes.values() for node in walk(root) if node.formula
-    }
+    used = {node.formula.name: node.formula for one in results for node in walk(*one.nodes.values()) if node.formula}
     rooms: dict[str, list[Formula]] = {}
     for formula in sorted(used.values(), key=lambda one: one.name):
         rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)

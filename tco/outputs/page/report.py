@@ -9,7 +9,7 @@ from tco import __version__
 from tco.chain.result import Result
 from tco.outputs.curve import verdict_words
 from tco.outputs.page.page import Page
-from tco.outputs.page.sections import results_of, sections_of
+from tco.outputs.page.sections import sections_of
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
 from tco.studies.comparison import speed_of
@@ -28,7 +28,7 @@ def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
 
 def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[str]) -> Page:
     """Return the page; `made_by` are the words of the command that makes it again, `compared_by` the words of the one that gives its figures."""
-    results = results_of(material)
+    results = material.results
     said = [title_of(results), *premises([result for result in results if result.bill])]
     if formats_rows(results):
         said.append("Number formats differ between the scenarios.")

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from tco.catalog.accuracy import WORDS
 from tco.catalog.accuracy import table as accuracies
-from tco.chain.result import Result
+from tco.foundation.provenance import Input
 from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
 from tco.outputs.curve import cost_rows, sure_rows, verdict_words
+from tco.outputs.figures import NARROW, WIDE
+from tco.outputs.figures.bom import bom_figure
+from tco.outputs.figures.cost import by_asset, cost_figure
+from tco.outputs.figures.errors import errors_figure, words_of
+from tco.outputs.figures.fabric import fabric_figure
+from tco.outputs.figures.frontier import COST, frontier_figure
+from tco.outputs.figures.maps import map_figure
+from tco.outputs.figures.performance import dots_of, roofline_figure, roofs_of
+from tco.outputs.figures.tornado import tornado_figure
 from tco.outputs.frontiers import frontier_table
 from tco.outputs.hardware import fabric_table
-from tco.outputs.page import drawings
-from tco.outputs.page.page import Section
+from tco.outputs.page.page import Picture, Section
 from tco.outputs.performance import OPERATOR, operators_of
 from tco.outputs.ranges import drawn_words, range_rows
 from tco.outputs.sensitivities import sensitivity_table
 from tco.outputs.table import Table, significant
-from tco.studies.reporting import Material
+from tco.studies.reporting import Material, variant_of
 
 LARGEST = 12  # lines of a bill that are shown
 COST_DIGITS = 3  # of a cost of the curve
+HALF = 540  # pixels of a figure that stands beside another
 
 
-def results_of(material: Material) -> list[Result]:
-    """Return the results of the scenarios, in their order."""
-    return [one.result for one in material.asked]
+def both(draw: Callable[..., str], wide: float = WIDE) -> Picture:
+    """Return a figure drawn for a wide window, and for a narrow one."""
+    return Picture(draw(width=wide), draw(width=NARROW))
+
+
+def beside(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
+    """Return figures of one kind: alone over the whole width, several in pairs."""
+    return [both(draw, WIDE if len(drawings) == 1 else HALF) for draw in drawings]
 
 
 def sections_of(material: Material) -> list[Section]:
@@ -37,7 +52,7 @@ def sections_of(material: Material) -> list[Section]:
 
 def summary(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
-    results = results_of(material)
+    results = material.results
     sure = material.sure if any(one.draws for one in material.sure) else ()
     table = comparison_table(results, material.baseline, (), range_rows(sure))
     yield Section("summary", "Side by side" if len(results) > 1 else "In figures", tables=[table._replace(title="", above=())])
@@ -45,7 +60,7 @@ def summary(material: Material) -> Iterator[Section]:
 
 def curve_table(material: Material) -> Table:
     """Return what the work costs at each speed, and how each system stands to the baseline there."""
-    results = results_of(material)
+    results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence.curve, COST_DIGITS)
     below = [*(["* the cheapest at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
@@ -54,14 +69,14 @@ def curve_table(material: Material) -> Table:
 
 def regimes(material: Material) -> Iterator[Section]:
     """Yield the verdict by regime, and the curve it rests on."""
-    words = verdict_words(material.confidence, results_of(material))
+    words = verdict_words(material.confidence, material.results)
     yield Section("regimes", "By speed", words, tables=[curve_table(material)] if material.confidence.curve else [])
 
 
 def order(material: Material) -> Iterator[Section]:
     """Yield what would turn the order: inputs by what they move, and where the ratio passes one."""
     rows = []
-    for result, one in zip(results_of(material), material.sure, strict=True):
+    for result, one in zip(material.results, material.sure, strict=True):
         for driver in one.drivers:
             value, unit = driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
             scale = value / driver.value if driver.value else 1.0
@@ -74,42 +89,44 @@ def order(material: Material) -> Iterator[Section]:
             "and the value at which the order turns; "
             "a dash where it does not turn within that range.",
         ]
-        below = [result.order for result in results_of(material)[:1] if result.order]
+        below = [result.order for result in material.results[:1] if result.order]
         yield Section("order", "What would change the order", words, tables=[Table(columns, rows, align="llrrr")], below=below)
 
 
 def cost(material: Material) -> Iterator[Section]:
     """Yield where the money goes: the cost of a chip-hour by class of asset."""
-    results = [result for result in results_of(material) if result.lines]
+    results = [result for result in material.results if result.lines]
     if not results:
         return
-    assets = list(dict.fromkeys(line.asset for result in results for line in result.lines))
-    rows = []
-    for asset in assets:
-        sums = [sum(float(line.usd_per_chip_hour) for line in result.lines if line.asset == asset) for result in results]
-        rows.append((asset, *("-" if not value else f"~{significant(value)}" for value in sums)))
+    sums = [by_asset(result) for result in results]
+    assets = dict.fromkeys(asset for one in sums for asset in one)
+    rows = [(asset, *(f"~{significant(value)}" if (value := one.get(asset)) else "-" for one in sums)) for asset in assets]
     rows.append(("cost a chip-hour, net", *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results)))
     stack = Table(("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers")
     words = ["What an installed chip costs each hour, all year, by what is paid for."]
     folded = [stack, *(cost_table(result)._replace(above=()) for result in results)]
-    yield Section("cost", "Where the money goes", words, drawings.cost_stack(results), folded=folded)
+    yield Section("cost", "Where the money goes", words, [both(partial(cost_figure, results))], folded=folded)
 
 
 def roofline(material: Material) -> Iterator[Section]:
     """Yield where the time goes, operator by operator."""
     shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
-    timed = [(result, operators_of(result)) for result in results_of(material)]
+    timed = [(result, operators_of(result)) for result in material.results]
     tables = [shown.table(operators, f"{result.title}: time by operator") for result, operators in timed if operators]
     if tables:
         words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
-        yield Section("roofline", "Where the time goes", words, drawings.rooflines(results_of(material)), folded=tables, paper=False)
+        roofed = [partial(roofline_figure, result) for result in material.results if any(dots_of(result)) and roofs_of(result)]
+        yield Section("roofline", "Where the time goes", words, beside(roofed), folded=tables, paper=False)
 
 
 def frontier(material: Material) -> Iterator[Section]:
-    """Yield what interactivity costs."""
-    tables = [frontier_table(one) for one in material.frontiers if one.points]
-    if tables:
-        yield Section("frontier", "What speed costs", (), drawings.frontiers(material), [curve_table(material)], tables)
+    """Yield what interactivity costs on each system, with the range of what the workload's plan may come to."""
+    found = [one for one in material.frontiers if one.points]
+    if found:
+        sure = {one.scenario: its for one, its in zip(material.results, material.sure, strict=True)}
+        ranges = [sure[one.decode.result.scenario].range(COST) for one in found]
+        figures = [both(partial(frontier_figure, found, ranges=ranges))]
+        yield Section("frontier", "What speed costs", (), figures, [curve_table(material)], list(map(frontier_table, found)))
 
 
 def tornado(material: Material) -> Iterator[Section]:
@@ -117,7 +134,8 @@ def tornado(material: Material) -> Iterator[Section]:
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
         words = ["Every input alone at its P5 and at its P95, the plan held: those that move the answer most."]
-        yield Section("tornado", "What drives the answer", words, drawings.tornados(material), folded=tables, paper=False)
+        figures = beside([partial(tornado_figure, one) for one in material.tornados])
+        yield Section("tornado", "What drives the answer", words, figures, folded=tables, paper=False)
 
 
 def winners(material: Material) -> Iterator[Section]:
@@ -128,16 +146,12 @@ def winners(material: Material) -> Iterator[Section]:
     names = [result.scenario for result in field.results]
     tables = []
     for name, rows in zip(names, field.values, strict=True):
-        cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *map(costly, row)) for y, row in zip(field.y.values, rows, strict=True)]
+        costs = [["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows]
+        cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *some) for y, some in zip(field.y.values, costs, strict=True)]
         heads = (field.y.path, *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
         tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {field.x.path}", align="r"))
     words = ["The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."]
-    yield Section("map", "Who wins where", words, drawings.winners(material), folded=tables, paper=False)
-
-
-def costly(value: float | None) -> str:
-    """Return a cost in a cell."""
-    return "-" if value is None else f"~{significant(value, 3)}"
+    yield Section("map", "Who wins where", words, [both(partial(map_figure, field))], folded=tables, paper=False)
 
 
 def fabric(material: Material) -> Iterator[Section]:
@@ -145,15 +159,19 @@ def fabric(material: Material) -> Iterator[Section]:
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
         words = ["How far two chips of one scale-up domain lie apart, and what passes between them."]
-        yield Section("fabric", "Hops and bandwidth", words, drawings.fabrics(material), folded=tables, paper=False)
+        figures = [both(partial(fabric_figure, [(one.system.name, one.scopes) for one in material.fabrics]))]
+        yield Section("fabric", "Hops and bandwidth", words, figures, folded=tables, paper=False)
 
 
 def bill(material: Material) -> Iterator[Section]:
     """Yield what a world is made of: its dearest lines."""
-    tables = []
-    for result in results_of(material):
+    tables, drawn = [], []
+    systems = {(one.system.id, str(one.system.variant)): one.system for one in material.fabrics}
+    for one, result in zip(material.asked, material.results, strict=True):
         if result.bill is None:
             continue
+        if system := systems.get((result.system, str(variant_of(one)))):
+            drawn.append(partial(bom_figure, system, result.bill, result.texts["terms.date"]))
         whole = float(result.bill.price)
         lines = sorted((line for line in result.bill.lines if line.extended), key=lambda line: -float(line.extended))
         shown = [
@@ -174,69 +192,49 @@ def bill(material: Material) -> Iterator[Section]:
         tables.append(Table(("part", "quantity", "unit USD", "USD", "share", "kind"), shown, f"{result.title}: bill of materials", align="lrrrrl"))
     if tables:
         words = ["Every part of one whole scale-up domain, as large as its price."]
-        yield Section("bom", "What it is made of", words, drawings.bills(material), folded=tables, paper=False)
+        yield Section("bom", "What it is made of", words, beside(drawn), folded=tables, paper=False)
 
 
 def sources(material: Material) -> Iterator[Section]:
     """Yield what the numbers rest on, and how old that is."""
-    found: dict[str, list[str]] = {}
-    kinds: dict[str, list[str]] = {}
-    for result in results_of(material):
-        for given in result.inputs.values():
-            known = kinds.setdefault(given.kind, [])
-            if given.path not in known:
-                known.append(given.path)
-                found.setdefault(given.source, []).append(given.as_of)
-    ages = [
-        (result.scenario, f"{result.ages.later * 100:.1f} %", f"{result.ages.older * 100:.1f} %", *shares_of(result))
-        for result in results_of(material)
-    ]
+    known: dict[tuple[str, str], Input] = {}  # by kind and path
+    for given in (given for result in material.results for given in result.inputs.values()):
+        known.setdefault((given.kind, given.path), given)
+    dates: dict[str, list[str]] = {}
+    for given in known.values():
+        dates.setdefault(given.source, []).append(given.as_of)
+    ages = []
+    for result in material.results:
+        shares = result.shares.get("hardware", {})
+        kinds = (f"{shares[name] * 100:.0f} %" if name in shares else "-" for name in ("sourced", "estimate", "assumed"))
+        ages.append((result.scenario, f"{result.ages.later * 100:.1f} %", f"{result.ages.older * 100:.1f} %", *kinds))
     columns = ("scenario", "of the bill later than its date", "older than it may be", "hardware sourced", "estimated", "assumed")
-    counted = ", ".join(f"{len(paths)} {kind}" for kind, paths in sorted(kinds.items(), key=lambda item: -len(item[1])))
-    rows = [
-        (material.catalogue.source_title(source), str(len(dates)), dated(dates), source_address(material, source))
-        for source, dates in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    ]
+    rows = []
+    for source, some in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
+        when = sorted(filter(None, some)) or [""]
+        as_of = when[0] if when[0] == when[-1] else f"{when[0]} to {when[-1]}"
+        known_as = material.catalogue.sources.get(source)
+        rows.append((material.catalogue.source_title(source), str(len(some)), as_of, known_as.url if known_as else ""))
     listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
-    words = [f"Inputs by kind: {counted}."]
+    words = [f"Inputs by kind: {', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."]
     yield Section("sources", "Sources and their age", words, tables=[Table(columns, ages, align="lrrrrr")], folded=[listed], paper=False)
-
-
-def shares_of(result: Result) -> tuple[str, str, str]:
-    """Return what of the hardware's price is sourced, estimated and assumed."""
-    found = result.shares.get("hardware", {})
-    sourced, estimated, assumed = (f"{found[name] * 100:.0f} %" if name in found else "-" for name in ("sourced", "estimate", "assumed"))
-    return sourced, estimated, assumed
-
-
-def dated(dates: Sequence[str]) -> str:
-    """Return the first and the last of some dates."""
-    known = sorted(filter(None, dates))
-    if not known:
-        return ""
-    return known[0] if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
-
-
-def source_address(material: Material, source: str) -> str:
-    """Return where a source is found, if it says so."""
-    found = material.catalogue.sources.get(source)
-    return found.url if found else ""
 
 
 def validation(material: Material) -> Iterator[Section]:
     """Yield how well the model does on published measurements, chip by chip; those of this report first."""
     rows = accuracies(material.catalogue, "chips")
-    ours = {one.system.chip for one in material.fabrics} | {anchor for result in results_of(material) for anchor in result.standing.anchors}
+    ours = {one.system.chip for one in material.fabrics} | {anchor for result in material.results for anchor in result.standing.anchors}
     shown = []
     for row in sorted(rows, key=lambda row: (row["part"] not in ours, row["part"], row["kind"])):
         errors = (f"{float(row[name]) * 100:.0f} %" if row[name] else "-" for name in ("median_ape", "p90_ape", "left_out"))
-        kind = WORDS.get(row["kind"].rpartition("_")[2], row["kind"])
-        shown.append((row["part"], kind, f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
+        shown.append((row["part"], words_of(row["kind"]), f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
     table = Table(
         ("chip", "measured", "rows", "median error", "P90 error", "leave-one-chip-out", "anchors this report"),
         shown,
         "Errors by chip",
         align="llrrrrl",
     )
-    words = [f"{result.scenario}: {result.standing.text}." for result in results_of(material)]
-    yield Section("validation", "How accurate it is", list(dict.fromkeys(words)), drawings.errors(rows), folded=[table])
+    words = [f"{result.scenario}: {result.standing.text}." for result in material.results]
+    yield Section(
+        "validation", "How accurate it is", list(dict.fromkeys(words)), [both(partial(errors_figure, rows))] if rows else [], folded=[table]
+    )

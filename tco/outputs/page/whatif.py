@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
@@ -12,36 +12,13 @@ from tco.chain.inputs import bounds
 from tco.chain.metrics import MORE_IS_BETTER, NEITHER, PRICED, perf_per_tco, training_perf_per_tco
 from tco.chain.result import Result
 from tco.outputs.cells import GROSS, RATIOS, cost_behind, own_unit, place_of
+from tco.outputs.counterfactual import TITLES
 from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import WHO, PageProgram, chip_of, program_of
-from tco.outputs.page.sections import results_of
-from tco.outputs.premises import SHOWN, is_one_workload
-from tco.studies.reporting import Material
-
-TOKENS, TRAINING, HOUR = "usd_per_million_output_tokens", "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour"
-
-
-class RankedBy(NamedTuple):
-    """What scenarios are ranked by, in words."""
-
-    metric: str
-    words: str
-    unit: str
-    size: float
-
-
-COSTS = (
-    RankedBy(TOKENS, "A million output tokens cost", "USD", 1.0),
-    RankedBy(TRAINING, "Training on a trillion tokens costs", "million USD", 1e6),
-    RankedBy(HOUR, "A chip-hour costs", "USD", 1.0),
-)
-
-
-def cost_of(results: Sequence[Result]) -> RankedBy:
-    """Return what scenarios are ranked by: the first cost that any has."""
-    return next((cost for cost in COSTS if any(result.metrics[cost.metric] is not None for result in results)), COSTS[-1])
-
+from tco.outputs.premises import SEVERAL, SHOWN, workload_line
+from tco.outputs.table import headed, sentence
+from tco.studies.reporting import COSTS, Material
 
 OPEN = 13  # sliders that stand open
 # Those of the first line, and what readers ask first
@@ -110,15 +87,15 @@ def ends(value: float, low: float | None, high: float | None, least: float, most
 
 
 WATCHED = (
-    *("capex_usd_per_chip", "tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "tokens_per_s_per_user", TOKENS),
-    *("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline", "step_s", "mfu", TRAINING),
+    *("capex_usd_per_chip", "tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "tokens_per_s_per_user", COSTS[0]),
+    *("perf_per_tco_gross_vs_baseline", "perf_per_tco_vs_baseline", "step_s", "mfu", COSTS[1]),
 )
 COSTLY = {PRICED[1]: training_perf_per_tco}  # what a ratio of a cost to the baseline's is, where it is not `perf_per_tco`
 
 
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     """Return the what-if of some scenarios; none where there is nothing to compute. `command` is what gives their figures unmoved."""
-    results = results_of(material)
+    results = material.results
     base = next(at for at, result in enumerate(results) if result.scenario == material.baseline)
     known = {name for result in results for name, value in result.metrics.items() if value is not None}
     ratios = {ratio: behind for ratio in RATIOS if ratio in known and (behind := cost_behind(ratio, known | {GROSS}))}
@@ -126,7 +103,8 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     program = program_of(material.asked, {*WATCHED, *ratios.values()}, formulas.values())
     if not program.inputs:
         return None
-    cost = cost_of(results)
+    cost = next((name for name in COSTS if any(result.metrics[name] is not None for result in results)), COSTS[-1])
+    words, unit, size = TITLES[cost]
     swings = [[one.given.path for one in tornado.swings if one.swing != 0] for tornado in material.tornados]
     read = material.catalogue.document
     perspectives = list(dict.fromkeys(who for own in program.document["ways"] for who in own))
@@ -144,7 +122,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "controls": controls_of(program, results, material.catalogue, swings),
         "rows": rows_of(known),
         "ratios": [{"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of} for ratio, of in ratios.items()],
-        "rank": {"metric": cost.metric, "words": cost.words, "fair": is_one_workload(results), "unit": cost.unit, "size": cost.size},
+        "rank": {"metric": cost, "words": sentence(words), "fair": workload_line(results) != SEVERAL, "unit": unit, "size": size},
         "command": list(command),
     }
     return WhatIf(document, program.functions)
@@ -155,7 +133,6 @@ def rows_of(known: Container[str]) -> list[dict[str, object]]:
     found = []
     for metric, label, unit, size in SHOWN:
         if metric in WATCHED and metric in known:
-            words = f"{label}, {unit}" if unit and unit != "x" else label
             better = 0 if metric in NEITHER else 1 if metric in MORE_IS_BETTER else -1
-            found.append({"metric": metric, "label": words, "size": size, "better": better})
+            found.append({"metric": metric, "label": headed(label, unit), "size": size, "better": better})
     return found

@@ -13,7 +13,7 @@ from typing import Any
 from tco.foundation.streams import plain
 from tco.outputs.figures.style import properties, style_sheet
 from tco.outputs.page.page import Page
-from tco.outputs.page.program import script
+from tco.outputs.page.program import script as script_of
 
 HERE = Path(__file__).resolve().parent
 # Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing from anywhere.
@@ -37,7 +37,8 @@ def written(page: Page) -> str:
     """Return the file."""
     from markupsafe import Markup
 
-    script = Markup("") if page.what_if is None else Markup(script_of(page.what_if.functions))
+    program = page.what_if and "\n".join(['"use strict";', script_of(page.what_if.functions), text_of("engine.js"), text_of("whatif.js")])
+    script = Markup(program or "")
     found: str = (
         environment()
         .get_template("page.html")
@@ -56,11 +57,6 @@ def written(page: Page) -> str:
 def colours() -> str:
     """Return the colours that page and figures share: light, and where a screen is asked to be dark, dark; paper is light."""
     return f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{properties(dark=True)}}}}}\n"
-
-
-def script_of(functions: Any) -> str:
-    """Return the script: the formulas the trace calls, and what runs them."""
-    return "\n".join(['"use strict";', script(functions), text_of("engine.js"), text_of("whatif.js")])
 
 
 def text_of(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tco.chain.result import Result
 from tco.foundation.provenance import Input
 from tco.foundation.trace import Node
-from tco.outputs.cells import identity, ordered, valued
+from tco.outputs.cells import ordered
 from tco.outputs.workbook.excel import LONGEST, MOST
 
 SPLIT = min(MOST, LONGEST // 64) // 2  # terms of one sum: no reference to a cell is as long as 64 characters
@@ -65,9 +65,10 @@ def content_of(results: Sequence[Result]) -> Content:
     rows: dict[tuple[str, str, str], SheetRow] = {}
     names: set[str] = set()
     for at, result in enumerate(results):
-        for node in split(ordered(valued(result).values())):
+        valued = [node for name, node in result.nodes.items() if result.metrics.get(name) is not None]
+        for node in split(ordered(valued)):
             if (given := node.given) is not None:
-                key = identity(node)
+                key = (node.id, node.value, node.unit, node.shown, node.source, given.low, given.high, given.where)  # alike where read alike
                 if key not in leaves:
                     leaves[key] = InputCell(excel_name(node.id, names), node, given, [])
                 leaves[key].scenarios.append(at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tco.foundation.units import convert
-from tco.outputs.cells import decides, own_unit, place_of
+from tco.outputs.cells import own_unit, place_of
 from tco.outputs.workbook.cells import InputCell
 from tco.outputs.workbook.sheets import Workbook, number_format
 
@@ -48,7 +48,7 @@ def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
             own = convert(bound, node.unit, name)
             book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
     read_by = [book.results[at].scenario for at in leaf.scenarios]
-    held = any(decides(book.results[at], node.id) for at in leaf.scenarios)
+    held = any(node.id in structure.readings for at in leaf.scenarios if (structure := book.results[at].structure))  # decided what exists, too
     texts = (given.kind, given.as_of, book.catalogue.source_title(given.source), "own" if given.overlay else "", "yes" if held else "")
     everybody = len(read_by) == len(book.results)
     for column, text in enumerate((*texts, "all" if everybody else ", ".join(read_by), given.note), 7):

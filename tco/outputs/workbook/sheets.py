@@ -53,21 +53,6 @@ def number_format(unit: str, *values: float) -> str:
     return "#,##0.0" if size >= 100 else "0.00" if size >= 10 else "0.0000"
 
 
-class Looks:
-    """The formats of a workbook, each made once."""
-
-    def __init__(self, workbook: Any) -> None:
-        self.workbook = workbook
-        self.made: dict[tuple[str, str], Any] = {}
-
-    def __call__(self, look: str, numbers: str = "") -> Any:
-        """Return the format of a look, with a number format."""
-        key = look, numbers
-        if key not in self.made:
-            self.made[key] = self.workbook.add_format(LOOKS[look] | ({"num_format": numbers} if numbers else {}))
-        return self.made[key]
-
-
 @cache
 def sheet_class() -> Any:
     """Return the class of sheets: one that takes formulas as they are, since a search of each for newer functions is a third of the time."""
@@ -86,7 +71,7 @@ class Workbook:
     def __init__(self, workbook: Any, content: Content, catalogue: Catalogue, baseline: str, command: str) -> None:
         self.workbook, self.content, self.catalogue = workbook, content, catalogue
         self.baseline, self.command = baseline, command
-        self.looks = Looks(workbook)
+        self.looks = cache(lambda look, numbers="": workbook.add_format(LOOKS[look] | ({"num_format": numbers} if numbers else {})))  # each made once
         self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
         self.where: dict[tuple[int, str], tuple[str, int, int]] = {}  # scenario and cell -> sheet, row, column
         self.grids: dict[str, tuple[int, Sequence[SheetRow]]] = {}  # sheet -> the row of its head, and what stands below

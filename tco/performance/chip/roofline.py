@@ -12,12 +12,6 @@ from tco.models.architecture import Architecture, Attention
 
 
 @formula(unit="FLOP", source="scaling-book")
-def gemm_flops(tokens: Pure, inner: Pure, outer: Pure, flop_per_mac: FLOP = 2) -> Any:
-    """Work of a matrix product of (tokens x inner) and (inner x outer): F = 2 m k n."""
-    return flop_per_mac * tokens * inner * outer
-
-
-@formula(unit="FLOP", source="scaling-book")
 def attention_flops(queries: Pure, keys: Pure, heads: Pure, score_width: Pure, value_width: Pure, flop_per_mac: FLOP = 2) -> Any:
     """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
     return flop_per_mac * (score_width + value_width) * heads * queries * keys
@@ -156,12 +150,6 @@ def exposed_time(time: Second, count: Pure, share: Pure) -> Any:
     return time * count * share
 
 
-@formula(unit="s", source="tco-model")
-def only_if_shared(time: Second, ranks: Pure) -> Any:
-    """Time of a collective, zero for a group of one: t min(N-1, 1)."""
-    return time * minimum(ranks - 1, 1)
-
-
 @formula(unit="", source="tco-calibration")
 def layer_kernels(kernels: Pure, layers: Pure) -> Any:
     """Dependent kernels of a part of all layers that have it: n l."""
@@ -234,12 +222,6 @@ def causal_keys(input_tokens: Pure) -> Any:
     return input_tokens / 2
 
 
-@formula(unit="FLOP", source="scaling-book")
-def weight_flops(active_parameters: Pure, flop_per_mac: FLOP = 2) -> Any:
-    """Work of the products with the weights a token passes: F = 2 N."""
-    return flop_per_mac * active_parameters
-
-
 @formula(unit="", source="tco-model")
 def compressed_entries(tokens: Pure, compression: Pure) -> Any:
     """Entries of a cache that pools c tokens into one: n = L / c."""
@@ -299,7 +281,7 @@ def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
 
 def flops_per_token(model: Architecture, context: Any, training: bool = True) -> Any:
     """Return the work for each token of sequences of `context` tokens: one forward pass, in training the backward pass too."""
-    terms = [weight_flops(model.active_parameters)]
+    terms = [passing_flops(model.active_parameters, 1)]
     for attention, layers in model.attentions.items():
         terms += attention_terms(attention, layers, context)
     terms += [state_flops(layers * mixer.state_numbers, mixer.passes) for mixer, layers in model.mixers.items()]

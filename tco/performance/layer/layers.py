@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tco.fabric.algorithms import Tokens
-from tco.fabric.costs import scattered_bytes, token_bytes
+from tco.fabric.costs import only_if_shared, scattered_bytes, token_bytes
+from tco.fabric.experts import Tokens
 from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import formula, maximum, minimum, select, somewhere, total
@@ -30,7 +30,6 @@ from tco.performance.chip.roofline import (
     elementwise_bytes,
     entries_of,
     message_bytes,
-    only_if_shared,
     passed_numbers,
     passing_flops,
     per_rank,

@@ -13,8 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import Paces, Tokens, choose, evenly, paces_of, quickest, reach
-from tco.fabric.links import Group, Links, Reach
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.costs import only_if_shared
+from tco.fabric.experts import Tokens
+from tco.fabric.links import Group, Links
+from tco.fabric.paces import Paces, evenly, paces_of, quickest
+from tco.fabric.timing import Reach
 from tco.foundation.formula import formula, in_use, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, Pure, Second
@@ -25,7 +29,6 @@ from tco.performance.chip.products import Operands, Product, Sides, product, pro
 from tco.performance.chip.roofline import (
     elementwise_bytes,
     layer_kernels,
-    only_if_shared,
     rank_wait,
     repeated,
     stream_time,

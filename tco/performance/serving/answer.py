@@ -12,6 +12,7 @@ from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, de
 if TYPE_CHECKING:
     from tco.fabric.links import Links
     from tco.performance.serving.axes import Axis
+    from tco.performance.serving.disaggregation import WholeEngines
     from tco.performance.serving.phases import PassResult
     from tco.performance.serving.search import Choice
 
@@ -32,6 +33,7 @@ class ServingResult:
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
     notes: list[str] = field(default_factory=list)
+    meeting: tuple[float, float, float] | None = None  # of pools in balance: prompt, answer and how sharply the pools meet
 
     @property
     def path(self) -> str:
@@ -63,6 +65,15 @@ class ServingResult:
             return {}
         crossed = borders_crossed(found.axes, self.links)
         return {name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)}
+
+    @property
+    def alone(self) -> WholeEngines | None:
+        """The best whole engines of both pools on one world by itself, such as one rack; None where nothing was searched or no two find room."""
+        from tco.performance.serving.disaggregation import whole_engines  # asked for by reports only
+
+        if self.meeting is None or self.links is None or not self.choices:
+            return None
+        return whole_engines(self.choices["decode"], self.choices["prefill"], int(self.links.world), *self.meeting)
 
     @property
     def operators(self) -> dict[str, list[str]]:

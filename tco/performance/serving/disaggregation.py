@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tco.foundation.formula import formula
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second, TokenPerChip, TokenPerSecondPerChip
+
+if TYPE_CHECKING:
+    from tco.performance.serving.search import Choice
 
 
 @formula(unit="s", source="scaling-book")
@@ -43,3 +46,55 @@ def time_to_first_token_apart(prefill_time: Second, exposed: Second, step_time: 
 def chips_per_chip(prefill_share: Pure) -> Any:
     """Prefilling chips for each decoding chip: s / (1 - s)."""
     return prefill_share / (1 - prefill_share)
+
+
+# ---------------------------------------------------------------- whole engines
+@formula(unit="token/s/chip", source="little1961")
+def rate_of_split(
+    decode: TokenPerSecondPerChip,
+    prefill: TokenPerSecondPerChip,
+    decoding: Pure,
+    reading: Pure,
+    input_tokens: Pure,
+    output_tokens: Pure,
+    sharpness: Pure,
+) -> Any:
+    """Output tokens per second and chip where shares x and y of the chips decode and read prompts: R = ((x D)^-p + (y P O/I)^-p)^(-1/p)."""
+    made, fed = decoding * decode, reading * prefill * output_tokens / input_tokens
+    least = np.minimum(made, fed)
+    return least * (1 + (least / np.maximum(made, fed)) ** sharpness) ** (-1 / sharpness)
+
+
+class WholeEngines(NamedTuple):
+    """Whole engines of both pools on some chips, and what they make a chip, idle ones among them."""
+
+    chips: int
+    decode_chips: int  # of an engine
+    decode_engines: int
+    prefill_chips: int
+    prefill_engines: int
+    output_tokens_per_s_per_chip: float
+
+
+def whole_engines(decode: Choice, prefill: Choice, chips: int, prompt: float, answer: float, sharpness: float) -> WholeEngines | None:
+    """Return the best whole engines of both pools on some chips, of the plans that were chosen among; None where no two find room."""
+    found: WholeEngines | None = None
+    making, reading = (best_by_size(one, chips) for one in (decode, prefill))
+    for size, made in making.items():
+        engines = np.arange(1, chips // size + 1)
+        for part, read in reading.items():
+            readers = (chips - engines * size) // part
+            rates = np.where(
+                readers > 0, rate_of_split(made, read, engines * size / chips, np.maximum(readers, 1) * part / chips, prompt, answer, sharpness), 0
+            )
+            at = int(rates.argmax())
+            if rates[at] > (found.output_tokens_per_s_per_chip if found else 0):
+                found = WholeEngines(chips, size, int(engines[at]), part, int(readers[at]), float(rates[at]))
+    return found
+
+
+def best_by_size(choice: Choice, chips: int) -> dict[int, float]:
+    """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of those with no more than some chips."""
+    sizes = np.ravel(choice.axes.chips)
+    known = {int(size): float(choice.best[sizes == size].max()) for size in np.unique(sizes) if size <= chips}
+    return {size: rate for size, rate in known.items() if rate > 0}

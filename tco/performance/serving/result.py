@@ -97,4 +97,6 @@ def pooled(
         "tpot_s": decode.per_token,
     }
     share = phases.prefill_share(made, read, prompt, answer, sharpness)
-    return ServingResult(plan, rates, share, decode, prefill, choices, machine.links, machine.waits)
+    found = ServingResult(plan, rates, share, decode, prefill, choices, machine.links, machine.waits)
+    found.meeting = prompt, answer, sharpness
+    return found

@@ -10,7 +10,7 @@ from tco.fabric.links import Group, Links, joined, strided
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
-from tco.performance.chip.roofline import flops_per_token, repeated
+from tco.performance.chip.roofline import flops_per_token, message_bytes, per_rank, repeated
 from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
 from tco.performance.profile import BOUNDS, Line, Report
@@ -20,8 +20,8 @@ from tco.performance.training.job import Job
 from tco.performance.training.plans import ORDERS, Plan, fixed_axes
 from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, slots, way_of
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, parameter_bytes, shards
-from tco.performance.training.work import Item, Part, Work, hidden_bytes
+from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, sharded_bytes, shards
+from tco.performance.training.work import Item, Part, Work
 
 
 @dataclass(slots=True)
@@ -324,9 +324,9 @@ def axes_of(job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, line
     """Return the axes of a plan along which chips exchange anything; hops are those inside a domain, none where it is left."""
     links, held = machine.links, float(slots(plan, job.model))
     count = float(pipe.micro_batches)
-    parameters = sum(float(parameter_bytes(shard.parameters, job.wide_size)) for shard in shards(job, links, plan))
+    parameters = sum(float(sharded_bytes(shard.parameters, job.wide_size, 1, 1)) for shard in shards(job, links, plan))
     moved = {
-        "pipeline": float(hidden_bytes(work.tokens, job.model.hidden, plan.tensor, job.wide_size)) * 2 * plan.interleave * count,
+        "pipeline": float(message_bytes(per_rank(work.tokens, plan.tensor), job.model.hidden, job.wide_size)) * 2 * plan.interleave * count,
         "data": parameters * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
     }
     found = []

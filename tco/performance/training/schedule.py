@@ -12,14 +12,16 @@ from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import formula, total
 from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Token
 from tco.models.architecture import Architecture
-from tco.performance.chip.roofline import added_beside, exposed_time
+from tco.performance.chip.formats import element_size
+from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
 from tco.performance.layer.layers import parts_of
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan
-from tco.performance.training.work import TIERS, Shape, Work, hidden_bytes, work_of
+from tco.performance.training.work import TIERS, Shape, Work, work_of
 
+LOGIT = 32  # bits of one
 AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
 
 
@@ -60,12 +62,6 @@ def held_activations(model_activations: Byte, slots: Pure, layers: Pure, in_flig
     return model_activations * slots / layers * in_flight
 
 
-@formula(unit="byte", source="tco-model")
-def logits_bytes(tokens: Pure, vocabulary: Pure, logit_size: Byte = 4) -> Any:
-    """Logits of a micro-batch in FP32: T V b."""
-    return tokens * vocabulary * logit_size
-
-
 @formula(unit="s", source="tco-model")
 def host_time(
     blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, experts: Pure, expert_time: Second, again: Pure, factor: Pure
@@ -85,6 +81,16 @@ class Way(NamedTuple):
     time: Any  # with both
 
 
+class Level(NamedTuple):
+    """What a micro-batch comes to with a level of recomputation."""
+
+    added: Way  # exchanges following what is computed
+    hidden: Way  # exchanges behind another micro-batch
+    kept: Any  # activations of all layers
+    links: dict[str, Any]  # by tier: how long collectives hold the links
+    waits: dict[str, Any]  # for how long of that the chip waits
+
+
 class MicroBatch(NamedTuple):
     """Times of one micro-batch through all layers, and what it keeps in memory; shared by all plans of a shape."""
 
@@ -93,12 +99,8 @@ class MicroBatch(NamedTuple):
     backward: Any
     weights: Any
     head: Any
-    added: dict[str, Way]  # by recomputation, exchanges following what is computed
-    hidden: dict[str, Way]  # exchanges behind another micro-batch
-    kept: dict[str, Any]  # activations of all layers
     logits: Any
-    links: dict[str, dict[str, Any]]  # by recomputation and tier: how long collectives hold the links
-    waits: dict[str, dict[str, Any]]  # for how long of that the chip waits
+    levels: dict[str, Level]  # by recomputation
 
 
 def shape_of(plan: Plan) -> Shape:
@@ -116,21 +118,17 @@ def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = No
     work = work or work_of(job, machine, shape)
     sharpness = job.value("overlap_sharpness")
     forward, backward = work.forward(), work.backward()
-    added, hidden, kept = {}, {}, {}
-    links: dict[str, dict[str, Any]] = {}
-    waits: dict[str, dict[str, Any]] = {}
+    levels = {}
     for level, (name, host) in enumerate(host_times(job, machine, shape).items()):
         alone = total("micro_batch", [forward, backward, *work.again(level)])
-        added[name] = hidden[name] = way(alone, work.crossing(level) if work.across else None, host, sharpness)
+        added = hidden = way(alone, work.crossing(level) if work.across else None, host, sharpness)
         if work.across:
-            hidden[name] = way(alone, added_beside(alone, added[name].exchange, sharpness), host, sharpness)
-        kept[name] = kept_activations(job, machine, shape, work.tokens, name)
+            hidden = way(alone, added_beside(alone, added.exchange, sharpness), host, sharpness)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
-        links[name] = {tier: held for tier, (held, _) in by_tier.items()}
-        waits[name] = {tier: waited for tier, (_, waited) in by_tier.items()}
-    logits = logits_bytes(work.tokens, job.model.vocabulary / shape.tensor)
-    times = work.tokens, forward, backward, work.weights(), work.output()
-    return MicroBatch(*times, added, hidden, kept, logits, links, waits)
+        links, waits = ({tier: one[which] for tier, one in by_tier.items()} for which in (0, 1))
+        levels[name] = Level(added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits)
+    logits = message_bytes(work.tokens, job.model.vocabulary / shape.tensor, element_size(LOGIT))
+    return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
 
 
 def way(alone: Any, exchange: Any, host: Any, sharpness: Any) -> Way:
@@ -309,7 +307,8 @@ def hides(plan: Plan) -> bool:
 
 def way_of(plan: Plan, micro: MicroBatch) -> Way:
     """Return the times of a micro-batch in the schedule of a plan."""
-    return (micro.hidden if hides(plan) else micro.added)[plan.recompute]
+    level = micro.levels[plan.recompute]
+    return level.hidden if hides(plan) else level.added
 
 
 def slots(plan: Plan, model: Architecture) -> Any:
@@ -325,7 +324,7 @@ def sent(links: Links, size: Any, group: Group) -> Any:
 
 def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Any:
     """Return the time for which a stage waits for what stages send each other of a micro-batch."""
-    size = hidden_bytes(micro.tokens, job.model.hidden, plan.tensor, job.wide_size)
+    size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
     share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
@@ -349,7 +348,7 @@ def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, common: 
         bubble = pipeline_bubble(plan.pipeline, plan.interleave, longest)
     transfer = common.of("transfer", lambda: transferred(job, machine, plan, micro))
     links, waits = (
-        {tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1) for tier, time in times[plan.recompute].items()}
-        for times in (micro.links, micro.waits)
+        {tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1) for tier, time in times.items()}
+        for times in (micro.levels[plan.recompute].links, micro.levels[plan.recompute].waits)
     )
     return Pipe(pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble, links, waits)

@@ -106,9 +106,8 @@ def choices(
             if not np.any(between):  # every plan fits as it is, or not at all
                 yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
                 continue
-            made, _, _, share = partial_step(job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common)
-            fits = (made.held <= machine.memory) & (share > 0) & (share < 1)  # beside those that compute none or all again
-            yield plans[less]._replace(recompute=PARTIAL, share=share), made, fits
+            made, plan = partial_step(job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common)
+            yield plan, made, (made.held <= machine.memory) & (plan.share > 0) & (plan.share < 1)  # beside those that compute none or all again
 
 
 def needed(levels: Sequence[str], job: Job) -> list[str]:

@@ -12,16 +12,16 @@ from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.performance.chip.roofline import added_beside, exposed_time, with_unexplained
+from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, with_unexplained
 from tco.performance.layer.machine import Machine
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan
 from tco.performance.training.schedule import (
     Common,
+    Level,
     MicroBatch,
     Pipe,
-    Way,
     data_stride,
     held_activations,
     hidden_traffic,
@@ -30,7 +30,7 @@ from tco.performance.training.schedule import (
     shape_of,
     slots,
 )
-from tco.performance.training.work import TIERS, Exchange, Work, gathered, hidden_bytes, work_of
+from tco.performance.training.work import TIERS, Exchange, Work, gathered, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
@@ -75,12 +75,6 @@ def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
     """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o, none for a chip alone."""
     return 2 * hidden_states * overlapped * np.minimum(tensor_parallel - 1, 1)
-
-
-@formula(unit="byte", source="rajbhandari2020")
-def parameter_bytes(parameters: Pure, element_size: Byte) -> Any:
-    """Gradients or weights of a chip as they travel: M = P b."""
-    return parameters * element_size
 
 
 @formula(unit="byte", source="rajbhandari2020")
@@ -157,7 +151,7 @@ class Gathers(NamedTuple):
 
 def gathers_of(job: Job, links: Links, groups: list[Shard]) -> Gathers:
     """Return the gathers of what groups of more than one share."""
-    sizes = [parameter_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size) for g in groups]
+    sizes = [sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1) for g in groups]
     return Gathers(sizes, [gathered(links, size, g.group) for size, g in zip(sizes, groups, strict=True)])
 
 
@@ -213,7 +207,7 @@ def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, 
 
 def gathered_once(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to gather all parameters once a step."""
-    return total("gather_of_all_parameters", [gathered(links, parameter_bytes(g.parameters, job.wide_size), g.group).time for g in groups])
+    return total("gather_of_all_parameters", [gathered(links, sharded_bytes(g.parameters, job.wide_size, 1, 1), g.group).time for g in groups])
 
 
 def optimized(job: Job, machine: Machine, plan: Plan, groups: list[Shard]) -> Any:
@@ -229,7 +223,7 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
     """Return the memory of the fullest chip by use."""
     held = common.of(("memory", plan.zero, plan.hybrid), lambda: memory_of_model(job, plan, groups))
     flight = common.of("in flight", lambda: in_flight_of(plan, pipe))
-    activations = held_activations(micro.kept[plan.recompute], slots(plan, job.model), job.model.layers, flight)
+    activations = held_activations(micro.levels[plan.recompute].kept, slots(plan, job.model), job.model.layers, flight)
     return {**held, "activations": activations, **common.of("buffers", lambda: buffers_of(job, plan, micro))}
 
 
@@ -244,7 +238,7 @@ def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:
     used: dict[str, Any] = {}
     if not job.software.chunks_loss:
         used["logits"] = held_activations(micro.logits, select(plan.pipeline == 1, 1, 0), 1, 1)
-    states = hidden_bytes(micro.tokens, job.model.hidden, 1, job.wide_size)
+    states = message_bytes(micro.tokens, job.model.hidden, job.wide_size)
     used["buffers"] = overlap_buffers(states, plan.overlap, plan.tensor)
     return used
 
@@ -282,46 +276,33 @@ def kept_level(job: Job) -> str:
 def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     """Return a micro-batch that also knows itself with a share of its layers computed again."""
 
-    def blended(by_level: dict[str, Any], mix: Any) -> dict[str, Any]:
-        return by_level | {PARTIAL: mix(by_level[less], by_level[WHOLE], share)}
+    def between(one: Any, other: Any) -> Any:
+        if isinstance(one, dict):
+            return {name: between(one[name], other[name]) for name in one}
+        if isinstance(one, tuple):
+            return type(one)(*map(between, one, other))
+        return schedule.partly_recomputed(one, other, share)
 
-    def tiers(by_level: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        return by_level | {PARTIAL: {tier: schedule.partly_recomputed(by_level[less][tier], by_level[WHOLE][tier], share) for tier in TIERS}}
-
-    def ways(one: Way, other: Way, share: Any) -> Way:
-        return Way(*(schedule.partly_recomputed(*times, share) for times in zip(one, other, strict=True)))
-
-    return micro._replace(
-        added=blended(micro.added, ways),
-        hidden=blended(micro.hidden, ways),
-        kept=blended(micro.kept, partly_kept),
-        links=tiers(micro.links),
-        waits=tiers(micro.waits),
-    )
+    kept, again = micro.levels[less], micro.levels[WHOLE]
+    mixed = Level(*map(between, kept, again))._replace(kept=partly_kept(kept.kept, again.kept, share))
+    return micro._replace(levels=micro.levels | {PARTIAL: mixed})
 
 
-def partial_step(
-    job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step], common: Common
-) -> tuple[Step, Pipe, MicroBatch, Any]:
-    """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again."""
-    share = layers_again(job, machine, plan, *whole) if plan.share is None else plan.share
-    mixed, plan = partly(micro, kept_level(job), share), plan._replace(recompute=PARTIAL)
-    pipe = pipeline(job, machine, plan, mixed, common)
-    return step(job, machine, plan, mixed, pipe, common), pipe, mixed, share
+def partial_step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step], common: Common) -> tuple[Step, Plan]:
+    """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again, with its plan."""
+    plan = plan._replace(recompute=PARTIAL, share=layers_again(job, machine, plan, *whole))
+    mixed = partly(micro, kept_level(job), plan.share)
+    return step(job, machine, plan, mixed, pipeline(job, machine, plan, mixed, common), common), plan
 
 
 def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
     """Return the step of one plan, or of an array of plans that differ in numbers only, with everything it is made of."""
+    plan = chosen_share(job, machine, plan)
     with scope("micro-batch"):
         work = work_of(job, machine, shape_of(plan))
         micro = micro_batch(job, machine, shape_of(plan), work)
     if plan.recompute == PARTIAL:
-        both = tuple(
-            step(job, machine, one, micro, pipeline(job, machine, one, micro, Common()), Common())
-            for one in (plan._replace(recompute=r) for r in (kept_level(job), WHOLE))
-        )
-        made, pipe, micro, _ = partial_step(job, machine, plan, micro, both, Common())  # type: ignore[arg-type]
-        return made, pipe, micro, work
+        micro = partly(micro, kept_level(job), plan.share)
     with scope("pipeline"):
         pipe = pipeline(job, machine, plan, micro, Common())
     with scope("step"):

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import Tokens, choose, reach
-from tco.fabric.costs import outer_share, ring_bytes
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.costs import only_if_shared, outer_share, ring_bytes
+from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import formula, select, total
 from tco.foundation.trace import scope
@@ -28,7 +29,7 @@ from tco.performance.chip.roofline import (
     causal_keys,
     elementwise_bytes,
     exposed_time,
-    only_if_shared,
+    message_bytes,
     passed_numbers,
     per_rank,
     repeated,
@@ -52,12 +53,6 @@ DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gra
 def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> Any:
     """Tokens of a micro-batch on one chip of a context-parallel group: T = b s / cp."""
     return micro_batch * sequence / context_parallel
-
-
-@formula(unit="byte", source="narayanan2021")
-def hidden_bytes(tokens: Pure, width: Pure, split: Pure, element_size: Byte) -> Any:
-    """Hidden states, or the part of them a chip sends: M = T h b / n."""
-    return tokens * width * element_size / split
 
 
 @formula(unit="", source="tco-model")
@@ -393,18 +388,20 @@ def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: A
     """Return the passes of attention that keeps its scores in memory."""
     with scope("attention scores in memory"):
         moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
-        forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = times_as_long(forward, job.value("score_backward"))
-    return Item("attention scores in memory", "memory", forward, backward, SELECTIVE, bandwidth=machine.bandwidth)
+        return passes("attention scores in memory", machine, moved, layers, job.value("score_backward"), SELECTIVE)
 
 
 def scan_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, m: StateMixer, layers: int) -> Item:
     """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
     with scope("recurrence in memory"):
         moved = elementwise_bytes(tokens, (m.inner + m.groups * m.state) / shape.tensor, job.value("scan_passes"), job.wide_size)
-        forward = repeated(stream_time(moved, machine.bandwidth), layers)
-        backward = times_as_long(forward, job.value("recurrence_backward"))
-    return Item("recurrence in memory", "memory", forward, backward, FULL, bandwidth=machine.bandwidth)
+        return passes("recurrence in memory", machine, moved, layers, job.value("recurrence_backward"), FULL)
+
+
+def passes(name: str, machine: Machine, moved: Any, layers: int, backward: Any, again: int) -> Item:
+    """Return passes through memory of some bytes a layer, which take some times as long backward."""
+    forward = repeated(stream_time(moved, machine.bandwidth), layers)
+    return Item(name, "memory", forward, times_as_long(forward, backward), again, bandwidth=machine.bandwidth)
 
 
 # ---------------------------------------------------------------- what chips and software add to the layer
@@ -420,7 +417,7 @@ def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, par
     if np.all(np.asarray(shape.tensor) == 1):
         return
     with scope("tensor-parallel collectives"):
-        size = hidden_bytes(work.tokens, job.model.hidden, 1.0, job.wide_size)
+        size = message_bytes(work.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
         found = gathered(machine.links, size, strided(machine.links, 1, shape.tensor))
     work.items.append(linked("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share))
@@ -432,7 +429,7 @@ def context_ring(work: Work, job: Job, machine: Machine, shape: Shape, a: Attent
         return
     kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
     with scope("context-parallel ring"):
-        size = hidden_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, 1.0, job.wide_size)
+        size = message_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, job.wide_size)
         found = gathered(machine.links, size, strided(machine.links, shape.tensor, shape.context))
     work.items.append(linked("context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed")))
 
@@ -443,15 +440,13 @@ def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedF
     if f.bias:  # bias, clamp and probability of each expert
         with scope("activations of experts with bias"):
             moved = elementwise_bytes(work.tokens, f.active * f.width / shape.tensor, job.value("biased_expert_passes"), job.wide_size)
-            forward = repeated(stream_time(moved, machine.bandwidth), layers)
-            backward = times_as_long(forward, 2)
-        work.items.append(Item("activations of experts with bias", "memory", forward, backward, FULL, bandwidth=machine.bandwidth))
+            work.items.append(passes("activations of experts with bias", machine, moved, layers, 2, FULL))
     if np.all(np.asarray(shape.expert) == 1):
         return
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
     group = joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
-    token, both = hidden_bytes(1, width, 1, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine
-    size = hidden_bytes(work.tokens, width, shape.tensor, job.wide_size)
+    token, both = message_bytes(1, width, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine
+    size = message_bytes(own, width, job.wide_size)
     with scope("expert exchange in a domain"):
         near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
     work.items.append(linked("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside")))

@@ -18,7 +18,7 @@ from tco.chain.workloads import server_of
 from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
 from tco.fabric.costs import lanes_rate
-from tco.fabric.scopes import fabric_scopes, hops_apart, ring_neighbours
+from tco.fabric.scopes import fabric_scopes, hops_apart
 from tco.fabric.scopes import lanes as lanes_of
 from tco.fabric.scopes import number as number_of
 from tco.foundation.errors import DataError, unknown
@@ -60,7 +60,7 @@ TORUS: dict[str, Callable[[list[float]], float]] = {
     "dimensions": len,
     "longest": max,
     "places": prod,
-    "neighbours": lambda sizes: sum(map(ring_neighbours, sizes)),
+    "neighbours": lambda sizes: sum(min(size - 1, 2) for size in sizes),
 }
 POOLS = {"prefill": "input_tokens_per_s_per_chip", "decode": "output_tokens_per_s_per_chip"}
 

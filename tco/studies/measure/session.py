@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from tco.fabric.costs import bus_factor
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
-from tco.performance.chip.roofline import attention_flops, gemm_flops
+from tco.performance.chip.kernels import products_flops
+from tco.performance.chip.roofline import attention_flops
 from tco.studies.measure.pytorch import Meter, TorchKernels, library_name, measure_group
 from tco.studies.measure.run import FULL, QUICK, Outcome, Timing, measure
 from tco.studies.measure.sweeps import NUMBER_SIZES, Collective, Kernel, collectives, kernels, rank_counts
@@ -40,7 +41,7 @@ def rounded(value: Any) -> float:
 def flops_of(kernel: Kernel) -> Any:
     """Return the work of a kernel; None where it only moves data. Under the causal mask a query meets half the keys."""
     if kernel.op == "gemm":
-        return gemm_flops(kernel.m, kernel.k, kernel.n)
+        return products_flops(kernel.m, kernel.n, kernel.k, 1)
     if kernel.op == "attention_prefill":
         queries = kernel.batch * kernel.seq_q
         return attention_flops(queries, kernel.seq_kv / 2, kernel.heads_q, kernel.head_dim, kernel.head_dim)

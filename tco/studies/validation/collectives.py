@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.fabric.algorithms import Tokens, choose, reach, reported_bytes
+from tco.fabric.algorithms import choose, reach
+from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts

@@ -85,7 +85,7 @@ def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
         refuse_unknown("kind of measurements", [given], kinds, "--kind")
         return given
     scores = {kind: len({one["mark"], *one["needed"], *one["targets"]} & set(columns)) + 5 * (one["mark"] in columns) for kind, one in kinds.items()}
-    best = max(scores, key=lambda kind: scores[kind])
+    best: str = max(scores, key=lambda kind: scores[kind])
     if scores[best] < 3:
         raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(kinds)}")
     return best

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tco.performance.training.plans import parts_allowed, schedules
-from tests.performance.training.jobs import every_plan, job, small, space
+from tco import evaluate
+from tco.performance.training.plans import ORDERS, parts_allowed, schedules
+from tests.performance.training.jobs import A100, every_plan, job, small, space
+from tests.shipped import CATALOGUE
 
 SPACES = [
     pytest.param(lambda: small("megatron-gpt-1.7b", 12, 24), id="gpt, 12 chips"),
@@ -55,6 +57,15 @@ def test_layers_divide_with_few_places_left_empty(layers, parts):
 @pytest.mark.parametrize(("layers", "parts"), [(126, 20), (4, 6), (96, 40)])
 def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
     assert not parts_allowed(layers, parts)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_axes_that_are_fixed_are_those_of_the_plan(order):
+    fixed = {"tp": "2", "pp": "4", "cp": "1", "dp": "8", "ep": "1", "micro_batch": "1", "zero": "0", "schedule": "1f1b", "order": order}
+    flags = {"sequence_parallel": "yes", "tp_overlap": "no", "optimizer_offload": "no"}
+    found = evaluate(A100, {"workload.model": "llama-3.1-8b"}, fixed | flags | {"recompute": "full"}, catalogue=CATALOGUE).report.plan
+    assert {name: str(found[name]) for name in fixed} == fixed
+    assert {name: "yes" if found[name] else "no" for name in flags} == flags
 
 
 def test_schedules_of_a_single_stage():

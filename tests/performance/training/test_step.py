@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tco import evaluate
+from tco.performance.training.result import train
 from tests.cli import document
+from tests.performance.servers import flops_per_token
 from tests.performance.training.jobs import A100, MEGATRON, Plan, asked, evaluate_plan, job
 from tests.shipped import CATALOGUE
 
@@ -49,14 +51,50 @@ def test_the_lines_of_a_step_sum_to_it(scenario):
 @pytest.mark.parametrize("model", ["mixtral-8x7b", "deepseek-v3", "nemotron-3-nano-30b-a3b"])
 @pytest.mark.parametrize("schedule", ["1f1b", "zero-bubble", "dual-pipe"])
 def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
-    from tco.performance.training.result import train
-
     size = {"workload__model": model, "cluster__chips": "64", "workload__global_batch": "64"}
     found, machine, formats = asked(**size, workload__attention="fused", workload__dropout="no")
     stages = next(p for p in (4, 8, 13) if found.model.layers % p == 0 or p == 4)
     plan = Plan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
     result = train(found, machine, formats, plan)
     assert sum(line.time for line in result.report(0.0, many=False).phases["step"].lines) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
+
+
+def lines_of(model: str, recompute: str = "none", **settings: str):
+    """The lines of a step of 8 sequences on 8 chips, each of which holds every layer."""
+    size = {"workload__model": model, "cluster__chips": "8", "workload__global_batch": "8", "workload__attention": "fused"}
+    found, machine, formats = asked(**size | settings)
+    result = train(found, machine, formats, Plan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute))
+    return {line.name: line for line in result.report(0.0, many=False).phases["step"].lines}
+
+
+def test_the_lines_of_a_step_hold_its_work():
+    found, _ = job(workload__model="llama-3.1-8b", cluster__chips="8", workload__global_batch="8")
+    tokens, model = 8 * float(found.sequence) / 8, found.model  # a chip's share
+    lines = lines_of(model.id)
+    assert lines["output head and loss"].flops == pytest.approx(6 * tokens * model.hidden * model.vocabulary, rel=1e-9)
+    whole = tokens * float(flops_per_token(model, float(found.sequence), training=True))
+    assert sum(line.flops or 0.0 for line in lines.values()) == pytest.approx(whole, rel=5e-4)
+    again = sum(line.flops or 0.0 for line in lines_of(model.id, "full").values())
+    hidden = 8 * float(found.sequence) / 4 * model.hidden * 2  # bytes of the hidden states of a data-parallel rank
+    assert lines["tensor-parallel collectives"].bytes == pytest.approx(2 * model.layers * 4 * hidden, rel=1e-9)
+    assert again == pytest.approx(whole * 4 / 3 - lines["output head and loss"].flops / 3, rel=1e-2)  # attention's backward pass has more than two
+
+
+def test_adapters_need_no_gradients_of_the_weights():
+    """Two of the three products of each weight are left (LoRA, arxiv.org/abs/2106.09685), and no optimizer."""
+    whole, adapters = (lines_of("llama-3.1-8b", workload__trained=trained) for trained in ("all", "adapters"))
+    for name in ("attention projections", "feed-forward", "output head and loss"):
+        assert adapters[name].flops == pytest.approx(whole[name].flops * 2 / 3, rel=1e-9)
+    assert adapters["attention core"].flops == whole["attention core"].flops
+    assert whole.keys() - adapters.keys() == {"optimizer", "gradients and weights at the end"}
+
+
+@pytest.mark.parametrize(("attention", "longer"), [("fused", {"elementwise"}), ("unfused", {"attention core", "attention scores in memory"})])
+def test_selective_recomputation_does_again_what_takes_much_room(attention, longer):
+    """Scores where attention keeps them in memory (Korthikanti 2022), else what norms and activation functions give; never products with weights."""
+    kept, again = (lines_of("llama-3.1-8b", level, workload__attention=attention) for level in ("none", "selective"))
+    found = {name for name, line in kept.items() if again[name].time > line.time * (1 + 1e-9)}
+    assert found - {"host launches"} == longer
 
 
 def test_many_draws_at_once_give_what_each_gives():
