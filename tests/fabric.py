@@ -9,7 +9,6 @@ from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links, group_of
 from tco.fabric.scopes import Scope, fabric_scopes
 from tco.fabric.slices import Slice, slice_of
-from tco.fabric.timing import Timing
 
 __all__ = [
     "OPERATIONS",
@@ -31,12 +30,12 @@ __all__ = [
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
 
 
-def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Timing]:
+def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
     """The timing of every algorithm for consecutive ranks."""
     return timings_on(links, operation, group_of(links, ranks), size)
 
 
-def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Timing]:
+def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Any]:
     """The timing of every algorithm that the fabric allows for a group wherever its ranks stand."""
     at = reach(links, group)
     return {name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()}

@@ -20,12 +20,13 @@ from tco.foundation.files import data_directory, read_csv, read_toml, scenario_d
 from tco.hardware.network import tiers_needed
 from tco.models.architecture import Architecture, load_model
 from tco.models.families import READERS
-from tco.models.layers import FeedForward
+from tco.models.layers import Attention, FeedForward
 from tco.studies import evaluation
 
 __all__ = [
     "READERS",
     "Architecture",
+    "Attention",
     "FeedForward",
     "attribute",
     "attributes",

@@ -91,6 +91,12 @@ def test_bad_toml_is_refused(put, content, message):
     assert str(caught.value).startswith(str(path))
 
 
+def test_a_name_that_no_file_can_have_leads_nowhere(tmp_path):
+    place = tmp_path / ("x" * 5000)
+    assert (files.is_there(place), files.is_folder(place)) == (False, False)
+    assert (files.is_there(tmp_path), files.is_folder(tmp_path)) == (True, True)
+
+
 def test_a_missing_file(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         read_text(tmp_path / "nothing")

@@ -11,7 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.foundation.formula import everywhere, formula, least_over, normal_cdf, somewhere
+from tco.foundation.formula import formula, least_over, normal_cdf
 from tests.chain import recording
 from tests.registry import FORMULAS, REGISTRY, WRONG, ceil_ratio, each_formula, greatest, least, read_rows, select, total, unit_table
 from tests.shipped import CATALOGUE
@@ -19,15 +19,6 @@ from tests.shipped import CATALOGUE
 
 def test_the_walk_finds_the_formulas():
     assert len(FORMULAS) >= 90
-
-
-@pytest.mark.parametrize("count", [1, 3, 1000])
-def test_a_condition_on_structure_holds_for_some_or_for_all(count):
-    every = np.ones(count, dtype=bool)
-    one = every & (np.arange(count) == 0)
-    assert [everywhere(every), somewhere(every), everywhere(~every), somewhere(~every)] == [True, True, False, False]
-    assert (everywhere(one), somewhere(one)) == (count == 1, True)
-    assert [(everywhere(plain), somewhere(plain)) for plain in (True, False)] == [(True, True), (False, False)]
 
 
 def test_every_formula_has_a_golden_value():

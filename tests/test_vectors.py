@@ -13,17 +13,15 @@ import re
 import pytest
 
 from tco.fabric.scopes import two_level_hops
-from tco.fabric.slices import Torus
-from tco.models.layers import Attention
 from tco.studies.operations import bus_bandwidth
-from tests.fabric import Slice, slice_of
+from tests.fabric import Slice
 from tests.registry import REGISTRY, convert, over, read_rows
-from tests.shipped import FeedForward
+from tests.shipped import Attention, FeedForward
 
 
 def whole_torus(*sizes: int) -> Slice:
     """Return a torus whose rings are all closed, of one lane a link."""
-    return slice_of(Torus(sizes, (1.0,) * len(sizes)), math.prod(sizes))
+    return Slice(sizes, (True,) * len(sizes), (1.0,) * len(sizes))
 
 
 ROWS = read_rows("vectors.csv")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tco.foundation.errors import DataError
+from tco.foundation.errors import DataError, unknown
 
 
 class Strict(BaseModel):
@@ -56,6 +56,13 @@ class SystemSchema(Strict):
     owners: dict[str, dict[str, str]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def built(self) -> SystemSchema:
+        """What is sold has no builder of its owner's own."""
+        if self.builder and self.owner_pays != "built-up":
+            raise ValueError(f"builder names who builds a system for his own use, but owner_pays is {self.owner_pays!r}, not 'built-up'")
+        return self
 
 
 class TokenFormatSchema(Strict):
@@ -139,8 +146,13 @@ def expect_system(path: Path, document: dict[str, Any]) -> None:
 
 
 def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> None:
-    """Raise `DataError` with the first thing wrong with a file by its schema."""
+    """Raise `DataError` with the first thing wrong with a file by its schema: a key nobody reads, one it lacks, or what a key holds."""
     try:
         schema.model_validate(document)
     except ValidationError as error:
+        of_the_file = {found["type"]: str(found["loc"][0]) for found in reversed(error.errors()) if len(found["loc"]) == 1}
+        if key := of_the_file.get("extra_forbidden"):
+            raise unknown("key", key, schema.model_fields, str(path)) from None
+        if key := of_the_file.get("missing"):
+            raise DataError(f"{path}: the key {key!r} is missing") from None
         raise DataError(next(problems(str(path), error))) from None

@@ -10,25 +10,6 @@ from typing import Any, NamedTuple
 from tco.catalog.catalogue import Catalogue
 from tco.foundation.errors import DataError, unknown
 
-SYSTEM_KEYS = {
-    "name",
-    "chip",
-    "owner_pays",
-    "builder",
-    "cooling",
-    "source",
-    "note",
-    "racks",
-    "assemblies",
-    "variants",
-    "fabric",
-    "network",
-    "rebates",
-    "alternatives",
-    "owners",
-    "spares",
-}
-
 
 class Leaf(NamedTuple):
     """One place in the tree: how many of a part stand there in one whole world, and below what."""
@@ -120,7 +101,6 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     """Read a system's file, apply its variants and unfold its tree."""
     path, document = catalogue.document("systems", name, "system")
     where = str(path)
-    expect_keys(document, where)
     if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
         from tco.catalog.schema import expect_system
 
@@ -137,7 +117,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
             if part not in contains:
                 raise DataError(f"{where}: variant {key}={value} changes {part!r}, which is no assembly of {name}")
             contains[part] |= children
-        racks = racks_of(branch.get("racks", racks), f"{where}: variant {key}={value}")
+        racks = float(branch.get("racks", racks))
         fabric |= branch.get("fabric", {})
         settings |= branch.get("set", {})
         network |= branch.get("network", {})
@@ -161,7 +141,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
         settings,
         where,
         alternatives,
-        builder=builder_of(document, where),
+        builder=document.get("builder", ""),
         spares=dict(document.get("spares", {})),
     )
     system.leaves = list(expand(contains, where))
@@ -178,31 +158,6 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
     return system
-
-
-def racks_of(racks: Any, where: str) -> float:
-    """Return how many racks a scale-up domain takes in a variant, such as a third where three share one."""
-    if not is_count(racks) or not racks:
-        raise DataError(f"{where}: racks is {racks!r}, expected how many racks a scale-up domain takes")
-    return float(racks)
-
-
-def builder_of(document: Mapping[str, Any], where: str) -> str:
-    """Return who builds a system for his own use; one that is sold has none."""
-    builder, pays = str(document.get("builder", "")), document["owner_pays"]
-    if builder and pays != "built-up":
-        raise DataError(f"{where}: builder names who builds a system for his own use, but owner_pays is {pays!r}, not 'built-up'")
-    return builder
-
-
-def expect_keys(document: Mapping[str, Any], where: str) -> None:
-    """Raise `DataError` where a system's file has a key nobody reads, or lacks one."""
-    for key in document:
-        if key not in SYSTEM_KEYS:
-            raise unknown("key", key, SYSTEM_KEYS, where)
-    for key in ("name", "chip", "owner_pays", "cooling", "source", "racks", "assemblies", "fabric"):
-        if key not in document:
-            raise DataError(f"{where}: the key {key!r} is missing")
 
 
 def stand_in(contains: Mapping[str, Mapping[str, float]], place: str, candidates: Any, part: str | None, where: str) -> dict[str, dict[str, float]]:

@@ -152,7 +152,7 @@ def design_network(inputs: Inputs, values: Values, switch: str | None = None) ->
         shared = converged(inputs.system)
         levels = tiers if shared else tiers_of(inputs, values, switch, "leaf")
         front = Plan(chips, frontend, switch, levels, "tor", shared, split, prefix="frontend-")
-        network = summed(Network(tiers, [*network.lines, *scale_out_network(values, front).lines]))
+        network = summed(tiers, [*network.lines, *scale_out_network(values, front).lines])
     return network
 
 

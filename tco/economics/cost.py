@@ -20,7 +20,6 @@ from tco.economics.site import (
     sidecar_power,
     sidecar_price,
     stored_price,
-    world_bytes,
     yearly_demand,
     yearly_energy,
     yearly_rent,
@@ -32,20 +31,14 @@ from tco.foundation.provenance import DIRECTNESS, SOURCED, Input, least_direct, 
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
 from tco.foundation.values import Values
-from tco.hardware.bill import Bill, share_of_price
+from tco.hardware.bill import Bill, extended_power, joint_capacity, share_of_price
 from tco.hardware.network import Network
 
 
-@formula(unit="USD", source="tco-model")
-def world_share(price: USD, world_chips: Pure, cluster_chips: Pure) -> Any:
-    """Share of one world in what the whole cluster has in common: C x world chips / cluster chips."""
-    return price * world_chips / cluster_chips
-
-
-@formula(unit="W", source="tco-model")
-def world_power_share(power: Watt, world_chips: Pure, cluster_chips: Pure) -> Any:
-    """Share of one world in the power of what the whole cluster has in common: P x world chips / cluster chips."""
-    return power * world_chips / cluster_chips
+@formula(unit="", source="tco-model")
+def world_share(world_chips: Pure, cluster_chips: Pure) -> Any:
+    """Share of one world in what the whole cluster has in common, its price, power and storage: s = world chips / cluster chips."""
+    return world_chips / cluster_chips
 
 
 @formula(unit="USD", source="tco-model")
@@ -124,9 +117,8 @@ class Ledger:
 
     def priced(self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()) -> None:
         """Add something bought at a price that rests on some inputs, and on what else is of some kinds."""
-        given = [self.terms.values.input(name) for name in inputs]
-        kind, sources = worst([*(one.kind for one in given), *kinds]), tuple(dict.fromkeys(one.source for one in given))
-        self.capital(path, asset, price, kind, sources, inputs, any(one.overlay for one in given))
+        kind, sources, overlay = self.terms.values.grounds(inputs)
+        self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
     def yearly(self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str) -> Any:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
@@ -161,16 +153,17 @@ def cost_of_world(
     with scope("cost"):
         ledger = Ledger(values, chips, holding.own_rates)
         in_racks = add_servers(ledger, values, bill, holding.network)
+        share = world_share(chips, values["cluster.chips"])
         in_common = []
         for part in network.lines:
             with scope("network", part.name):
-                in_common.append(world_share(part.price, chips, values["cluster.chips"]))
+                in_common.append(share_of_price(part.price, share))
             ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
         network_price = total("network_share", in_common)
         all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
-        storage = add_storage(ledger, values, bill, chips, holding.tiers)
+        storage = add_storage(ledger, values, bill, share, holding.tiers)
         capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
-        network_power = world_power_share(network.power, chips, values["cluster.chips"])
+        network_power = extended_power(network.power, share)
         drawn = [bill.power, network_power]
         if sidecar is not None:
             drawn.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
@@ -211,7 +204,7 @@ def cost_of_world(
         )
 
 
-def add_storage(ledger: Ledger, values: Values, bill: Bill, chips: float, tiers: tuple[bool, bool]) -> Any:
+def add_storage(ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]) -> Any:
     """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys, objects it rents; return what is bought."""
     flash, objects = tiers
     if not flash and not objects:
@@ -222,11 +215,11 @@ def add_storage(ledger: Ledger, values: Values, bill: Bill, chips: float, tiers:
     bought: Any = 0.0
     if flash:
         with scope("storage", "flash"):
-            bought = stored_price(world_bytes(values[FLASH_CAPACITY], chips, values["cluster.chips"]), values[FLASH])
+            bought = stored_price(joint_capacity(share, values[FLASH_CAPACITY]), values[FLASH])
         ledger.priced("storage/flash", "storage", bought, FLASH, FLASH_CAPACITY)
     if objects:
         with scope("storage", "objects"):
-            held = world_bytes(values[OBJECT_CAPACITY], chips, values["cluster.chips"])
+            held = joint_capacity(share, values[OBJECT_CAPACITY])
         ledger.yearly("storage/objects", "upkeep", yearly_stored, held, OBJECTS)
     return bought
 
@@ -375,7 +368,7 @@ def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips:
     with scope("cost"):
         ledger = Ledger(values, chips)
         hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)
-        network_power = world_power_share(network.power, chips, values["cluster.chips"])
+        network_power = extended_power(network.power, world_share(chips, values["cluster.chips"]))
         it_power = total("it_power", [bill.power, network_power])
         power = per_chip(power_per_chip, "it_power", it_power, chips)
         return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, goodput, values["terms.utilisation"])

@@ -19,6 +19,7 @@ from tco.catalog.ages import limit_of, moves
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System
 from tco.economics.cost import Cost
+from tco.economics.failures import rest_of
 from tco.economics.flows import Flow
 from tco.foundation.errors import UnavailableError
 from tco.foundation.formula import formula, greatest, total
@@ -35,27 +36,15 @@ def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Any:
 
 
 @formula(unit="USD/chip", source="tco-model")
-def empty_hall(hour: USDPerChipHour, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
-    """Building, or its rent, that stands empty for a chip: C = hall's cost a chip-hour x 730 h x months."""
-    return hour * month * (wait / interval)
-
-
-@formula(unit="USD/chip", source="tco-model")
 def idle_deposit(price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12) -> Any:
     """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12) - 1)."""
     return price * share * np.expm1(wait / year * np.log1p(rate))
 
 
 @formula(unit="USD/chip", source="tco-model")
-def stopgap_rent(hour: USDPerChipHour, premium: Pure, share: Pure, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
-    """What rented chips cost beyond the awaited ones for the share of the work they do: C = c x premium x share x 730 h x months."""
-    return hour * premium * share * month * (wait / interval)
-
-
-@formula(unit="USD/chip", source="tco-model")
-def lost_margin(hour: USDPerChipHour, margin: Pure, share: Pure, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
-    """Margin on the work that nobody does meanwhile, the rest: C = c x margin x (1 - share) x 730 h x months."""
-    return hour * margin * (1 - share) * month * (wait / interval)
+def hours_waited(hour: USDPerChipHour, rate: Pure, share: Pure, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
+    """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x rate x share x 730 h x months."""
+    return hour * rate * share * month * (wait / interval)
 
 
 GENERAL, VOLUME, BRING_UP = "general_availability", "first_volume", "bring_up"  # attributes of the parts of a tree
@@ -91,12 +80,13 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
     with scope("waiting"):
         wait = months_to_wait(greatest("there", dates), year_of(wanted))
         share, hour = values["money.stopgap_share"], cost.per_chip_hour
-        costs = [
-            stopgap_rent(hour, values["money.stopgap_premium"], share, wait),
-            lost_margin(hour, values["money.lost_margin"], share, wait),
-        ]
+        with scope("rented-meanwhile"):
+            costs = [hours_waited(hour, values["money.stopgap_premium"], share, wait)]
+        with scope("work-left-undone"):
+            costs.append(hours_waited(hour, values["money.lost_margin"], rest_of(share), wait))
         if hall := [line.usd_per_chip_hour for line in cost.lines if line.asset in HALL]:  # who rents chips has none
-            costs.append(empty_hall(total("hall", hall), wait))
+            with scope("empty-hall"):
+                costs.append(hours_waited(total("hall", hall), 1.0, 1.0, wait))
             costs.append(idle_deposit(cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait))
         return total("waiting", costs)
 

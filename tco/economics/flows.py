@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import formula
-from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerChipHour, USDPerYear, Year
 from tco.foundation.values import Values, following
@@ -208,9 +207,7 @@ class Terms:
 
     def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
         """Return the flow of a yearly cost that rests on some inputs, paid at the end of every month."""
-        given = [self.values.input(name) for name in inputs]
-        kind, sources = worst([one.kind for one in given]), tuple(dict.fromkeys(one.source for one in given))
-        overlay = any(one.overlay for one in given)
+        kind, sources, overlay = self.values.grounds(inputs)
         return Flow(path, asset, yearly, MONTHLY, self.values[OPERATION], MONTHLY, 0.0, kind, sources, inputs, overlay)
 
 

@@ -10,7 +10,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.formula import formula, normal_cdf, total
-from tco.foundation.provenance import period, worst
+from tco.foundation.provenance import period
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChip, Year
 from tco.foundation.values import Values
@@ -246,9 +246,8 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
             else:
                 threshold, vested, power_per_chip, reachable = rest
                 value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
-        given = [values.input(p) for p in paths]
-        sources = tuple(dict.fromkeys(g.source for g in given))
-        return Rebate(path, agreement.supplier, value, worst([g.kind for g in given]), sources, tuple(paths), agreement.note, spend)
+        kind, sources, _ = values.grounds(paths)
+        return Rebate(path, agreement.supplier, value, kind, sources, tuple(paths), agreement.note, spend)
 
 
 class Worth(NamedTuple):

@@ -133,12 +133,6 @@ def facility_power(it_power: Watt, pue: Pure) -> Any:
     return it_power * pue
 
 
-@formula(unit="byte", source="tco-model")
-def world_bytes(capacity: Byte, world_chips: Pure, cluster_chips: Pure) -> Any:
-    """Share of one world in what a cluster stores: B = S x world chips / cluster chips."""
-    return capacity * world_chips / cluster_chips
-
-
 @formula(unit="USD", source="tco-model")
 def stored_price(capacity: Byte, price: USDPerByte) -> Any:
     """Price of storage that is bought: C = B x price."""

@@ -14,7 +14,6 @@ from tco.fabric.costs import token_bytes
 from tco.foundation.errors import DataError, unknown
 
 FOLDER = "libraries"
-KEYS = ("name", "source", "note", "extends", "every", "caller", "called", "exchange", "offers", "inside_domain", "formats")
 EXCHANGES = ("dispatch", "combine")
 COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
 Offers = Mapping[str, Mapping[str, bool]]  # by operation and algorithm: whether groups of several domains have it too
@@ -50,9 +49,6 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
 
     def read() -> Library:
         path, document = catalogue.document(FOLDER, name, "library")
-        for key in document:
-            if key not in KEYS:
-                raise unknown("key", key, KEYS, str(path))
         if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
             from tco.catalog.schema import LibrarySchema, expect
 

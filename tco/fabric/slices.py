@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,19 +129,10 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
         found = np.array([pick(one) for one in each], dtype=float)
         return found[where].reshape(sizes.shape) if sizes.ndim else float(found[0])
 
-    return Slices(
-        field(lambda one: one.chips),
-        field(lambda one: one.injection),
-        field(lambda one: one.hops_mean),
-        field(lambda one: one.hops_worst),
-        field(lambda one: one.steps),
-        tuple((field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at])) for at in range(len(torus.sizes))),
-        (
-            field(lambda one: one.sizes[one.narrowest]),
-            field(lambda one: one.directions[one.narrowest]),
-            field(lambda one: one.lanes[one.narrowest]),
-        ),
-    )
+    taken, injection, hops, farthest, steps = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
+    size, directions, width = (field(lambda one, name=name: getattr(one, name)[one.narrowest]) for name in ("sizes", "directions", "lanes"))
+    rings = tuple((field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at])) for at in range(len(torus.sizes)))
+    return Slices(taken, injection, hops, farthest, steps, rings, (size, directions, width))
 
 
 @formula(unit="byte/s", source="dally2004")

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
-from tco.foundation.provenance import SETTING, Given, Input, bounded, making
+from tco.foundation.provenance import SETTING, Given, Input, bounded, making, worst
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import convert, is_pure, number_and_unit, parse_quantity
 
@@ -155,6 +155,11 @@ class Values(Readable):
                 found = self.resolve(path)
             self.inputs[path] = found
         return found
+
+    def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
+        """Return what a figure rests on that is priced by some inputs: their worst kind, their sources, and whether one is a person's own."""
+        given = [self.input(path) for path in paths]
+        return worst([one.kind for one in given]), tuple(dict.fromkeys(one.source for one in given)), any(one.overlay for one in given)
 
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist: with another number they may be others."""

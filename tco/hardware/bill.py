@@ -13,7 +13,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import Leaf, System
 from tco.foundation.errors import DataError
 from tco.foundation.formula import formula, total
-from tco.foundation.provenance import least_direct, worst
+from tco.foundation.provenance import least_direct
 from tco.foundation.trace import scope
 from tco.foundation.units import (
     FLOP,
@@ -153,7 +153,7 @@ def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
 
 @formula(unit="byte", source="tco-model")
 def joint_capacity(number: Pure, capacity: Byte) -> Any:
-    """Memory of some dies of a stack, or chips of a scale-up domain, together: C = n c."""
+    """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a cluster: C = n c."""
     return number * capacity
 
 
@@ -309,10 +309,8 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies
 
 def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: tuple[str, ...], holder: str | None) -> BillLine:
     """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
-    inputs = [values.input(path) for path in paths]
-    kind, sources = worst([one.kind for one in inputs]), tuple(dict.fromkeys(one.source for one in inputs))
-    near = least_direct(one.directness for one in inputs) if paths else ""
-    overlay = any(one.overlay for one in inputs)
+    kind, sources, overlay = values.grounds(paths)
+    near = least_direct(values.input(path).directness for path in paths) if paths else ""
     return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths, near)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,6 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System, is_count
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import ceil_ratio, formula, total
-from tco.foundation.provenance import worst
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import BytePerSecond, Pure
 from tco.foundation.values import Rule, Values, following
@@ -240,14 +238,13 @@ def clos_of(
     return Sized(Plan(joined, nic, switch, levels, design, False, split, span), radix, reach)
 
 
-@dataclass(slots=True)
-class Network:
+class Network(NamedTuple):
     """A network and its sums."""
 
     tiers: int
-    lines: list[NetworkLine] = field(default_factory=list)
-    price: Any = 0.0
-    power: Any = 0.0
+    lines: list[NetworkLine]
+    price: Any
+    power: Any
 
 
 def switch_part(name: str, known: Collection[str]) -> str:
@@ -304,20 +301,18 @@ def tier_by_tier(values: Values, plan: Plan) -> Network:
         lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", links)))
         if plan.split:
             lines.append(network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", links)))
-    return summed(Network(plan.tiers, lines))
+    return summed(plan.tiers, lines)
 
 
-def summed(network: Network) -> Network:
-    """Fill in the sums of a network's lines."""
-    network.price = total("network_price", [line.price for line in network.lines])
-    network.power = total("network_power", [line.power for line in network.lines])
-    return network
+def summed(tiers: int, lines: list[NetworkLine]) -> Network:
+    """Return a network with the sums of its lines."""
+    return Network(tiers, lines, *(total(f"network_{name}", [getattr(line, name) for line in lines]) for name in ("price", "power")))
 
 
 def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any) -> NetworkLine:
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"
-    given = values.input(price)
+    kind, sources, _ = values.grounds((price,))
     with scope(name):
         extended, drawn = extended_price(values[price], quantity), extended_power(values[power], quantity)
-    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, worst([given.kind]), (given.source,), (price,))
+    return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, kind, sources, (price,))

@@ -76,17 +76,4 @@ def architecture(content: dict[str, Any], name: str, where: str) -> Architecture
     if config.has("text_config"):
         inner = config.section("text_config")
         inner.content.setdefault("tie_word_embeddings", content.get("tie_word_embeddings"))
-    made = read(inner)
-    return Architecture(
-        name,
-        made.hidden,
-        made.vocabulary,
-        made.tied,
-        made.context,
-        made.blocks,
-        config.text("_source"),
-        config.text("_note"),
-        made.positions,
-        made.others,
-        made.prediction_layers,
-    )
+    return Architecture(id=name, source=config.text("_source"), note=config.text("_note"), **read(inner)._asdict())

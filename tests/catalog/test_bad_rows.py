@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
+from tests.cli import tco
 
 GOOD = "nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,,"
 
@@ -16,6 +17,17 @@ def read(own, row, part="nitro-v6-400g", name="price"):
     message = str(caught.value)
     assert message.startswith(f"{path}:2: "), message
     return message
+
+
+@pytest.mark.parametrize(
+    ("source", "finding"), [("tco-model", ""), ("hearsay", "source 'hearsay' is not in sources.csv"), ("", "the source is missing")]
+)
+def test_the_check_looks_for_the_source_of_a_row(own, source, finding):
+    path = own.parts(GOOD.replace("tco-model", source))
+    done = tco("parts", "check", "--data", own.folder)
+    assert done.exit_code == (1 if finding else 0)
+    assert done.stdout.count(f"{path}:2: ") == (1 if finding else 0)
+    assert finding in done.stdout
 
 
 def test_a_good_row_is_read(own):

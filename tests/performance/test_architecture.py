@@ -8,7 +8,7 @@ import pytest
 
 from tco import DataError
 from tests.registry import over
-from tests.shipped import CATALOGUE, load_model
+from tests.shipped import CATALOGUE, Attention, load_model
 
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
 # `weights` are counted tensor by tensor from the same config by another library's model code (Hugging Face Transformers 5.23),
@@ -41,7 +41,9 @@ def test_total_as_published(row):
     model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
     if not row["published_total"]:  # named after a target, such as 1,024 billion, and no count is published
         return
-    total = model.parameters + (model.prediction_parameters if adds.startswith("prediction") else 0)
+    # a layer that predicts a further token has a product that joins two hidden states, and three norms
+    ahead = model.prediction_layers * (model.blocks[-1].parameters(model.hidden) + 2 * model.hidden**2 + 3 * model.hidden)
+    total = model.parameters + (ahead if adds.startswith("prediction") else 0)
     if adds.startswith("vision"):
         total += int(adds.split()[1])
     ends = {"prediction and its embeddings": 1, "prediction without embeddings": -1}.get(adds, 0)
@@ -122,6 +124,9 @@ def test_parametric_width_follows_the_target(tmp_path):
     assert (small.blocks[0].feed_forward.experts, small.blocks[0].feed_forward.active) == (512, 64)
     assert large.blocks[0].feed_forward.width % 16 == 0
     assert large.parameters / small.parameters == pytest.approx(2, rel=4e-3)
+    few = {"hidden_size": 256, "num_hidden_layers": 2, "n_routed_experts": 3, "num_experts_per_tok": 1, "total_parameters": 3 * 10**8}
+    path.write_text(json.dumps({**config, **few}), encoding="utf-8")
+    assert abs(load_model(CATALOGUE, str(path)).parameters - 3 * 10**8) <= 2 * (3 + 1) * 3 * 256 * 16 / 2  # half a step of the width of every expert
 
 
 def test_a_model_of_a_given_size_takes_another_one():
@@ -141,3 +146,11 @@ def test_sparse_models_pass_eight_of_their_experts():
         part = model.blocks[0].feed_forward
         assert (part.experts, part.active) == (512, 8)
         assert model.active_parameters == pytest.approx(active, rel=0.02)
+
+
+def test_biases_are_counted_beside_the_weights():
+    """Sides that share no factor: 3 heads of 5 on a width of 7, one of keys and values."""
+    plain = Attention(3, 1, 5, 5)
+    assert plain.parameters(7) == 7 * 15 + 2 * 7 * 5 + 15 * 7
+    assert plain._replace(in_bias=True, out_bias=True).parameters(7) == plain.parameters(7) + 15 + 2 * 5 + 7
+    assert plain._replace(in_bias=True, gated=True).parameters(7) == plain.parameters(7) + 7 * 15 + 2 * 15 + 2 * 5

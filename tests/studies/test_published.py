@@ -36,6 +36,20 @@ def test_a_file_is_in_order(name):
     assert checks.check_scenario(path, CATALOGUE.toml(path), CATALOGUE.sources) == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"tolerance": 0.11}, {"tolerance": None}, {"value": None}, {"reason": "prices moved"}, {"kind": "hearsay"}, {"tolerance": 0.0}],
+    ids=str,
+)
+def test_a_figure_that_must_come_out_states_what_it_is_held_to(change):
+    path = CATALOGUE.published["b300-2026-06"]
+    document = CATALOGUE.toml(path)
+    row = next(row for row in document["published"] if row["kind"] != "independent")
+    (finding,) = checks.check_scenario(path, document | {"published": [row | change]}, CATALOGUE.sources)
+    assert finding.startswith(f"{path}: published.0")
+    assert checks.check_scenario(path, document | {"published": [row]}, CATALOGUE.sources) == []
+
+
 def test_the_worked_examples_are_among_them():
     have = [one.published for one in MUST]
     for want in (1.81, 0.36, 2.37, 2.49, 135, 1.525, 49_248, 1.856, 2.218, 1.514, 49_860, 20.7e6, 32.83e6):

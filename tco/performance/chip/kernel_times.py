@@ -270,9 +270,8 @@ def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys
     one = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
-    queries = stream_time(
-        cost.query_bytes(batch, heads, numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE)), chip.part("hbm_bandwidth")
-    )
+    asked = elementwise_bytes(cost.all_heads(batch, heads), numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE))
+    queries = stream_time(asked, chip.part("hbm_bandwidth"))
     widening = stream_time(cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
     starts = repeated(chip.practice("decode_block_time"), cores)
     stages = repeated(chip.practice("kernel_stage"), library.practice("latent_stages"))

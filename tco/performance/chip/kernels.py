@@ -258,12 +258,6 @@ def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSe
 
 
 @formula(unit="byte", source="tco-calibration")
-def query_bytes(sequences: Pure, heads: Pure, width: Pure, passes: Pure, element_size: Byte) -> Any:
-    """Traffic of queries and results, with the passes that turn, cast and scale them: p b h w e."""
-    return passes * sequences * heads * width * element_size
-
-
-@formula(unit="byte", source="tco-calibration")
 def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Any:
     """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w / b)."""
     return passes * bytes_moved * (1 + wide / stored)

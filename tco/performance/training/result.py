@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tco.fabric.links import Group, Links, joined, strided
+from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
@@ -18,10 +18,10 @@ from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.plans import ORDERS, Plan, fixed_axes
-from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, slots, way_of
+from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, pipeline_stride, shape_of, slots, way_of
 from tco.performance.training.search import Found, search
 from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, sharded_bytes, shards
-from tco.performance.training.work import Item, Part, Work
+from tco.performance.training.work import Item, Part, Work, expert_group
 
 
 @dataclass(slots=True)
@@ -309,13 +309,11 @@ LINES = {  # of a step that an axis takes, and the items whose bytes it moves in
 
 def groups_of(links: Links, plan: Plan) -> dict[str, Group]:
     """Return how the group of every axis lies on domains."""
-    inner = plan.tensor * plan.context
-    near = min(plan.expert, inner)
     return {
         "tensor": strided(links, 1, plan.tensor),
         "context": strided(links, plan.tensor, plan.context),
-        "experts": joined(strided(links, 1, near), strided(links, data_stride(plan), plan.expert // near)),
-        "pipeline": strided(links, inner * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline),
+        "experts": expert_group(links, shape_of(plan)),
+        "pipeline": strided(links, pipeline_stride(plan), plan.pipeline),
         "data": strided(links, data_stride(plan), plan.data),
     }
 

@@ -113,6 +113,11 @@ def data_stride(plan: Plan) -> Any:
     return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
 
 
+def pipeline_stride(plan: Plan) -> Any:
+    """Return the chips between neighbours of a pipeline: data-parallel groups lie inside it in the first order."""
+    return plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order))
+
+
 def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = None) -> MicroBatch:
     """Return the times of a micro-batch."""
     work = work or work_of(job, machine, shape)
@@ -300,15 +305,11 @@ class Pipe(NamedTuple):
     waits: dict[str, Any]
 
 
-def hides(plan: Plan) -> bool:
-    """Say whether a schedule has another micro-batch at hand to compute while one exchanges tokens between domains."""
-    return plan.schedule in ("interleaved", "dual-pipe")
-
-
 def way_of(plan: Plan, micro: MicroBatch) -> Way:
     """Return the times of a micro-batch in the schedule of a plan."""
     level = micro.levels[plan.recompute]
-    return level.hidden if hides(plan) else level.added
+    another = plan.schedule in ("interleaved", "dual-pipe")  # micro-batch is at hand to compute while one exchanges tokens between domains
+    return level.hidden if another else level.added
 
 
 def slots(plan: Plan, model: Architecture) -> Any:
@@ -325,7 +326,7 @@ def sent(links: Links, size: Any, group: Group) -> Any:
 def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Any:
     """Return the time for which a stage waits for what stages send each other of a micro-batch."""
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
-    stages = strided(machine.links, plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order)), plan.pipeline)
+    stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
     share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
     return exposed_time(sent(machine.links, size, stages), boundaries, share)

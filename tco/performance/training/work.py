@@ -26,6 +26,7 @@ from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_value
 from tco.performance.chip.kernels import products_weights
 from tco.performance.chip.products import Operands, Sides, products
 from tco.performance.chip.roofline import (
+    attention_scores,
     causal_keys,
     elementwise_bytes,
     exposed_time,
@@ -89,12 +90,6 @@ def kernel_share(asynchronous: Pure, share: Pure, share_asynchronous: Pure) -> A
 def attention_pass_time(core: Second, products: Pure, share: Pure) -> Any:
     """Time of fused attention: t = n t_core / x, n the products in units of the forward pass and x the kernel's share of today's rate."""
     return products * core / share
-
-
-@formula(unit="byte", source="korthikanti2022")
-def score_traffic(tokens: Pure, sequence: Pure, heads: Pure, passes: Pure, element_size: Byte) -> Any:
-    """Traffic of attention that keeps its scores in memory: Q = passes x T s H b."""
-    return passes * tokens * sequence * heads * element_size
 
 
 class Shape(NamedTuple):
@@ -387,7 +382,7 @@ def attention_share(job: Job, machine: Machine) -> Any:
 def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: Attention, layers: int) -> Item:
     """Return the passes of attention that keeps its scores in memory."""
     with scope("attention scores in memory"):
-        moved = score_traffic(tokens, job.sequence, a.heads / shape.tensor, machine.counted("score_passes"), job.wide_size)
+        moved = elementwise_bytes(attention_scores(tokens, job.sequence, a.heads / shape.tensor), 1.0, machine.counted("score_passes"), job.wide_size)
         return passes("attention scores in memory", machine, moved, layers, job.value("score_backward"), SELECTIVE)
 
 
@@ -434,6 +429,12 @@ def context_ring(work: Work, job: Job, machine: Machine, shape: Shape, a: Attent
     work.items.append(linked("context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed")))
 
 
+def expert_group(links: Links, shape: Shape) -> Group:
+    """Return the group that shares the experts of a layer: ranks of tensor and context parallelism first, then of data parallelism."""
+    inner = np.minimum(shape.expert, shape.tensor * shape.context)
+    return joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
+
+
 def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedForward, layers: int) -> None:
     """Add what experts exchange inside a domain and across domains, and activations that no fused kernel covers."""
     width, links, own = f.latent or job.model.hidden, machine.links, per_rank(work.tokens, shape.tensor)
@@ -443,13 +444,11 @@ def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedF
             work.items.append(passes("activations of experts with bias", machine, moved, layers, 2, FULL))
     if np.all(np.asarray(shape.expert) == 1):
         return
-    inner = np.minimum(shape.expert, shape.tensor * shape.context)
-    group = joined(strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner))
     token, both = message_bytes(1, width, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine
     size = message_bytes(own, width, job.wide_size)
     with scope("expert exchange in a domain"):
         near = spread(links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside")
     work.items.append(linked("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside")))
     with scope("expert exchange across domains"):
-        far = spread(links, own, token, f.active, among(group), "across")
+        far = spread(links, own, token, f.active, among(expert_group(links, shape)), "across")
     work.across.append(linked("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across")))

@@ -41,12 +41,12 @@ HUNDREDTH = 0.011  # of a pixel, as places are written
 
 @cache
 def results():
-    return evaluation.evaluate_all(evaluation.HEADLINE, None, {})[1]
+    return [one.result for one in evaluation.evaluate_each(evaluation.HEADLINE, None, {})]
 
 
 @cache
 def training():
-    return evaluation.evaluate_all(["train-gpt3-175b-a100x64"], None, {}, priced=False)[1][0]
+    return evaluation.evaluate_each(["train-gpt3-175b-a100x64"], None, {}, priced=False)[0].result
 
 
 @cache
@@ -78,8 +78,8 @@ def drawn():
 @cache
 def money():
     rent = {"money.rent": "3 USD/chip/h", "money.deposit": "0.2", "money.debt_share": "0.5"}
-    catalogue, (result,) = evaluation.evaluate_all(["gb200-nvl72"], None, rent)
-    return result, money_of(result, catalogue)
+    (asked,) = evaluation.evaluate_each(["gb200-nvl72"], None, rent)
+    return asked.result, money_of(asked.result, asked.catalogue)
 
 
 def of_bill(width, system="trn3-nl72x2"):

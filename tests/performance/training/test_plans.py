@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.performance.training.plans import ORDERS, parts_allowed, schedules
+from tco.performance.training.plans import parts_allowed, schedules
 from tests.performance.training.jobs import A100, every_plan, job, small, space
 from tests.shipped import CATALOGUE
 
@@ -59,7 +59,7 @@ def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
     assert not parts_allowed(layers, parts)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ["tp-cp-dp-pp", "tp-cp-pp-dp"])
 def test_the_axes_that_are_fixed_are_those_of_the_plan(order):
     fixed = {"tp": "2", "pp": "4", "cp": "1", "dp": "8", "ep": "1", "micro_batch": "1", "zero": "0", "schedule": "1f1b", "order": order}
     flags = {"sequence_parallel": "yes", "tp_overlap": "no", "optimizer_offload": "no"}

@@ -8,6 +8,7 @@ import pytest
 from tco import evaluate
 from tco.performance.training.result import train
 from tests.cli import document
+from tests.fabric import Group, choose, reach
 from tests.performance.servers import flops_per_token
 from tests.performance.training.jobs import A100, MEGATRON, Plan, asked, evaluate_plan, job
 from tests.shipped import CATALOGUE
@@ -130,3 +131,13 @@ def test_perf_differs_in_seconds_only(scenario):
     for answer in (one, other):
         answer["search"].pop("seconds")
     assert one == other
+
+
+def test_gradients_of_hybrid_sharding_are_averaged_across_domains_at_the_end():
+    """Each chip of a server holds an eighth of them, and takes them to its pair in the other server and back."""
+    found, machine = job(workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16")
+    plan = Plan(1, 1, 1, 16, 1, 0, 1, 1, "1f1b", zero=3, hybrid=1)
+    part = found.model.parameters / 8 * float(found.values["workload.gradient_size"])
+    once = float(choose(reach(machine.links, Group(2, 2, 1, 2)), "all-gather", part))
+    exposed = float(found.values["performance.training.data_exposed"])
+    assert float(evaluate_plan(found, machine, plan)[0].parts["gradients"]) == pytest.approx(2 * exposed * once, rel=1e-9)
