@@ -311,24 +311,26 @@ def compare(results: list[Result], baseline: str | None = None) -> str:
     if chosen not in names:
         raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
     other = next(result for result in results if result.scenario == chosen)
-    base = costs_of_work(other)
+    base = costs_of_work(other.metrics)
     for result in results:
         if (why := apart(result, other)) is not None:
             result.notes.append(f"performance per cost says nothing here: {why}")
             continue
-        for metric, reference, own in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_work(result), strict=True):
+        for metric, reference, own in zip(
+            ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_work(result.metrics), strict=True
+        ):
             if reference is not None and own is not None:
                 result.metrics[metric] = float(joined.perf_per_tco(reference, own))
     return chosen
 
 
-def costs_of_work(result: Result) -> tuple[float | None, float | None]:
-    """Return what the tokens of a result cost, net of rebates and before them; none where there are no tokens."""
-    cost = joined.priced_by(result.metrics)
+def costs_of_work(metrics: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what tokens cost, net of rebates and before them, by some metrics or by arrays of them; none where there are no tokens."""
+    cost = joined.priced_by(metrics)
     if cost is None:
         return None, None
-    net, gross, hour = (result.metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
-    return net, float(joined.gross_token_cost(net, gross, hour))
+    net, gross, hour = (metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    return net, joined.gross_token_cost(net, gross, hour)
 
 
 GRID = "site.grid_carbon"

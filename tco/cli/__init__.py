@@ -20,14 +20,14 @@ from tco.foundation.streams import full, put, tell
 TOGETHER = {  # the module that registers some commands on `app`, where it has not the name of one
     "hardware": ("bom", "fabric", "network", "collective", "kernel"),
     "compare": ("compare", "frontier", "fleet"),
-    "explain": ("explain", "perf", "inputs"),
+    "explain": ("price", "perf", "explain", "inputs"),
     "baseline": ("baseline", "diff"),
     "analyse": ("uncertainty", "sensitivity", "solve", "sweep"),
     "evidence": ("claims", "validate", "calibrate", "measure"),
     "drafts": ("init", "parts", "systems", "models", "scenarios"),
     "shelves": ("sources", "rebates", "sites", "terms", "workloads", "clusters", "perspectives", "metrics"),
     "export": ("export", "report"),
-    **{name: (name,) for name in ("price", "plot")},
+    "plot": ("plot",),
 }
 MODULES = {name: module for module, names in TOGETHER.items() for name in names}
 

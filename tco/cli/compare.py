@@ -14,6 +14,7 @@ from tco.foundation.errors import UsageError
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
+    from tco.outputs.record import Answer
     from tco.studies.comparison import Confidence, Notice
 
 
@@ -74,31 +75,36 @@ def compare(
 
         given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
         return
-    from tco.chain.ownership import SITE_POWER
-    from tco.outputs.comparison import Asked, comparison_answer
-    from tco.studies.comparison import compared, speed_of
-    from tco.studies.confidence import confidence_of
-    from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
-    wanted = given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall")
-    wanted |= {} if practice is None else {"workload.software": practice}
-    held, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
-    asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
-    base, results = compared([one.result for one in asked], baseline)
-    if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
-        why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
-        raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
-    if (why or evidence) and not ranges:
-        raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
-    found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence)
-    catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
-    rows = noticed(catalogue, results, found) if evidence else None
-    halls = []
-    if any(SITE_POWER in result.inputs for result in results):
-        from tco.studies.fleet import hall_of  # only a site that is filled asks for it
+    def answer() -> Answer:
+        from tco.chain.ownership import SITE_POWER
+        from tco.outputs.comparison import Asked, comparison_answer
+        from tco.studies.comparison import compared, speed_of
+        from tco.studies.confidence import confidence_of
+        from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
-        halls = [hall_of(result) for result in results]
-    given.emit(comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve)))
+        wanted = given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall")
+        wanted |= {} if practice is None else {"workload.software": practice}
+        held, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
+        asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
+        base, results = compared([one.result for one in asked], baseline)
+        if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
+            why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
+            raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
+        if (why or evidence) and not ranges:
+            raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
+        found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence)
+        catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
+        rows = noticed(catalogue, results, found) if evidence else None
+        halls = []
+        if any(SITE_POWER in result.inputs for result in results):
+            from tco.studies.fleet import hall_of  # only a site that is filled asks for it
+
+            halls = [hall_of(result) for result in results]
+        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve))
+
+    how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges)
+    given.emit_kept("compare", [*(scenarios or ()), *([baseline] if baseline else ())], how, answer)
 
 
 def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:

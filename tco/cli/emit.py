@@ -65,17 +65,26 @@ def choices(*own: str) -> Any:
     return made("Form", [*FORMS, *own])
 
 
-def emit(answer: Answer, form: str, output: Path | None) -> None:
-    """Print or write an answer in one of the forms of all, or in one of its own."""
+def text_of(answer: Answer, form: str, width: int | None) -> str:
+    """Return an answer in one of the forms of all, or in one of its own."""
+    own = answer.texts.get(form)
+    return own() if own else FORMS[form].text(answer, width)
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Print or write the text of an answer."""
     from tco.foundation.files import write_atomically
     from tco.foundation.streams import put
 
-    own, width = answer.texts.get(form), terminal_width() if output is None else None
-    text = own() if own else FORMS[form].text(answer, width)
     if output is None:
         put(text)
     else:
         write_atomically(output, text)
+
+
+def width_for(output: Path | None) -> int | None:
+    """Return the width that an answer keeps to: that of the terminal, if it goes to one."""
+    return terminal_width() if output is None else None
 
 
 def terminal_width() -> int | None:

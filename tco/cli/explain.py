@@ -1,4 +1,4 @@
-"""`tco perf | explain | inputs`: the plan and its time, any number opened, what may be set."""
+"""`tco price | perf | explain | inputs`: one scenario: its cost, its plan and its time, any number opened, what may be set."""
 
 from __future__ import annotations
 
@@ -9,6 +9,33 @@ import typer
 from tco.cli import app
 from tco.cli.options import Request, Scenario, called, command
 from tco.foundation.errors import DataError, UsageError, unknown
+
+
+@command(app, "set", "anchor", "variant")
+def price(
+    given: Request,
+    scenario: Scenario,
+    cash_flow: Annotated[bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")] = False,
+    swap: Annotated[
+        str | None, typer.Option(metavar="KEY=VALUE@MONTH", help="With --cash-flow: another variant from a month on, such as switch=gen2@24.")
+    ] = None,
+) -> None:
+    """Show the cost lines of one scenario, down to the chip-hour."""
+    from tco.outputs.costs import price_answer
+    from tco.studies.evaluation import evaluate_each
+    from tco.studies.money import money_of, swap_of
+
+    catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
+    if swap is not None and not cash_flow:
+        raise UsageError("--swap is of the money by month: add --cash-flow")
+    money = None
+    if swap is not None:
+        chosen = swap_of(swap)
+        (after,) = evaluate_each([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
+        money = money_of(result, catalogue, after.result, chosen.month)
+    elif cash_flow:
+        money = money_of(result, catalogue)
+    given.emit(price_answer(catalogue, result, money))
 
 
 @command(app, "plan", "set", "anchor", "variant")
@@ -53,8 +80,7 @@ def explain(
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
-    own = frozenset(path for path, found in result.inputs.items() if found.overlay)
-    view = View(catalogue, depth, {path: found.as_of for path, found in result.inputs.items()}, own)
+    view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
     given.emit(explanation_answer(result, metric, root, view, short))
 

@@ -109,27 +109,14 @@ def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue,
 
 
 def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
-    """Write files to a folder that is new, empty or holds such already, by the file that marks it; nothing in it is ever deleted.
+    """Write files to a folder that is new, empty or holds such already, by the file that marks it; nothing that was in it is ever deleted."""
+    from tco.foundation.files import write_all
 
-    A new one that cannot be finished is taken away again.
-    """
-    import shutil
-
-    from tco.foundation.files import write_atomically
-
-    new = not folder.exists()
-    if not new and folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
         raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or one that holds {mark}, to write anew")
-    try:
-        folder.mkdir(exist_ok=True)
-        for name, text in files.items():
-            write_atomically(folder / name, text)
-    except BaseException as error:
-        if new:
-            shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise UsageError(f"{folder}/: cannot be written ({error.strerror or error})") from None
-        raise
+    if not folder.absolute().parent.is_dir():
+        raise UsageError(f"{folder}/: cannot be written (No such file or directory)")
+    write_all(folder, files)
 
 
 # ---------------------------------------------------------------- a page, or a folder of pages
@@ -162,7 +149,7 @@ def report(
     page = page_of(material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"])
     pages = {output: page}
     if folder:
-        from tco.outputs.page.gallery import gallery_of
+        from tco.outputs.page.report import gallery_of
         from tco.studies.comparison import ranking
 
         pages = gallery_of(page, material, ranking(given.settings, given.data))

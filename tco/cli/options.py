@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli.emit import FORMS, choices, emit
+from tco.cli.emit import FORMS, choices, emit, text_of, width_for
 from tco.cli.help import Taught
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import anchoring, making
@@ -187,8 +187,26 @@ class Request:
             from tco.cli.keeping import without_own_values
 
             answer = without_own_values(answer, self.form)
-        emit(answer, self.form, self.texts["output"])
+        emit(text_of(answer, self.form, width_for(self.texts["output"])), self.texts["output"])
         self.tell(answer.notes)
+
+    def emit_kept(self, command: str, names: Sequence[str], how: Iterable[Any], make: Callable[[], Answer]) -> None:
+        """Print or write an answer; one that rests on nothing but what is shipped is made once, and kept as it was printed."""
+        from tco.foundation.kept import are_shipped, kept
+
+        if any(self.texts[own] for own in ("set", "anchor", "data", "redact")) or not are_shipped(names):
+            self.emit(make())
+            return
+
+        width = width_for(self.texts["output"])
+
+        def said() -> dict[str, Any]:
+            answer = make()
+            return {"text": text_of(answer, self.form, width), "notes": [*answer.notes]}
+
+        found = kept(" ".join(map(repr, (command, *names, *how, self.hold, self.form, width))), said)
+        emit(found["text"], self.texts["output"])
+        self.tell(found["notes"])
 
     def tell(self, notes: Iterable[str]) -> None:
         """Print notes to stderr, each once."""

@@ -155,15 +155,22 @@ def is_there(path: Path) -> bool:
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files by name below a folder, which is made; one that cannot be written raises `UsageError`."""
+    """Write files by name below a folder, which is made; where one cannot be written a folder that was not there is taken away again."""
+    import shutil
+
     from tco.foundation.errors import UsageError
 
+    new = not is_there(folder)
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / name, text)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror})") from None
+    except BaseException as error:
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from None
+        raise
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

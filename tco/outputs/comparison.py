@@ -68,6 +68,7 @@ class Compared(NamedTuple):
     hall: Any = LEFT_OUT  # left out where no site is filled, none where this system does not fit it
 
 
+MEASURED = Record(*(Member(name, int, unit=PURE) for name in ("validated_rows", "anchored_rows"))).within("standing")
 OF_RESULT = Record(
     *("scenario", "system", Member("chips", float, "metrics.chips")),
     Member("metrics", {str: float | None}),
@@ -77,8 +78,7 @@ OF_RESULT = Record(
     Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
     Member("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
     Member("validated", VALIDATED, lambda result: result),
-    Member("validated_rows", int, "standing.validated_rows"),
-    Member("anchored_rows", int, "standing.anchored_rows"),
+    MEASURED,
     Member("bill_dates", {str: float}, bill_dates),
     WAITING,
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
@@ -106,17 +106,13 @@ def asked_for(result: Result) -> dict[str, Any]:
     return asked | {"formats": in_words(asked["formats"])}
 
 
-def comparison_row() -> Record:
-    """Return the record of a row of a CSV: scenario, system, then every metric, then what the row rests on."""
-    return Record(
-        *("scenario", "system"),
-        *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
-        Record(*ASKED).within(asked_for),
-        Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
-        *(Member(name, int, f"standing.{name}", unit=PURE) for name in ("validated_rows", "anchored_rows")),
-    )
-
-
+COMPARISON_ROW = Record(  # of a CSV: scenario, system, then every metric, then what the row rests on
+    *("scenario", "system"),
+    *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
+    Record(*ASKED).within(asked_for),
+    Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
+    MEASURED,
+)
 RANGES = (  # what a row of a CSV says of how sure it is
     *(Member(f"perf_per_tco_vs_baseline_{at}", float | None, f"sure.ranges.perf_per_tco_vs_baseline.{at}") for at in ("p10", "p50", "p90")),
     Member("probability_better_than_baseline", float | None, "sure.probability"),
@@ -158,7 +154,7 @@ def comparison_answer(
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 
-    rows: tuple[Record, Sequence[Any]] = (Record(comparison_row().within("result"), *RANGES), compared)
+    rows: tuple[Record, Sequence[Any]] = (Record(COMPARISON_ROW.within("result"), *RANGES), compared)
     if asked.curve:
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve

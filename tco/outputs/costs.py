@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tco.catalog import Catalogue
 from tco.chain.result import Result
@@ -12,16 +13,11 @@ from tco.foundation.provenance import SOURCED
 from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.difference import state_of
 from tco.studies.money import DEBT, INCOME, Money
 
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
 LINE = Record(
-    Member("path", read="0.path"),
-    Member("asset", read="0.asset"),
-    Member("usd", float | None, "0.usd", unit="USD"),
-    Member("usd_per_chip_hour", float, "0.usd_per_chip_hour", unit="USD/chip/h"),
-    Member("kind", read="0.kind"),
+    Record(*("path", "asset"), Member("usd", float | None, unit="USD"), Member("usd_per_chip_hour", float, unit="USD/chip/h"), "kind").within("0"),
     Member("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
     Member("sources", [str], lambda one: list(one[0].sources)),
     Member("own", bool, "0.overlay", csv=False),
@@ -48,10 +44,16 @@ BOOK = Record(
 )
 
 
+def kept_state(result: Result) -> dict[str, Any]:
+    """Return the state of a result, by which another answer is held against it."""
+    from tco.studies.difference import state_of  # only the document has it
+
+    return state_of(result)
+
+
 PRICE = Document(
     "price",
-    Member("scenario", read="0.scenario"),
-    Member("system", read="0.system"),
+    Record("scenario", "system").within("0"),
     Member("lines", [LINE], lambda found: lines_of(found[0])),
     Member("metrics", {str: float | None}, "0.metrics"),
     Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
@@ -63,7 +65,7 @@ PRICE = Document(
     Member("money", MONEY, "1", optional=True),
     Member("books", [BOOK], "1.books", optional=True),
     Member("money_notes", [str], "1.notes", optional=True),
-    Member("state", dict, lambda found: state_of(found[0])),
+    Member("state", dict, lambda found: kept_state(found[0])),
 )
 
 

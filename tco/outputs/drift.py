@@ -25,17 +25,26 @@ CAUSE = Record(
     "unit",
 )
 STEP = Record(Member("causes", [CAUSE]), Member("difference", float), Member("ratio", float | None))
-MOVE = Record(
-    "metric",
-    Member("unit", read=lambda move: METRICS[move.metric].unit),
-    *(Member(name, float | None) for name in ("old", "new", "change")),
-    Member("steps", [STEP], csv=False),
-)
 
 
 def percent(change: float | None) -> str:
     """Return a relative change as a percentage with its sign."""
     return "" if change is None else f"{change * 100:+.3g} %"
+
+
+def mark(value: Any) -> str:
+    """Return one side of a change."""
+    return "absent" if value is None else significant(value, 6) if isinstance(value, (int, float)) else str(value)
+
+
+MOVE = Record(
+    Member("metric", label="metric"),
+    Member("unit", read=lambda move: METRICS[move.metric].unit),
+    Member("old", float | None, label="old", show=lambda move: mark(move.old)),
+    Member("new", float | None, label="new", show=lambda move: mark(move.new)),
+    Member("change", float | None, label="change", show=lambda move: percent(move.change)),
+    Member("steps", [STEP], csv=False),
+)
 
 
 def together(causes: Sequence[Cause]) -> str:
@@ -68,12 +77,10 @@ def drift_table(name: str, scenarios: int, found: Sequence[Drift]) -> Table:
     """Return the table of `tco baseline check`."""
     if not found:
         return Table((), [], f"baseline {name}: {scenarios} scenarios, nothing moved")
-    rows = [(d.scenario, d.move.metric, mark(d.move.old), mark(d.move.new), percent(d.move.change), verdict(d)) for d in found]
     below = ["Step by step, all earlier steps kept:"]
     for scenario in dict.fromkeys(d.scenario for d in found):
         below += [f"{scenario}: {line}" if not at else line for at, line in enumerate(why([d for d in found if d.scenario == scenario]))]
-    title = f"baseline {name}: {len(found)} metrics moved"
-    return Table(("scenario", "metric", "old", "new", "change", ""), rows, title, [], below, align="llrrrl")
+    return DRIFT_ROW.table(found, f"baseline {name}: {len(found)} metrics moved", (), below)
 
 
 def why(found: Sequence[Drift]) -> Iterator[str]:
@@ -92,9 +99,9 @@ def verdict(drift: Drift) -> str:
     return "" if drift.worse is None else "worse" if drift.worse else "better"
 
 
-MOVED = Record("scenario", MOVE.within("move"))
+MOVED = Record(Member("scenario", label="scenario"), MOVE.within("move"))
 DRIFT = Record(MOVED, Member("worse", bool | None), Member("why", [str], lambda drift: reasons(drift.move.steps)))
-DRIFT_ROW = Record(MOVED, Member("worse", read=verdict), Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))))
+DRIFT_ROW = Record(MOVED, Member("worse", read=verdict, label=""), Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))))
 CHECK = Document("baseline-check", "name", Member("ok", bool, lambda found: not found["drift"]), Member("drift", [DRIFT]))
 
 
@@ -171,11 +178,6 @@ def sign(one: Move | Cause) -> str:
     return "+" if one.old is None else "-" if one.new is None else "~"
 
 
-def mark(value: Any) -> str:
-    """Return one side of a change."""
-    return "absent" if value is None else significant(value, 6) if isinstance(value, (int, float)) else str(value)
-
-
 # ---------------------------------------------------------------- what a baseline keeps
 LISTED = Record(
     *("id", "path"),
@@ -226,20 +228,21 @@ def kept_answer(catalogue: Catalogue, name: str, kept: dict[str, dict[str, Any]]
         for state in states
         for metric, value in state["metrics"].items()
     ]
-    return SHOW.answer(catalogue, {"name": name, "scenarios": states}, lambda: [kept_table(name, kept, metrics)], (SHOW_ROW, rows))
+
+    def table() -> Table:
+        found = [metric for metric in metrics if any(metric in state["metrics"] for state in kept.values())]
+        lines = [
+            (metric, METRICS[metric].unit, *(significant(state["metrics"].get(metric), 6) or "-" for state in kept.values())) for metric in found
+        ]
+        return Table(("metric", "unit", *kept), lines, f"baseline {name}", [f"{one}: {made_by(state)}" for one, state in kept.items()], align="ll")
+
+    return SHOW.answer(catalogue, {"name": name, "scenarios": states}, lambda: [table()], (SHOW_ROW, rows))
 
 
 def made_by(state: dict[str, Any]) -> str:
     """Return by which program, on which data a state was made."""
     dated = f", prices up to {state['data_date']}" if state.get("data_date") else ""
     return f"tco {state['tco_version']}, data {state['data_hash']}{dated}, {len(state['inputs'])} inputs, {len(state['formulas'])} formulas"
-
-
-def kept_table(name: str, kept: dict[str, dict[str, Any]], metrics: Sequence[str]) -> Table:
-    """Return the table of `tco baseline show`: a row for each metric, a column for each scenario."""
-    found = [metric for metric in metrics if any(metric in state["metrics"] for state in kept.values())]
-    rows = [(metric, METRICS[metric].unit, *(significant(state["metrics"].get(metric), 6) or "-" for state in kept.values())) for metric in found]
-    return Table(("metric", "unit", *kept), rows, f"baseline {name}", [f"{one}: {made_by(state)}" for one, state in kept.items()], align="ll")
 
 
 # ---------------------------------------------------------------- what moved, for machines that show it beside a change

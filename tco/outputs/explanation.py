@@ -5,7 +5,7 @@ A node is known by its id, which no other node has and which does not move with 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
@@ -36,9 +36,7 @@ class View(NamedTuple):
     """How an explanation is read: from where its sources come, and how deep."""
 
     catalogue: Catalogue
-    depth: int | None = None
-    dates: Mapping[str, str] = {}  # of inputs, by path
-    own: Collection[str] = ()  # inputs that are a person's own, by path
+    depth: int | None
 
     def ends(self, level: int) -> bool:
         """Say whether nothing below a level is shown."""
@@ -67,8 +65,8 @@ def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
         seen.add(node.id)
         made = told(name, node, view) | stated(formula=node.formula and node.formula.name, path=node.path)
         if node.is_leaf:
-            date, own = view.dates.get(node.path or ""), node.path in view.own
-            made |= {"kind": node.kind} | stated(as_of=date, own=own, note=node.note)
+            given = node.given
+            made |= {"kind": node.kind} | stated(as_of=given and given.as_of, own=given and given.overlay, note=node.note)
         elif view.ends(level):
             made["more"] = len(node.inputs)
         else:
@@ -87,8 +85,7 @@ def origin(node: Node, view: View) -> str:
     """Return where a leaf comes from, in few words: what kind of value it is, of which date, by whom."""
     if node.source == STRUCTURE:
         return STRUCTURE
-    date = view.dates.get(node.path or "")
-    own = " (own)" if node.path in view.own else ""
+    own, date = (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
     return f"{node.kind}{own}{f' {date}' if date else ''}; {source_text(node, view.catalogue)}"
 
 

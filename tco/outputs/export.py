@@ -11,7 +11,7 @@ from tco.catalog import Catalogue, Source
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.errors import library
-from tco.outputs.comparison import comparison_row
+from tco.outputs.comparison import COMPARISON_ROW
 from tco.outputs.costs import LINE, lines_of
 from tco.outputs.hardware import BILL
 from tco.outputs.premises import CONTEXT
@@ -73,7 +73,7 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     named |= {source for line, _ in bill for source in line.sources} | {source for line, _ in cost for source in line.sources}
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
-        "scenarios": filled(comparison_row(), results),
+        "scenarios": filled(COMPARISON_ROW, results),
         "inputs": filled(of_scenario(INPUT.within("0")), inputs),
         "bill": filled(of_scenario(BILL.within("0")), bill),
         "cost": filled(of_scenario(LINE), cost),

@@ -31,12 +31,8 @@ def names(frontier: Frontier) -> tuple[str, str]:
 
 
 Place = tuple[Frontier, int]  # a point of a frontier, and where it stands
-POOLS = Record(
-    Member("scenario", read="decode.result.scenario"),
-    Member("system", read="decode.result.system"),
-    Member("prefill_scenario", read="prefill.result.scenario"),
-    Member("prefill_system", read="prefill.result.system"),
-)
+POOL = Record("scenario", "system")
+POOLS = Record(POOL.within("decode.result"), POOL.within("prefill.result", "prefill_"))
 OF_POINT = record_of(Point).within(lambda one: one[0].points[one[1]])
 
 
@@ -45,18 +41,14 @@ def band_of(one: Place) -> Band | None:
     return one[0].bands[one[1]] if one[0].bands else None
 
 
-def share_met(band: Band) -> float:
-    """Return the share of the draws that reach the interactivity of a point."""
-    return float(band.meets.mean())
-
-
-MET = Member(MEETS, float, share_met, optional=True)
+MET = Member(MEETS, float, lambda band: float(band.meets.mean()), optional=True)  # the share of the draws that reach the point's interactivity
 POINT = Record(OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of))
 BANDS = Record(*(Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}") for metric in BANDED for end in ENDS), MET)
+USED_HOUR = Record(Member("tco_usd_per_used_chip_hour", float | None))
 FRONTIER = Record(
     POOLS.within("0"),
-    Member("tco_usd_per_used_chip_hour", float | None, "0.decode.result.metrics.tco_usd_per_used_chip_hour"),
-    Member("prefill_tco_usd_per_used_chip_hour", float | None, "0.prefill.result.metrics.tco_usd_per_used_chip_hour"),
+    USED_HOUR.within("0.decode.result.metrics"),
+    USED_HOUR.within("0.prefill.result.metrics", "prefill_"),
     Member("interactivity_tokens_per_s", float, lambda found: found[0].decode.values["workload.interactivity"]),
     Member("plans", int, "0.plans"),
     Member("feasible", int, "0.feasible"),
@@ -74,30 +66,14 @@ CONTEST = Record(
     *(Member(name, int, f"point.{name}") for name in PLAN),
     *(Member(axis, float, f"point.{axis}") for axis in AXES),
 )
-BEATER = Record(
-    CONTEST.within("by"),
-    Member("change", {str: float}, "changes"),
-    Member(CHANCE, float, "chance", optional=True),
-)
+BEATER = Record(CONTEST.within("by"), Member("change", {str: float}, "changes"), Member(CHANCE, float, "chance", optional=True))
 AXIS = Record(
     Member("metric", read=str),
     Member("unit", read=lambda axis: METRICS[axis].unit),
     Member("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
 )
-PARETO = Record(
-    Member("axes", [AXIS], lambda _: AXES),
-    Member(
-        "designs",
-        [
-            Record(
-                CONTEST,
-                Member("chosen", bool, "point.chosen"),
-                Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
-            )
-        ],
-        lambda designs: designs,
-    ),
-)
+DESIGN = Record(CONTEST, Member("chosen", bool, "point.chosen"), Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None))
+PARETO = Record(Member("axes", [AXIS], lambda _: AXES), Member("designs", [DESIGN], lambda designs: designs))
 DOCUMENT = Document(
     "frontier",
     Member("frontiers", [FRONTIER], lambda found: [(one, found[0]) for one in found[0]]),
@@ -189,7 +165,7 @@ def frontier_table(frontier: Frontier) -> Table:
         point = frontier.points[place]
         beside = (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
         if frontier.bands:
-            beside = (band_words(frontier.bands[place]), percent(share_met(frontier.bands[place])))
+            beside = (band_words(frontier.bands[place]), percent(MET.of(frontier.bands[place])))
         marks = "*" * point.chosen + "+" * point.cheapest
         rows.append(
             (

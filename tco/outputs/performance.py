@@ -134,8 +134,7 @@ PERF = Document(
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is
     OPERATOR.within("0"),
-    Member("scenario", read="1.scenario"),
-    Member("system", read="1.system"),
+    Record("scenario", "system").within("1"),
     Member("plan", read=lambda one: plan_words(one[1].report.plan)),
     *(Member(name, float | None, f"1.metrics.{name}") for name in REACHED),
 )

@@ -213,12 +213,13 @@ def binding(result: Result, phase: str) -> str:
 
 
 VALIDATED = Record(  # how a result stands against measurements
-    Member("rows", int, "standing.validated_rows"),
-    Member("anchored_rows", int, "standing.anchored_rows"),
-    Member("median_ape", float | None, "standing.median"),
-    Member("left_out_ape", float | None, "standing.left_out"),
-    Member("path", read="standing.path"),
-    Member("text", read="standing.text"),
+    Record(
+        Member("rows", int, "validated_rows"),
+        Member("anchored_rows", int),
+        Member("median_ape", float | None, "median"),
+        Member("left_out_ape", float | None, "left_out"),
+        *("path", "text"),
+    ).within("standing"),
     "order",
 )
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed

@@ -10,7 +10,7 @@ from tco.outputs.record import LEFT_OUT, Maybe, Member, Record, read_from
 from tco.outputs.table import significant
 
 if TYPE_CHECKING:
-    from tco.studies.comparison import Driver, Sureness
+    from tco.studies.comparison import Sureness
 
 RATIO, TRAINING_COST = "perf_per_tco_vs_baseline", "train_usd_per_trillion_tokens"
 MILLION = 1e6
@@ -85,9 +85,15 @@ def chance(one: Sureness) -> str:
 
 
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
-    """Return what drives each answer and what would flip it, and how the ranges were found."""
-    driven = [(name, of.drivers) for name, of in zip(names, found, strict=bool(found)) if of.drivers]
-    lines = [f"Top drivers of {name}: {'; '.join(map(driver_words, drivers))}." for name, drivers in driven]
+    """Return what drives each answer and what would flip it, in the unit the catalogue writes it in, and how the ranges were found."""
+    lines = []
+    for name, of in zip(names, found, strict=bool(found)):
+        told = []
+        for one in of.drivers:
+            swing = "decides who meets the target" if one.swing is None else f"{one.swing:+.2f}"
+            flips = "no flip in range" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
+            told.append(f"{one.path} ({swing}, {flips})")
+        lines += [f"Top drivers of {name}: {'; '.join(told)}."] if told else []
     return [*lines, *drawn_words(found)]
 
 
@@ -99,13 +105,6 @@ def drawn_words(found: Sequence[Sureness]) -> list[str]:
     plan = "the plan of the point held" if drawn[0].hold else "the plan re-optimised in each"
     lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie, and no win"
     return [f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."]
-
-
-def driver_words(one: Driver) -> str:
-    """Return an input with its swing and where it flips the order, in the unit the catalogue writes it in."""
-    flips = "no flip in range" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
-    swing = "decides who meets the target" if one.swing is None else f"{one.swing:+.2f}"
-    return f"{one.path} ({swing}, {flips})"
 
 
 def turn_words(at: float, value: float, unit: str, shown: tuple[float, str] | None) -> str:

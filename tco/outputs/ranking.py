@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.result import set_of
-from tco.outputs.comparison import OF_RESULT, comparison_row
+from tco.outputs.comparison import COMPARISON_ROW, OF_RESULT
 from tco.outputs.premises import marked, premises, shared, title_of
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
@@ -24,7 +24,7 @@ def ranking_answer(found: Ranking) -> Answer:
     results = [row.result for row in found.rows]
     said = {"ranked_by": found.metric, "baseline": HEADLINE_SYSTEM, "inputs": shared(results), "rows": found.rows}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
-    row = Record(comparison_row().within("result"), PLACE)
+    row = Record(COMPARISON_ROW.within("result"), PLACE)
     return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))
 
 

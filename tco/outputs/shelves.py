@@ -247,7 +247,11 @@ def part_answer(catalogue: Catalogue, part: str) -> Answer:
 
     def tables() -> list[Table]:
         notes = [f"{row_label(row)} {significant(row['value'], 6)} {row['unit']}".rstrip() + f": {row['note']}" for row in rows if row["note"]]
-        cited = [f"{source}: {cited_as(catalogue, source)}" for source in sorted({row["source"] for row in rows})]
+        cited = []
+        for source in sorted({row["source"] for row in rows}):
+            found = catalogue.sources.get(source)
+            told = ", ".join(filter(None, (found.title, found.date, found.url))) if found else "not in the list of sources"
+            cited.append(f"{source}: {told}")
         below = ["Rows in brackets are alternatives: shown, not used.", *(["Notes:", *notes] if notes else []), "Sources:", *cited]
         above = [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
         return [PART_ROW.table(rows, part, above, below)._replace(align="lrllllll")]
@@ -261,12 +265,6 @@ def systems_with(catalogue: Catalogue, part: str) -> list[str]:
 
     systems = {name: load_system(catalogue, name) for name in catalogue.ids("systems")}
     return [name for name, system in systems.items() if part in system.quantity or any(part in places for places in system.alternatives.values())]
-
-
-def cited_as(catalogue: Catalogue, source: str) -> str:
-    """Return title, date and address of a source."""
-    found = catalogue.sources.get(source)
-    return ", ".join(text for text in (found.title, found.date, found.url) if text) if found else "not in the list of sources"
 
 
 # ---------------------------------------------------------------- systems

@@ -119,12 +119,6 @@ DIGITS = 3
 NONE = "·"  # where no scenario has a value
 
 
-def best_at(found: Map, row: int, column: int) -> str | None:
-    """Return the scenario that has the best value at a point."""
-    place = int(found.best[row, column])
-    return None if place == NOBODY else found.scenarios[place]
-
-
 VARIED = Record("path", "unit", Member("today", float | None), Member("values", [float], lambda axis: list(axis.values)))
 MAP = Document(
     "solve-map",
@@ -132,9 +126,7 @@ MAP = Document(
     "metric",
     Member("metric_unit", read=lambda found: METRICS[found.metric].unit),
     Member("inputs", [VARIED], lambda found: [found.x, found.y]),
-    Member(
-        "best", [[str | None]], lambda found: [[best_at(found, row, at) for at in range(len(found.x.values))] for row in range(len(found.y.values))]
-    ),
+    Member("best", [[str | None]], lambda found: found.to_frame().to_numpy().tolist()),
     Member("values", {str: [[float | None]]}, lambda found: dict(zip(found.scenarios, found.values, strict=True))),
     Member("share_best", {str: float}, "leaders"),
 )
@@ -145,9 +137,9 @@ def map_answer(catalogue: Catalogue, found: Map) -> Answer:
     names = (found.x.path, found.y.path, *(f"{found.metric} {name}" for name in found.scenarios))
     row = Record(*(Member(name, float | None, str(at)) for at, name in enumerate(names)), Member("best", str | None, str(len(names))))
     points = [
-        (x, y, *found.values[:, down, right], best_at(found, down, right))
-        for down, y in enumerate(found.y.values)
-        for right, x in enumerate(found.x.values)
+        (x, y, *found.values[:, down, right], who)
+        for down, (y, winners) in enumerate(zip(found.y.values, found.to_frame().to_numpy().tolist(), strict=True))
+        for right, (x, who) in enumerate(zip(found.x.values, winners, strict=True))
     ]
     of = found.results[0].context | {"scenario": ";".join(found.scenarios), "system": ";".join(one.system for one in found.results)}
     return MAP.answer(catalogue, found, lambda: [map_table(found)], (row, points), of=of)
@@ -158,11 +150,12 @@ def map_table(found: Map) -> Table:
     signs = [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
     title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
     legend = ", ".join(f"{sign} {name} ({found.leaders[name] * 100:.0f} %)" for sign, name in zip(signs, found.scenarios, strict=True))
+    best = found.best
     rows = [
-        [significant(float(y), DIGITS), *(NONE if found.best[row, at] == NOBODY else signs[found.best[row, at]] for at in range(len(found.x.values)))]
-        for row, y in enumerate(found.y.values)
+        [significant(float(y), DIGITS), *(NONE if place == NOBODY else signs[place] for place in row)]
+        for y, row in zip(found.y.values, best.tolist(), strict=True)
     ]
-    below = [] if (found.best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
+    below = [] if (best != NOBODY).all() else [f"{NONE} no scenario meets the target of its workload."]
     if len(winners := {name for name, share in found.leaders.items() if share}) == 1 and not below:
         below.append(f"{next(iter(winners))} is best everywhere: no border lies within these values.")
     below.append("Plans, batches and structure are re-optimised at every point; --format csv has every value.")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tco.foundation.values import Values
     from tco.studies.validation.calibrate import Calibration
 
-FILE = Member("file")
 MOST_GROUPS = 12
 ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
 SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
@@ -42,7 +41,7 @@ CARD = Record(
 )
 VALIDATION = Document(
     "validate",
-    FILE,
+    "file",
     "kind",
     CARD.within("card"),
     Member("rows", [dict], optional=True),
@@ -138,7 +137,7 @@ MEMBERS = Record(  # a run in the document
     *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
 )
 RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
-ENVELOPES = Document("validate", FILE, Member("summary", dict), Member("envelopes", [dict]))
+ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
 
 
 def envelopes_answer(catalogue: Catalogue, path: Path, values: Values) -> Answer:
@@ -207,7 +206,7 @@ TESTED = Record(
 )
 BACK_TEST = Document(
     "validate",
-    FILE,
+    "file",
     "kind",
     Member("draws", int),
     Member("expected_inside", float),
@@ -232,7 +231,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
 OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
-RATIOS = Document("validate", FILE, "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", dict))
+RATIOS = Document("validate", "file", "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", dict))
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
@@ -296,16 +295,12 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
     made: dict[str, list[Sequence[Any]]] = {
-        "kinds": [
-            [kind, what, *rounded(one, ("n", "median_ape", "p90_ape", "spearman")), date]
-            for kind, fit in found.items()
-            for what, one in fit.accuracy.items()
-        ],
-        "chips": [
-            [kind, part, *rounded(one, ("n", "median_ape", "p90_ape", "left_out")), date]
-            for kind, fit in found.items()
-            for part, one in fit.chips.items()
-        ],
+        name: [[kind, key, *rounded(one, figures), date] for kind, fit in found.items() for key, one in getattr(fit, of).items()]
+        for name, of, figures in (
+            ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
+            ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
+        )
+    } | {
         "orders": [[kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date] for kind, fit in found.items() if fit.order],
         "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
             [kind, one.left_out, one.member, path, float(f"{value:.9g}")]

@@ -63,13 +63,6 @@ class Pool:
         """What it comes to."""
         return self.asked.result
 
-    def metric(self, name: str) -> float:
-        """Return a metric of the cost, which every scenario has."""
-        value = self.result.metrics[name]
-        if value is None:
-            raise DataError(f"{self.result.scenario}: {name} cannot be computed")
-        return float(value)
-
     @property
     def misfit(self) -> str:
         """Why its racks have no cost at its site; empty where they have."""
@@ -150,7 +143,6 @@ class Grid:
     decode: DecodePlan
     prefill: PrefillPlan
     step: PassResult
-    ready: PassResult
     rate: Any
     share: Any
     first: Any
@@ -253,7 +245,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         soon = whole_prompt <= limit
     pools = made, read, prompt, answer, decode.machine.shared("pool_sharpness")
     rate, share = phases.output_rate(*pools), phases.prefill_share(*pools)
-    hour = joined.hour_of_both_pools(decode.metric("tco_usd_per_used_chip_hour"), prefill.metric("tco_usd_per_used_chip_hour"), share)
+    hour = joined.hour_of_both_pools(decode.asked.metric("tco_usd_per_used_chip_hour"), prefill.asked.metric("tco_usd_per_used_chip_hour"), share)
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):
@@ -262,7 +254,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         reason = f"no prefill plan: {shortfall(ready.memory, prefill.machine)}"
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
-    return Grid(plan, before, step, ready, rate, share, first, handed, cache, cost, hour, reason)
+    return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
 
 
 def undominated(speed: Array, cost: Array) -> Array:
@@ -303,7 +295,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
     plan, rate, share = grid.decode, at(grid.rate), at(grid.share)
     read = phases.input_rate(rate, values["workload.input_tokens"], values["workload.output_tokens"])
     power = joined.power_of_both_pools(
-        frontier.decode.metric("facility_power_w_per_chip"), frontier.prefill.metric("facility_power_w_per_chip"), share
+        frontier.decode.asked.metric("facility_power_w_per_chip"), frontier.prefill.asked.metric("facility_power_w_per_chip"), share
     )
     speed = at(phases.tokens_per_user(grid.step.per_token))
     quick = np.flatnonzero(speed >= values["workload.interactivity"])

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.chain import metrics as joined
 from tco.chain.draws import CELLS, Draws
-from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS
+from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS, priced_by
 from tco.chain.result import apart
+from tco.chain.scenario import costs_of_work
 from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
@@ -186,23 +186,13 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
         for name in METRICS
         if (many := own.metrics[name]) is not None and name not in RATIOS
     }
-    mine, theirs = costs(own), None if baseline is None else costs(baseline)
-    if baseline is None or mine is None or theirs is None:
+    if baseline is None or priced_by(own.metrics) is None or priced_by(baseline.metrics) is None:
         return Sample(found, own.meets)
+    mine, theirs = ([np.where(one.meets, cost, np.nan) for cost in costs_of_work(one.metrics)] for one in (own, baseline))
     for name, reference, cost in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True):
         found[name] = ratios(reference, cost)
     ties = np.isnan(found["perf_per_tco_vs_baseline"])
     return Sample(found, own.meets, own.meets & baseline.meets, ties)
-
-
-def costs(draws: Draws) -> tuple[Array, Array] | None:
-    """Return what tokens cost in every draw, net of rebates and before them, nan where the target is missed; none without tokens."""
-    cost = joined.priced_by(draws.metrics)
-    net, gross, hour = (None if name is None else draws.metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
-    if net is None or gross is None or hour is None:
-        return None
-    net = np.where(draws.meets, net, np.nan)
-    return net, joined.gross_token_cost(net, gross, hour)
 
 
 def joint(parts: list[Sample]) -> Sample:

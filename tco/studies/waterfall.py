@@ -427,12 +427,8 @@ def diff(
     metric: str | None = None,
 ) -> Difference:
     """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between systems the way of a cost, or of `metric`, is told."""
-    one, other = side_of(a, data), side_of(b, data, dict(set or {}))
-    return between(one, other, catalogue_for(None if not isinstance(a, str) else a, data), metric)
-
-
-def between(old: Side, new: Side, catalogue: Catalogue, metric: str | None = None) -> Difference:
-    """Return what changed between two sides, the steps of every metric that moved, and of two systems the way from one to the other."""
+    old, new = side_of(a, data), side_of(b, data, dict(set or {}))
+    catalogue = catalogue_for(None if not isinstance(a, str) else a, data)
     moved = moves(old.state, new.state)
     way = points(old.state, new.state, catalogue) if moved else []
     walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old.state["metrics"], m.metric)) for m in moved]

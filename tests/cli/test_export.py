@@ -161,7 +161,7 @@ def test_a_package_is_replaced_and_a_broken_one_is_taken_away(tmp_path):
         assert tco("export", "gb200-nvl72", "--set", f"site.pue={pue}", "-o", f"{tmp_path}/package/").exit_code == 0
     assert {row["path"]: row["value"] for row in rows(tmp_path / "package/inputs.csv")}["site.pue"] == "1.3"
     with pytest.raises(UsageError):
-        write_folder(tmp_path / "new", {"a.csv": "a\n", "missing/b.csv": "b\n"}, "a.csv")
+        write_folder(tmp_path / "new", {"a.csv": "a\n", f"{'b' * 300}.csv": "b\n"}, "a.csv")
     assert not (tmp_path / "new").exists()
 
 

@@ -26,11 +26,11 @@ OTHER_ANSWERS = (
 )
 LIGHT = {
     "--help": NO_ANSWER,
-    "compare --help": (*NO_ANSWER, "tco.cli.price", "tco.cli.shelves"),
-    "parts list": ("tco.chain", "tco.performance", "tco.cli.price"),
-    "compare": (*OTHER_ANSWERS, "tco.cli.price"),
+    "compare --help": (*NO_ANSWER, "tco.cli.explain", "tco.cli.shelves"),
+    "parts list": ("tco.chain", "tco.performance", "tco.cli.explain"),
+    "compare": (*OTHER_ANSWERS, "tco.cli.explain"),
     "price trn3-nl72x2": (*OTHER_ANSWERS, "tco.cli.compare", "tco.performance.serving.phases", "tco.performance.chip.products"),
-    "bom gb200-nvl72": (*OTHER_ANSWERS, "tco.cli.price"),
+    "bom gb200-nvl72": (*OTHER_ANSWERS, "tco.cli.explain"),
 }
 
 

@@ -176,7 +176,7 @@ def test_a_fault_tells_no_number(own, monkeypatch, tmp_path):
     def broken(*_, **__):
         raise KeyError(2111000000.0)
 
-    monkeypatch.setattr("tco.studies.evaluation.evaluate_all", broken)
+    monkeypatch.setattr("tco.studies.evaluation.evaluate_each", broken)
     done = tco("price", "trn3-nl72x2", "--set", "parts.trn3.tdp=1100 W", "--redact")
     assert done.exit_code == 70
     assert "2111" not in done.stderr

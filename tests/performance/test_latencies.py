@@ -61,6 +61,13 @@ def test_only_what_adds_up_takes_longer():
         ]
 
 
+def test_a_group_of_one_adds_nothing_up():
+    slow, plain = (links_of("trn3-nl72x2", performance__trainium__reduction_latency=time) for time in ("0.12 us", "0 us"))
+    for name in ("two-shot, forwarded", "one-shot"):
+        one, many = (float(timings(slow, "all-reduce", n, SMALL)[name].time - timings(plain, "all-reduce", n, SMALL)[name].time) for n in (1, 144))
+        assert (one, many) == (0.0, pytest.approx(0.12e-6, rel=1e-6))
+
+
 def test_steps_of_a_torus_that_add_up():
     before = timings(links_of("trn2-nl32x2-3d"), "all-reduce", 64, SMALL)["bucket"]
     after = timings(links_of("trn2-nl32x2-3d", performance__trainium__reduction_latency="0.12 us"), "all-reduce", 64, SMALL)["bucket"]

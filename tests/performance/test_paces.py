@@ -81,19 +81,3 @@ def test_what_is_known_of_other_inputs_changes_no_answer(catalogue):
     first = evaluate("gb200-nvl72", catalogue=catalogue).metrics
     evaluate("gb200-nvl72", {"parts.gb200-gpu.scale_up_bandwidth": "700 GB/s", "performance.nvidia.collective_wait": "9 us"}, catalogue=catalogue)
     assert evaluate("gb200-nvl72", catalogue=catalogue).metrics == first
-
-
-def test_what_is_known_of_equal_numbers_is_computed_once():
-    known, calls = Known(), []
-
-    def compute():
-        calls.append(1)
-        return len(calls)
-
-    assert [known.of(("a",), (1.0, np.arange(3.0)), compute) for _ in range(3)] == [1, 1, 1]
-    assert known.of(("a",), (1.0, np.arange(4.0)), compute) == 2
-    assert known.of(("b",), (1.0, np.arange(3.0)), compute) == 3
-    assert known.of(("a",), (np.zeros(MANY + 1),), compute) is None
-    with recording():
-        assert known.of(("a",), (1.0, np.arange(3.0)), compute) is None
-    assert len(calls) == 3

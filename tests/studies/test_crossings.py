@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from tco.studies.solve import crossings, narrowed
+from tco.studies.solve import crossings
 
 FUNCTIONS = {"cubic": lambda x: x**3 - 2, "exponential": lambda x: math.exp(3 * x) - 9, "steep": lambda x: math.atan(40 * (x - 0.7))}
 
@@ -31,7 +31,7 @@ def test_a_zero_is_that_of_another_method_in_fewer_calls_than_halving(name):
         calls.append(x)
         return FUNCTIONS[name](x)
 
-    found = narrowed(counted, 0.0, 2.0)
+    (found,) = crossings(counted, [0.0, 2.0])
     assert found.before == pytest.approx(brentq(FUNCTIONS[name], 0, 2, xtol=1e-14), rel=1e-12)
     assert found.beyond == pytest.approx(found.before, rel=1e-15)
     assert len(calls) < 40

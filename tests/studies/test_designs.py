@@ -35,7 +35,9 @@ def everything(found) -> dict[str, np.ndarray]:
     """The figures of every pair of plans that may run, from the whole grid."""
     decode, prefill = found.decode, found.prefill
     grid = grid_of(decode, prefill, found.separate)
-    power = joined.power_of_both_pools(decode.metric("facility_power_w_per_chip"), prefill.metric("facility_power_w_per_chip"), grid.share)
+    power = joined.power_of_both_pools(
+        decode.asked.metric("facility_power_w_per_chip"), prefill.asked.metric("facility_power_w_per_chip"), grid.share
+    )
     figures = grid.cost, grid.rate, phases.tokens_per_user(grid.step.per_token), joined.tokens_per_megawatt(grid.rate, power)
     fits = np.isfinite(grid.cost)
     return {axis: np.broadcast_to(many, grid.cost.shape)[fits] for axis, many in zip(AXES, figures, strict=True)}

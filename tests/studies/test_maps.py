@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import tco
 from tco import DataError, map_of
-from tco.studies.maps import leading
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
@@ -31,8 +32,9 @@ def test_a_point_is_what_an_evaluation_finds_there():
 
 def test_the_best_of_costs_is_the_least_and_of_rates_the_most_and_nobody_where_none_has_one():
     values = np.array([[1.0, 3.0, np.nan], [2.0, np.nan, np.nan]])
-    assert leading(values, TOKEN).tolist() == [0, 0, NOBODY]
-    assert leading(values, "output_tokens_per_s_per_chip").tolist() == [1, 0, NOBODY]
+    found = replace(map_of([GB200], ("terms.rate", PRICE), "tco_usd_per_chip_hour"), values=values)
+    assert found.best.tolist() == [0, 0, NOBODY]
+    assert replace(found, metric="output_tokens_per_s_per_chip").best.tolist() == [1, 0, NOBODY]
 
 
 def test_the_command_prints_table_and_document():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
 
 import numpy as np
 import pytest
 
 import tco
-from tco.studies.confidence import kept
 from tco.studies.drivers import flips_of
 from tco.studies.response import places_of
 from tests.chain import HEADLINE
@@ -145,24 +142,6 @@ def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_
     assert confidence_of([older], GB200).sure[0].reason == "it was saved on other data, and has no draws; name its scenario"
 
 
-@pytest.fixture
-def keeping(tmp_path, monkeypatch):
-    """Return a cache of one's own, a way to read through it, and how often something was made; making takes no draws."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = []
-
-    def read():
-        def make():
-            made.append(1)
-            return [{"p10": 0.73, "p90": 6.4, "reason": None}]
-
-        return kept("a comparison", make)
-
-    read()
-    (file,) = (tmp_path / "tco").iterdir()
-    return file, read, made
-
-
 @pytest.mark.thorough
 def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     """From a cache of its own: made, kept, read again; a folder that is none keeps nothing."""
@@ -175,53 +154,6 @@ def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert confidence_of(asked, "gb200-nvl72") == made
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda text: "[]",
-        lambda text: "null",
-        lambda text: '{"a": 1}',
-        lambda text: text[: len(text) // 2],
-        lambda text: text.replace("0.73", "0.00073"),
-        lambda text: json.dumps(json.loads(text)["content"]),
-        lambda text: "[" * 100_000,
-    ],
-)
-def test_what_another_has_written_is_made_anew(keeping, spoil):
-    file, read, made = keeping
-    before, text = read(), file.read_text()
-    assert len(made) == 1
-    file.write_text(spoil(text))
-    assert read() == before
-    assert (len(made), file.read_text()) == (2, text)
-
-
-@pytest.mark.parametrize("folder", ["data", "scenarios"])
-def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatch, folder):
-    """Copies and checkouts may set a file's time back."""
-    _, read, made = keeping
-    (tmp_path / "shipped").mkdir()
-    price = tmp_path / "shipped" / "chips.csv"
-    price.write_text("gb200-gpu,price,30059")
-    monkeypatch.setattr(
-        "tco.studies.confidence." + {"data": "data_directory", "scenarios": "scenario_directory"}[folder], lambda: tmp_path / "shipped"
-    )
-    read(), read()
-    assert len(made) == 2
-    before = price.stat()
-    price.write_text("gb200-gpu,price,34959")
-    os.utime(price, ns=(before.st_atime_ns, before.st_mtime_ns))
-    read(), read()
-    assert len(made) == 3
-
-
-def test_another_numpy_or_other_instructions_are_seen(keeping, monkeypatch):
-    _, read, made = keeping
-    monkeypatch.setattr("tco.studies.confidence.arithmetic", lambda: "numpy 0.0 (none)")
-    read(), read()
-    assert len(made) == 2
 
 
 @pytest.mark.thorough

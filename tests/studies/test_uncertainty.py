@@ -16,7 +16,7 @@ from tco.foundation.arithmetic import agree
 from tco.graph.run import side_by_side
 from tco.outputs.uncertainties import notes
 from tco.studies.ranges import loadings
-from tco.studies.uncertainty import error_of_share, error_of_spread, ratios, why_endless
+from tco.studies.uncertainty import error_of_share, error_of_spread, ratios
 from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
 from tests.cli import tco as command
@@ -255,7 +255,6 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
     assert found.tolist()[:3] == [2, 0, np.inf]
     assert np.isnan(found[3])
     assert error_of_spread(COST, cost)["p90"] is None
-    assert "30 % of the draws" in why_endless(COST, cost)
     assert spread(RATIO, np.array([0.0, 1, 2, np.inf]))["p95"] is None
     assert spread(RATIO, np.array([0.0, 1, 2, np.nan])) == spread(RATIO, np.array([0.0, 1, 2]))
 

@@ -25,13 +25,17 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
     names = max(width_of(f"{row['part']} {int(row['n']):,}", SMALL) for row in rows) + 10
     ends = [float(row[name]) * 100 for row in rows for name in ("p90_ape", "left_out") if row[name]]
     scale = Linear.rounded([0.0, *ends], drawing.left + names, drawing.right - 16)
+    ticks = scale.ticks(max(int((scale.end - scale.start) / 44), 2))
     for words in dict.fromkeys(words_of(row["kind"]) for row in rows):
         some = [row for row in rows if words_of(row["kind"]) == words]
         drawing.bottom += 6
         drawing.text((drawing.left, drawing.bottom + BODY), words, bold=True)
         drawing.bottom += BODY * 1.5
-        draw_kind(drawing, scale, some)
-    for value in scale.ticks(max(int((scale.end - scale.start) / 44), 2)):
+        for value in ticks:
+            drawing.line((scale.at(value), drawing.bottom), (scale.at(value), drawing.bottom + ROW * len(some)), "grid")
+        for row in sorted(some, key=lambda row: (-int(row["n"]), row["part"])):
+            draw_chip(drawing, scale, row)
+    for value in ticks:
         drawing.text((scale.at(value), drawing.bottom + 14), f"{tick_words(value)} %", "muted", SMALL, "middle")
     drawing.bottom += 22
     drawing.paragraph(
@@ -45,20 +49,16 @@ def words_of(kind: str) -> str:
     return WORDS.get(next((name for name in WORDS if kind.endswith(name)), kind), kind)
 
 
-def draw_kind(drawing: Drawing, scale: Linear, rows: Sequence[Mapping[str, str]]) -> None:
-    """Draw the chips of a kind on a grid of their own, the most rows first."""
-    top = drawing.bottom
-    for value in scale.ticks(max(int((scale.end - scale.start) / 44), 2)):
-        drawing.line((scale.at(value), top), (scale.at(value), top + ROW * len(rows)), "grid")
-    for row in sorted(rows, key=lambda row: (-int(row["n"]), row["part"])):
-        y = drawing.bottom + ROW / 2
-        median, ninth, apart = (float(row[name]) * 100 if row[name] else None for name in ("median_ape", "p90_ape", "left_out"))
-        drawing.text((drawing.left, y + 4), fitted(row["part"], scale.start - drawing.left, SMALL), size=SMALL, tail=f"{int(row['n']):,}")
-        tip = f"{row['part']}: {int(row['n']):,} rows, median error {median:.1f} %"
-        if ninth is not None:
-            drawing.line((scale.at(0), y), (scale.at(ninth), y), "axis")
-        if apart is not None:
-            drawing.mark((scale.at(apart), y), 4.5, APART, f"{tip}, {apart:.1f} % leave-one-chip-out")
-        if median is not None:
-            drawing.mark((scale.at(median), y), 4, MEDIAN, tip)
-        drawing.bottom += ROW
+def draw_chip(drawing: Drawing, scale: Linear, row: Mapping[str, str]) -> None:
+    """Draw the errors of a chip in a row of its own."""
+    y = drawing.bottom + ROW / 2
+    median, ninth, apart = (float(row[name]) * 100 if row[name] else None for name in ("median_ape", "p90_ape", "left_out"))
+    drawing.text((drawing.left, y + 4), fitted(row["part"], scale.start - drawing.left, SMALL), size=SMALL, tail=f"{int(row['n']):,}")
+    tip = f"{row['part']}: {int(row['n']):,} rows, median error {median:.1f} %"
+    if ninth is not None:
+        drawing.line((scale.at(0), y), (scale.at(ninth), y), "axis")
+    if apart is not None:
+        drawing.mark((scale.at(apart), y), 4.5, APART, f"{tip}, {apart:.1f} % leave-one-chip-out")
+    if median is not None:
+        drawing.mark((scale.at(median), y), 4, MEDIAN, tip)
+    drawing.bottom += ROW

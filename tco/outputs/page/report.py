@@ -1,19 +1,29 @@
-"""From what a report is made of to its page."""
+"""From what a report is made of to its page, or to a folder of pages that a site may publish.
+
+The folder has the ranking, the report, a page for each scenario, and what the figures rest on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import join
 
 from tco import __version__
 from tco.chain.result import Result
+from tco.foundation.equation import equation
+from tco.foundation.errors import UsageError
+from tco.foundation.formula import Formula
+from tco.foundation.trace import walk
 from tco.outputs.curve import verdict_words
-from tco.outputs.page.page import Page
-from tco.outputs.page.sections import sections_of
+from tco.outputs.page import sections as made
+from tco.outputs.page.page import Page, Section
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
-from tco.studies.comparison import speed_of
+from tco.outputs.ranking import ranking_table
+from tco.outputs.table import Table
+from tco.studies.comparison import Ranking, speed_of
 from tco.studies.reporting import Material
+from tco.studies.sweep.study import read_study, shipped_studies
 
 
 def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
@@ -39,8 +49,87 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
         headline_first(material, results),
         said,
-        sections_of(material),
+        made.sections_of(material),
         what_if_of(material, compared_by),
         [("made by", f"tco {__version__}"), ("data", material.catalogue.hash()), ("command", join(made_by))],
         list(dict.fromkeys([*notes, *unsure, *material.notes])),
     )
+
+
+# ---------------------------------------------------------------- a folder of pages
+RANKING, REPORT = "index.html", "report.html"
+SHARED = {
+    "Ranking": RANKING,
+    "Report": REPORT,
+    "Regimes": "regimes.html",
+    "Accuracy": "accuracy.html",
+    "Studies": "studies.html",
+    "Method": "method.html",
+}
+
+
+def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, Page]:
+    """Return the pages by their files; each leads to all others."""
+    results = material.results
+    own = {result.scenario: f"{result.scenario}.html" for result in results}
+    twice = next((file for file in own.values() if file in SHARED.values()), None)
+    if twice is not None:
+        raise UsageError(f"{twice} is a page of the folder: call the scenario something else")
+    bare = report._replace(what_if=None, notes=[], links=SHARED | own)
+
+    def page(headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises) -> Page:
+        return bare._replace(title=headline, verdict=[headline], premises=premises, sections=sections)
+
+    every = ranking_table(ranking)
+    rows = [(result.scenario, result.title, result.standing.text) for result in results]
+    pages = {
+        RANKING: bare._replace(
+            sections=[
+                *made.frontier(material),
+                Section("ranking", "Every system", [every.title, *every.above], tables=[every._replace(title="", above=())]),
+                Section("scenarios", "In detail", tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")]),
+            ]
+        ),
+        REPORT: report._replace(links=bare.links),
+        SHARED["Regimes"]: page("Who is best where", [*made.regimes(material), *made.order(material), *made.winners(material)]),
+        SHARED["Accuracy"]: page("How accurate it is", [*made.validation(material), *made.sources(material)]),
+        SHARED["Studies"]: page("What was asked, and what came out", list(studies()), premises=[]),
+        SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
+    }
+    return pages | {own[one.scenario]: page(one.title, made.sections_of(alone(material, one.scenario))) for one in results}
+
+
+def alone(material: Material, name: str) -> Material:
+    """Return what is told of one scenario."""
+    places = [at for at, one in enumerate(material.asked) if one.result.scenario == name]
+    sure = [material.sure[at] for at in places] if material.sure else []
+    curve = [one for one in material.confidence.curve if one.scenario == name]
+    asked = [material.asked[at] for at in places]
+    return material._replace(
+        asked=asked,
+        baseline=name,
+        confidence=material.confidence._replace(sure=sure, curve=curve, regimes=[]),
+        tornados=[one for one in material.tornados if one.sides[0].result.scenario == name],
+        frontiers=[one for one in material.frontiers if one.decode.result.scenario == name],
+        fabrics=[one for one in material.fabrics if any(one.system.id == each.result.system for each in asked)],
+        field=None,
+    )
+
+
+def studies() -> Iterator[Section]:
+    """Yield the studies that are shipped, each with its question and the answer of today's data, which the tests hold it to."""
+    for name in shipped_studies():
+        said: Mapping[str, object] = read_study(name).document
+        words = [str(said[word]) for word in ("question", "answer") if word in said]
+        yield Section(name, str(said.get("title", name)), [*words, f"tco sweep {name} -o {name}"])
+
+
+def method(results: Sequence[Result]) -> Iterator[Section]:
+    """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room they are of."""
+    used = {node.formula.name: node.formula for one in results for node in walk(*one.nodes.values()) if node.formula}
+    rooms: dict[str, list[Formula]] = {}
+    for formula in sorted(used.values(), key=lambda one: one.name):
+        rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)
+    for room, formulas in sorted(rooms.items()):
+        rows = [(one.name, equation(one), one.unit, one.source) for one in formulas]
+        yield Section(f"formulas-{room}", room.capitalize(), tables=[Table(("formula", "equation", "unit", "source"), rows, align="llll")])

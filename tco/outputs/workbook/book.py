@@ -69,34 +69,28 @@ def write_sources(book: Workbook) -> None:
     book.page(SOURCES, 2 + len(ids), 3, 3, 1)
 
 
+HELD_BY = {  # sheet -> what it holds
+    "Summary": "Scenarios side by side, the stack of costs, and every metric under its name.",
+    "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange your own. "
+    "Formulas use the name of its base value.",
+    "BOM": "The parts of one scale-up domain: quantity, unit price, price, power.",
+    "Cost": "Every step from parts to dollars a chip-hour. One row is one equation; a column is a scenario.",
+    "Performance": "Every step from operators to tokens a second, on the plan that is held.",
+    "Structure": "What is decided before anything is computed: plan, choices, counts. "
+    "Locked, since changing it needs the program, which searches again.",
+    "Sources": "Where the numbers come from.",
+}
+MEANT = {  # what is written in sheets -> what it means
+    "held": "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure does. Another plan may then be better.",
+    "decides": "Inputs marked 'decides structure' also decided what exists; changing them here moves what is computed, not what was decided.",
+    "no value": "An empty cell cannot be computed for that scenario; it is never zero.",
+}
+
+
 def write_read_me(book: Workbook) -> None:
     """Write what the workbook is, how it is used, and what made it."""
-    lines: list[tuple[str, str]] = [
-        ("made by", f"tco {__version__}"),
-        ("data", f"hash {book.catalogue.hash()}"),
-        ("command", book.command),
-        ("", ""),
-        ("Summary", "Scenarios side by side, the stack of costs, and every metric under its name."),
-        (
-            "Inputs",
-            "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange your own. Formulas use the name of its base value.",
-        ),
-        ("BOM", "The parts of one scale-up domain: quantity, unit price, price, power."),
-        ("Cost", "Every step from parts to dollars a chip-hour. One row is one equation; a column is a scenario."),
-        ("Performance", "Every step from operators to tokens a second, on the plan that is held."),
-        (
-            "Structure",
-            "What is decided before anything is computed: plan, choices, counts. Locked, since changing it needs the program, which searches again.",
-        ),
-        ("Sources", "Where the numbers come from."),
-        ("", ""),
-        (
-            "held",
-            "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure does. Another plan may then be better.",
-        ),
-        ("decides", "Inputs marked 'decides structure' also decided what exists; changing them here moves what is computed, not what was decided."),
-        ("no value", "An empty cell cannot be computed for that scenario; it is never zero."),
-    ]
+    made = {"made by": f"tco {__version__}", "data": f"hash {book.catalogue.hash()}", "command": book.command}
+    lines = [*made.items(), ("", ""), *HELD_BY.items(), ("", ""), *MEANT.items()]
     notes = [(result.scenario, note) for result in book.results for note in (*result.notes, *result.ages.notes, result.standing.text) if note]
     book.title(READ_ME, READ_ME)
     book.head(READ_ME, 0, (), widths=(22, 120))

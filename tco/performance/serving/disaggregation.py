@@ -60,7 +60,8 @@ def rate_of_split(
     sharpness: Pure,
 ) -> Any:
     """Output tokens per second and chip where shares x and y of the chips decode and read prompts: R = ((x D)^-p + (y P O/I)^-p)^(-1/p)."""
-    made, fed = decoding * decode, reading * prefill * output_tokens / input_tokens
+    made = decoding * decode
+    fed = reading * prefill * output_tokens / input_tokens
     least = np.minimum(made, fed)
     return least * (1 + (least / np.maximum(made, fed)) ** sharpness) ** (-1 / sharpness)
 

@@ -20,6 +20,7 @@ from tco.chain.draws import Draws, Many, alike, decisions, evaluate_draws, held_
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.metrics import METRICS
 from tco.chain.ownership import beyond_a_position
+from tco.chain.programs import spread
 from tco.chain.result import Result
 from tco.chain.scenario import OF_THE_SITE, result_of, run
 from tco.chain.structure import Structure, plan_for
@@ -173,18 +174,19 @@ def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
 def cases_of(asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes: Many, drawn: CaseDraws | None, count: int) -> Found:
     """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is found."""
     answer = settled(asked, (*fixed, *centre.items()))
-    found = Found.empty(count)
+    found = Found(count)
     searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
     if not searched:
         for group, some in structured(asked, fixed, axes, answer, count):
-            found.take(group, on_structure(asked, fixed, axes, drawn, group, some))
+            found.take(group, *on_structure(asked, fixed, axes, drawn, group, some))
         return found
     for places in alike({path: axes[path][0] for path in searched}, count):
         own = tuple((path, (float(axes[path][0][places[0]]), axes[path][1])) for path in searched)
         others = {path: value for path, value in centre.items() if path not in searched}
         rest = {path: (many[places], unit) for path, (many, unit) in axes.items() if path not in searched}
         dice = None if drawn is None else drawn._replace(places=drawn.places[places])
-        found.take(places, cases_of(asked, (*fixed, *own), others, rest, dice, len(places)))
+        part = cases_of(asked, (*fixed, *own), others, rest, dice, len(places))
+        found.take(places, part.metrics, part.meets, part.inputs)
     return found
 
 
@@ -218,8 +220,10 @@ def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Struct
     return found
 
 
-def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraws | None, group: Array, answer: Settled) -> Found:
-    """Evaluate cases of one structure."""
+def on_structure(
+    asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraws | None, group: Array, answer: Settled
+) -> tuple[Mapping[str, Array | None], Array, Mapping[str, Array]]:
+    """Evaluate cases of one structure: their metrics, whether targets are met, and what was drawn."""
     result = answer.answer
     settings: dict[str, Any] = parted(fixed)[0] | {path: (many[group], unit) for path, (many, unit) in axes.items()}
     inputs, stated = dict[str, Array](), result.texts["workload.kind"] == "stated"  # then no plan is searched
@@ -232,42 +236,31 @@ def on_structure(asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraw
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
         metrics = {name: None if (value := result.metrics[name]) is None else np.full(len(group), value, dtype=float) for name in METRICS}
-        return Found(metrics, np.full(len(group), result.plan is not None or stated), inputs)
+        return metrics, np.full(len(group), result.plan is not None or stated), inputs
     with_batch = asked.plan == "best" and drawn is None  # nothing that the plan rests on differs
     structure = result.structure if with_batch or asked.plan == "held" or stated else None
     many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue, solve=not with_batch)
     made, meets = many.metrics, many.meets
     if not answer.fits:
         made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
-    return Found(made, meets, inputs)
+    return made, meets, inputs
 
 
 class Found:
-    """What cases come to: metrics (none where no case has one, nan where one has not), whether targets are met, and what was drawn."""
+    """What cases come to: metrics (those that some case has, nan where one has not), whether targets are met, and what was drawn."""
 
-    def __init__(self, metrics: dict[str, Array | None], meets: Array, inputs: dict[str, Array]) -> None:
-        self.metrics, self.meets, self.inputs = metrics, meets, inputs
+    def __init__(self, count: int) -> None:
+        """Cases of which nothing is known yet."""
+        self.metrics, self.inputs = dict[str, Array](), dict[str, Array]()
+        self.meets = np.zeros(count, dtype=bool)
 
-    @classmethod
-    def empty(cls, count: int) -> Found:
-        """Return cases of which nothing is known yet."""
-        return cls(dict.fromkeys(METRICS), np.zeros(count, dtype=bool), {})
-
-    def take(self, places: Array, part: Found) -> None:
+    def take(self, places: Array, metrics: Mapping[str, Array | None], meets: Array, inputs: Mapping[str, Array]) -> None:
         """Take in what some of the cases come to."""
-        if len(places) == len(self.meets):
-            self.metrics, self.meets, self.inputs = part.metrics, part.meets, part.inputs
-            return
-        self.meets[places] = part.meets
-        for own, others in ((self.metrics, part.metrics), (self.inputs, part.inputs)):
-            for name, many in others.items():
-                if many is not None:
-                    kept = own.get(name)
-                    if kept is None:
-                        kept = own[name] = np.full(len(self.meets), np.nan)
-                    kept[places] = many
+        self.meets[places] = meets
+        for own, others in ((self.metrics, metrics), (self.inputs, inputs)):
+            spread(own, {name: many for name, many in others.items() if many is not None}, places, len(self.meets))
 
     @property
     def draws(self) -> Draws:
         """The same as an evaluation of draws returns it."""
-        return Draws(self.metrics, self.meets, None, [], np.zeros(len(self.meets), dtype=int))
+        return Draws({name: self.metrics.get(name) for name in METRICS}, self.meets, None, [], np.zeros(len(self.meets), dtype=int))

@@ -332,16 +332,12 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
 
 
 def column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
-    """Return a column of a partition; what has no value is null. It is put together from bytes: made of numbers it would read in pandas."""
+    """Return a column of a partition; what has no value is null."""
     pa = library("pyarrow", "Parquet", "sweep")
 
     if found is None:
         return pa.nulls(count, field.type)
     if isinstance(found, str):
-        text = found.encode()
-        ends = np.arange(count + 1, dtype=np.int32) * np.int32(len(text))
-        return pa.Array.from_buffers(field.type, count, [None, pa.py_buffer(ends), pa.py_buffer(text * count)])
-    many = np.ascontiguousarray(np.broadcast_to(found, count), dtype=float)
-    there = np.isfinite(many)
-    mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
-    return pa.Array.from_buffers(field.type, count, [mask, pa.py_buffer(many)])
+        return pa.repeat(found, count)
+    many = np.broadcast_to(found, count).astype(float)
+    return pa.array(many, mask=~np.isfinite(many))

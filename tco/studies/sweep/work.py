@@ -96,19 +96,6 @@ class Piece(NamedTuple):
     arithmetic: str  # of who made it
 
 
-class Witness(NamedTuple):
-    """A few figures of a study, to which those who compute otherwise are held."""
-
-    ask: Callable[[], Figures]
-    figures: Figures
-    arithmetic: str
-
-    def refuse_other_figures(self) -> None:
-        """Refuse to compute where another numpy or other instructions make other figures."""
-        if arithmetic() != self.arithmetic and not agree(self.ask(), self.figures):
-            raise DataError(f"a worker with {arithmetic()} computes other figures than {self.arithmetic}; install the same on all")
-
-
 class Progress(NamedTuple):
     """How far a study is."""
 
@@ -132,26 +119,31 @@ def done_by(
         raise UsageError("--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them")
     if workers is None and cluster is None:
         return (Piece(number, make(number), arithmetic()) for number in numbers)
-    return made_by_others(workers, cluster, ground(), Witness(ask, ask(), arithmetic()), make, numbers)
+    own = ground()
+    return made_by_others(workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers)
 
 
-def on_ground(ground: Ground, witness: Witness, make: Make, number: int) -> Piece:
-    """Make a piece, as a worker does: one that came late has not been asked yet what it runs."""
+def on_ground(ground: Ground, ask: Callable[[], Figures], figures: Figures, made_with: str, make: Make, number: int) -> Piece:
+    """Make a piece, as a worker does: one that came late has not been asked yet what it runs.
+
+    Where another numpy or other instructions make other figures than those that `ask` gave with an arithmetic, none is made.
+    """
     if (why := ground.why_stranger(ground.standing())) is not None:
         raise DataError(f"a worker {why}; install the same on all")
-    witness.refuse_other_figures()
+    if arithmetic() != made_with and not agree(ask(), figures):
+        raise DataError(f"a worker with {arithmetic()} computes other figures than {made_with}; install the same on all")
     return Piece(number, make(number), arithmetic())
 
 
 # ---------------------------------------------------------------- workers of Dask
-def made_by_others(workers: int | None, cluster: str | None, ground: Ground, witness: Witness, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
+def made_by_others(workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
     """Yield pieces as workers make them; those that run another program or see other data are refused by name."""
     with connected(workers, cluster) as client:
         for address, found in sorted(client.run(ground.standing, on_error="return").items()):
             why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
             if why is not None:
                 raise DataError(f"the worker {address} {why}; install the same on all")
-        yield from handed_out(client, partial(on_ground, ground, witness, make), iter(numbers))
+        yield from handed_out(client, make, iter(numbers))
 
 
 def dask() -> Any:

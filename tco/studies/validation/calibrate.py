@@ -70,7 +70,7 @@ def calibrate(
     progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
     everything = np.ones(len(table), dtype=bool)
     apart = {rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))}  # one source often is all there is of a chip
-    fits = dict(zip(apart, fitting.fits_of(task, list(apart.values())), strict=True))
+    fits = dict(zip(apart, task.without(list(apart.values())), strict=True))
     found, *others = (fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups)))
     task.chips.say(found.values)
     made = task.predict(table, task.chips)

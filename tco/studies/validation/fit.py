@@ -10,8 +10,6 @@ together take a few times as long as one.
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -164,12 +162,7 @@ class Fit:
 
 
 class Task:
-    """The rows of a kind of measurements that are fitted, what may move, and what the engine predicts of them for sets of parameters.
-
-    A process of its own inherits it whole.
-    """
-
-    current: Task
+    """The rows of a kind of measurements that are fitted, what may move, and what the engine predicts of them for sets of parameters."""
 
     def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
         self.predict, self.table = PREDICTORS[kind], table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
@@ -219,21 +212,6 @@ class Task:
         found = side_by_side(self.predicted, [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart])  # type: ignore[misc]
         predicted = self.predicted(np.array([one.x for one in found]))
         return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
-
-
-def without(apart: Sequence[Array]) -> list[Fit]:
-    """Run some fits in a process that inherited the task."""
-    return Task.current.without(apart)
-
-
-def fits_of(task: Task, apart: Sequence[Array]) -> list[Fit]:
-    """Return the fits without some rows, shared out over all cores."""
-    Task.current, cores = task, min(os.cpu_count() or 1, len(apart))
-    found: list[Any] = [None] * len(apart)
-    with multiprocessing.get_context("fork").Pool(cores) as pool:
-        for first, made in enumerate(pool.map(without, [apart[first::cores] for first in range(cores)])):
-            found[first::cores] = made
-    return found
 
 
 def search(task: Task, kept: Array, ask: Ask) -> Any:

@@ -133,11 +133,9 @@ class Asked:
         """Say whether a model has experts."""
         return bool(name) and any(block.feed_forward.experts for block in self.model(name).blocks)
 
-    def says(self, meaning: str) -> Array:
-        """Return which rows carry a note that means something: how columns of theirs are to be read."""
-        notes = texts(self.table, "notes").astype(str)
-        patterns = [row["pattern"] for row in rows_of(self.chips.catalogue, "row_notes.csv", ("pattern", "meaning")) if row["meaning"] == meaning]
-        return mapped(notes, lambda text: any(pattern.search(text) for pattern in patterns), bool)
+    def says(self, subject: str) -> Array:
+        """Return which rows carry a note on how columns of theirs are to be read."""
+        return mapped(texts(self.table, "notes").astype(str), lambda text: meaning(self.chips.catalogue, subject, text) == "yes", bool)
 
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""

@@ -80,7 +80,7 @@ SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_
 
 def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
-    kinds = columns_known()["kinds"]
+    kinds: dict[str, Any] = columns_known()["kinds"]
     if given is not None:
         refuse_unknown("kind of measurements", [given], kinds, "--kind")
         return given

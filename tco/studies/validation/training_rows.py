@@ -96,12 +96,9 @@ class Reader:
         if engine := self.engine(row):
             found["workload.engine"] = engine
         kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"
-        if attention := self.means("attention kernel", kernel, row):
-            found["workload.attention"] = attention
-        if re.search(r"\bq?lora\b", self.cells["model"][row].lower()):
-            found["workload.trained"] = "adapters"
-        if re.search(r"liger|chunked|tiled", self.cells["notes"][row].lower()):
-            found["workload.loss"] = "chunked"
+        for path, subject, cell in (("attention", "attention kernel", kernel), ("trained", "trained", "model"), ("loss", "loss", "notes")):
+            if said := self.means(subject, cell, row):
+                found[f"workload.{path}"] = said
         return found
 
     def cores(self, row: int, cores: float) -> int:

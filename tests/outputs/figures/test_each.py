@@ -18,12 +18,12 @@ from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
 from tco.outputs.figures.fabric import fabric_figure
-from tco.outputs.figures.frontier import AGAINST, frontier_figure
-from tco.outputs.figures.maps import CLOSE, map_figure
+from tco.outputs.figures.frontier import frontier_figure
+from tco.outputs.figures.maps import map_figure
 from tco.outputs.figures.money import money_figure
 from tco.outputs.figures.performance import operators_figure, roofline_figure
 from tco.outputs.figures.ranges import range_figure
-from tco.outputs.figures.tornado import SHOWN, tornado_figure
+from tco.outputs.figures.tornado import tornado_figure
 from tco.outputs.performance import operators_of
 from tco.studies import evaluation
 from tco.studies.maps import Map, MapAxis
@@ -34,6 +34,9 @@ from tests.shipped import CATALOGUE
 from tests.studies.room import money_of
 
 NARROW = 360
+SHOWN = 12  # inputs of a tornado
+CLOSE = 0.1  # a lead below which a cell of a map is pale
+AGAINST = ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")  # interactivity
 
 SYSTEMS = ("trn3-nl32x2", "gb200-nvl72", "trn2-nl32x2-3d", "tpuv7-cube64")
 HUNDREDTH = 0.011  # of a pixel, as places are written
@@ -41,12 +44,12 @@ HUNDREDTH = 0.011  # of a pixel, as places are written
 
 @cache
 def results():
-    return evaluation.evaluate_all(evaluation.HEADLINE, None, {})[1]
+    return [one.result for one in evaluation.evaluate_each(evaluation.HEADLINE, None, {})]
 
 
 @cache
 def training():
-    return evaluation.evaluate_all(["train-gpt3-175b-a100x64"], None, {}, priced=False)[1][0]
+    return evaluation.evaluate_each(["train-gpt3-175b-a100x64"], None, {}, priced=False)[0].result
 
 
 @cache
@@ -78,8 +81,8 @@ def drawn():
 @cache
 def money():
     rent = {"money.rent": "3 USD/chip/h", "money.deposit": "0.2", "money.debt_share": "0.5"}
-    catalogue, (result,) = evaluation.evaluate_all(["gb200-nvl72"], None, rent)
-    return result, money_of(result, catalogue)
+    (asked,) = evaluation.evaluate_each(["gb200-nvl72"], None, rent)
+    return asked.result, money_of(asked.result, asked.catalogue)
 
 
 def of_bill(width, system="trn3-nl72x2"):

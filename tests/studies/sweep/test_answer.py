@@ -7,7 +7,6 @@ import pytest
 import tco
 from tco import DataError
 from tco.studies.sweep.answer import ExpectedFigure
-from tco.studies.sweep.study import study_of
 from tests.cli import document
 from tests.cli import tco as cli
 
@@ -88,12 +87,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_a_figure_that_cannot_be_held_is_refused(message):
-    with pytest.raises(DataError, match=rf"mine: expect\[0\].*{message}"):
-        study_of("mine", "mine", study({"says": "1.5", "metric": HOUR, "at": CASE} | BAD[message]))
+def test_a_figure_that_cannot_be_held_is_refused(message, tmp_path):
+    with pytest.raises(DataError, match=rf"study: expect\[0\].*{message}"):
+        tco.sweep(study({"says": "1.5", "metric": HOUR, "at": CASE} | BAD[message]), tmp_path / "o")
 
 
-def test_draws_that_constraints_leave_out_cannot_be_paired():
+def test_draws_that_constraints_leave_out_cannot_be_paired(tmp_path):
     one = {"says": "1.5", "metric": HOUR, "at": CASE, "over": {"site.electricity_price": PRICES[1]}}
     with pytest.raises(DataError, match="may leave out some of its draws"):
-        study_of("mine", "mine", study(one, constraints={HOUR: {"max": 3}}))
+        tco.sweep(study(one, constraints={HOUR: {"max": 3}}), tmp_path / "o")

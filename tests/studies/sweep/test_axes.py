@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import product
 
 import numpy as np
@@ -10,40 +11,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, qmc
 
-from tco import DataError
+from tco import DataError, sweep
 from tco.studies.sweep import cases
 from tco.studies.sweep.job import Layout
-from tco.studies.sweep.study import Draw, axis_of
+from tco.studies.sweep.study import Draw
 from tests.shipped import CATALOGUE
 from tests.studies.room import Dice, Range, job
 
-UNIT = "USD/Wh"
+PRICE = "site.electricity_price"
 
 
-def axis(found):
-    return axis_of("site.electricity_price", found, "here", lambda _: UNIT)
+@pytest.fixture
+def axis(tmp_path):
+    """The values of an axis as a sweep goes through them, and their unit."""
+
+    def values(found, path=PRICE):
+        made = sweep(
+            {"scenarios": ["gb200-nvl72"], "report": ["energy_usd_per_chip_hour"], "grid": {path: found}}, tmp_path / f"{len(os.listdir(tmp_path))}"
+        )
+        return made.to_frame()[path].to_numpy(), dict(made.job.columns)[path]
+
+    return values
 
 
-def test_steps_are_those_of_numpy():
+def test_steps_are_those_of_numpy(axis):
     ends = {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 37}
-    places = np.arange(37)
-    assert axis(ends).unit == "USD/kWh"
-    np.testing.assert_allclose(axis(ends).at(places), np.linspace(0.03, 0.2, 37), rtol=1e-14)
-    np.testing.assert_allclose(axis(ends | {"scale": "log"}).at(places), np.geomspace(0.03, 0.2, 37), rtol=1e-13)
-    assert axis(ends).at(places)[[0, -1]].tolist() == [0.03, 0.2]
+    (even, unit), (log, _) = axis(ends), axis(ends | {"scale": "log"})
+    assert unit == "USD/kWh"
+    np.testing.assert_allclose(even, np.linspace(0.03, 0.2, 37), rtol=1e-14)
+    np.testing.assert_allclose(log, np.geomspace(0.03, 0.2, 37), rtol=1e-13)
+    assert even[[0, -1]].tolist() == [0.03, 0.2]
 
 
-def test_values_of_several_units_are_in_the_inputs_own():
-    found = axis(["50 USD/MWh", "0.1 USD/kWh"])
-    assert found.unit == UNIT
-    np.testing.assert_allclose(found.at(np.arange(2)), [5e-5, 1e-4])
-    assert axis(["50 USD/MWh", "80 USD/MWh"]).setting(1) == (80.0, "USD/MWh")
+def test_values_of_several_units_are_in_the_inputs_own(axis):
+    mixed, own = axis(["50 USD/MWh", "0.1 USD/kWh"])
+    alone, unit = axis(["50 USD/MWh", "80 USD/MWh"])
+    assert mixed[1] == pytest.approx(2 * mixed[0], rel=1e-12)
+    assert own not in ("USD/MWh", "USD/kWh")
+    assert (alone.tolist(), unit) == ([50, 80], "USD/MWh")
 
 
-def test_per_cent_are_a_unit():
-    found = axis_of("terms.rate", ["8%", "12 %"], "here", lambda _: "ratio")
-    assert found.unit == "%"
-    assert found.at(np.arange(2)).tolist() == [8, 12]
+def test_per_cent_are_a_unit(axis):
+    found, unit = axis(["8%", "12 %"], "terms.rate")
+    assert (found.tolist(), unit) == ([8, 12], "%")
 
 
 @pytest.mark.parametrize(
@@ -66,10 +76,10 @@ def test_per_cent_are_a_unit():
         ([True], "number"),
     ],
 )
-def test_bad_values_say_what_was_expected(found, said):
+def test_bad_values_say_what_was_expected(axis, found, said):
     with pytest.raises(DataError, match=said) as error:
         axis(found)
-    assert str(error.value).startswith("here")
+    assert str(error.value).startswith(f"study: [grid] {PRICE}")
 
 
 @given(st.lists(st.integers(1, 4), max_size=3), st.lists(st.integers(1, 9), max_size=2), st.integers(1, 9), st.integers(1, 3), st.integers(1, 50))

@@ -19,7 +19,7 @@ import tco
 from tco import DataError, evaluate
 from tco.foundation.arithmetic import arithmetic
 from tco.studies.sweep import run
-from tco.studies.sweep.work import Witness, program
+from tco.studies.sweep.work import ground_on, on_ground
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
 from tests.studies.room import job
@@ -167,7 +167,7 @@ def test_a_file_says_its_units_and_what_it_rests_on(tmp_path):
         "tco_usd_per_chip_hour": b"USD/chip/h",
     }
     assert schema.metadata[b"tco.inputs"].decode() == made.job.inputs_hash
-    assert schema.metadata[b"tco.version"].decode() == program()
+    assert schema.metadata[b"tco.version"].decode() == ground_on(()).program
     (tmp_path / "o" / "_unfinished-part-000007.parquet-x").write_bytes(b"half")
     read = pd.read_parquet(tmp_path / "o")
     assert len(read) == 36
@@ -252,11 +252,14 @@ def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(t
 
 
 def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
-    Witness(lambda: (1 + 1e-10, None), (1.0, None), "numpy 1.0 (X)").refuse_other_figures()
-    Witness(lambda: (2.0,), (1.0,), arithmetic()).refuse_other_figures()  # its own need no proof
+    def made(here, there, by="numpy 1.0 (X)"):
+        return on_ground(ground_on(()), lambda: here, there, by, abs, -7)
+
+    assert made((1 + 1e-10, None), (1.0, None)) == (-7, 7, arithmetic())
+    assert made((2.0,), (1.0,), arithmetic()).made == 7  # its own need no proof
     for other in ((1 + 1e-8, None), (1.0, 0.0), (1.0,)):
         with pytest.raises(DataError, match="computes other figures than numpy"):
-            Witness(lambda other=other: other, (1.0, None), "numpy 1.0 (X)").refuse_other_figures()
+            made(other, (1.0, None))
 
 
 LARGE = SMALL | {

@@ -1,0 +1,95 @@
+"""What is kept: what takes long and rests on nothing but what is shipped, in the user's cache folder until any of that changes.
+
+It is read without numpy and without the chain: both take longer to start than an answer takes to print.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tco.foundation.errors import TcoError
+from tco.foundation.files import data_directory, scenario_directory, write_atomically
+
+UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
+SWITCHES = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")  # by which numpy is told what a processor may do
+PROCESSOR = Path("/proc/cpuinfo")  # of Linux
+ABLE = ("flags", "Features")  # its lines of what a processor can do
+
+
+def kept(name: str, make: Callable[[], Any]) -> Any:
+    """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
+
+    A file that is not whole, or that another than this program on this data has written or changed, is made anew.
+    """
+    folder, rests = cache_folder(), f"{name} {stamp()}"
+    path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and found.get("sum") == summed(rests, found.get("content")):
+            return found["content"]
+    except (OSError, ValueError, RecursionError):
+        pass
+    made = json.loads(json.dumps(make(), default=float))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps({"sum": summed(rests, made), "content": made}))
+    except (OSError, TcoError):
+        pass
+    return made
+
+
+def summed(rests: str, content: Any) -> str:
+    """Return a sum over what is kept and all it rests on."""
+    return sha256(f"{rests}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return the folder of the program in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tco"
+
+
+@cache
+def stamp() -> str:
+    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and a time say nothing of what is in a file."""
+    digest = sha256(computes().encode())
+    for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
+        begin = len(str(folder)) + 1  # a path within a folder begins here
+        for place, folders, files in os.walk(folder):
+            folders[:] = sorted(one for one in folders if one not in UNREAD)
+            for name in sorted(files):
+                path = os.path.join(place, name)
+                with open(path, "rb") as stream:
+                    content = stream.read()
+                digest.update(f"{path[begin:]} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def computes() -> str:
+    """Return what computes, as far as figures round by it: numpy's version, what the processor can do, and what numpy may use of that."""
+    found = find_spec("numpy")
+    version = Path(found.origin).with_name("version.py").read_text(encoding="utf-8") if found and found.origin else ""
+    return "\n".join([version, sys.platform, processor(), *(os.environ.get(one, "") for one in SWITCHES)])
+
+
+def processor() -> str:
+    """Return what the processor can do, where the system says so."""
+    try:
+        with PROCESSOR.open(encoding="utf-8", errors="replace") as lines:
+            return next((line for line in lines if line.startswith(ABLE)), "")
+    except OSError:
+        return os.environ.get("PROCESSOR_IDENTIFIER", "")
+
+
+def are_shipped(names: Iterable[str]) -> bool:
+    """Say whether scenarios are those that travel with the program, on its data: no file of the name and no folder `data/` of one's own lie here."""
+    own = Path("data")
+    known = {path.stem for path in scenario_directory().glob("*.toml")}
+    return (not own.is_dir() or own.resolve() == data_directory()) and all(name in known and not os.path.exists(name) for name in names)
