@@ -232,9 +232,16 @@ def test_a_clos_too_small():
 
 
 def test_tiers_that_do_not_hold_the_chips_name_those_that_may():
-    done = tco("network", "--switch", "12.8T", "--port", "400G", "--tiers", "2", "--chips", "513")
+    done = tco("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3", "--chips", "8193")
     assert (done.exit_code, done.stdout) == (3, "")
-    assert "513 chips do not fit 2 tiers of 32-port switches, which reach 512; `--tiers 3` or slower ports" in done.stderr
+    assert "8,193 chips do not fit 3 tiers of 32-port switches, which reach 8,192; `--tiers 4` or slower ports" in done.stderr
+
+
+def test_a_fat_tree_has_its_switches():
+    """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches (Al-Fares et al. 2008)."""
+    found = document("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3")
+    assert found["max_endpoints"] == 32**3 / 4
+    assert sum(line["quantity"] for line in found["lines"] if line["part"] == "tor-12t8") == 5 * 32**2 / 4
 
 
 def test_a_cluster_larger_than_its_switches_reach():
