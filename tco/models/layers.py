@@ -287,6 +287,12 @@ class Architecture(NamedTuple):
         return self.hidden * self.vocabulary + self.others + layers
 
     @property
+    def prediction_parameters(self) -> int:
+        """Weights of the layers that predict further tokens, each with the product that joins two hidden states, and three norms."""
+        layer = self.blocks[-1].parameters(self.hidden) + 2 * self.hidden**2 + 3 * self.hidden
+        return self.prediction_layers * layer
+
+    @property
     def cached(self) -> int:
         """Numbers the cache grows by with each token, windows left out: entries and indexer keys of all layers."""
         kinds = [(layers, a, max(a.compression, 1)) for a, layers in self.attentions.items() if a.compression or not a.window]

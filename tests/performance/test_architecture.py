@@ -41,9 +41,7 @@ def test_total_as_published(row):
     model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
     if not row["published_total"]:  # named after a target, such as 1,024 billion, and no count is published
         return
-    # a layer that predicts a further token has a product that joins two hidden states, and three norms
-    ahead = model.prediction_layers * (model.blocks[-1].parameters(model.hidden) + 2 * model.hidden**2 + 3 * model.hidden)
-    total = model.parameters + (ahead if adds.startswith("prediction") else 0)
+    total = model.parameters + (model.prediction_parameters if adds.startswith("prediction") else 0)
     if adds.startswith("vision"):
         total += int(adds.split()[1])
     ends = {"prediction and its embeddings": 1, "prediction without embeddings": -1}.get(adds, 0)

@@ -68,5 +68,9 @@ def test_the_axes_that_are_fixed_are_those_of_the_plan(order):
     assert {name: "yes" if found[name] else "no" for name in flags} == flags
 
 
-def test_schedules_of_a_single_stage():
-    assert schedules(96, 1) == [("1f1b", 1)]
+@pytest.mark.parametrize(("stages", "both_ends"), [(1, False), (2, False), (3, False), (4, True), (6, True), (8, True)])
+def test_a_pipeline_fed_from_both_ends_has_four_stages_or_more_in_pairs(stages, both_ends):
+    found = schedules(96, stages)
+    assert (("dual-pipe", 1) in found) == both_ends
+    assert (("zero-bubble", 1) in found) == (stages > 1)
+    assert (found == [("1f1b", 1)]) == (stages == 1)
