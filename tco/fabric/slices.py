@@ -129,10 +129,10 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
         found = np.array([pick(one) for one in each], dtype=float)
         return found[where].reshape(sizes.shape) if sizes.ndim else float(found[0])
 
-    taken, injection, hops, farthest, steps = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
     size, directions, width = (field(lambda one, name=name: getattr(one, name)[one.narrowest]) for name in ("sizes", "directions", "lanes"))
     rings = tuple((field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at])) for at in range(len(torus.sizes)))
-    return Slices(taken, injection, hops, farthest, steps, rings, (size, directions, width))
+    known = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
+    return Slices._make((*known, rings, (size, directions, width)))
 
 
 @formula(unit="byte/s", source="dally2004")

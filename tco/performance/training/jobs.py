@@ -10,7 +10,7 @@ import numpy as np
 from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Block, Plan
-from tco.performance.training.schedule import micro_batch, shape_of
+from tco.performance.training.schedule import micro_batch, shape_of, training_rate
 from tco.performance.training.search import choices
 
 Array = np.ndarray[Any, Any]
@@ -63,6 +63,11 @@ class Timed(NamedTuple):
     times: Array  # (choices, ..., plans)
     held: Array
     fits: Array
+
+
+def token_rate(batch: Any, sequence: Any, seconds: Any, evaluated: Any) -> Any:
+    """Return the tokens a second of jobs whose steps take some seconds, as a job's result gives them."""
+    return training_rate(batch, sequence, seconds, evaluated)
 
 
 def timed(job: Job, machine: Machine, found: Candidates) -> Timed:

@@ -25,10 +25,9 @@ from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Passes, passes_of, trainer
 from tco.performance.software import TRAINING, paths_of, unexplained
 from tco.performance.training.job import Job, Software, facts_of, held, software_of
-from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed
+from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
 from tco.performance.training.plans import Plan, fixed_axes, space
 from tco.performance.training.result import describe
-from tco.performance.training.schedule import training_rate
 from tco.studies.validation.measured import column, refused, texts
 from tco.studies.validation.naming import read_models, unread_accelerators
 from tco.studies.validation.score import Prediction
@@ -242,7 +241,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             scale[row] = counted(one, chips, names[row], made.plan[row]) / one.chips
         for answer, seconds in ((predicted, made.seconds), (slowest, made.slowest if one.unstated else made.seconds)):
             step = seconds[..., row] * batch
-            answer[..., row] = step if timed_step else training_rate(batch, one.sequence, step, one.evaluated) * scale[row]
+            answer[..., row] = step if timed_step else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
         if not chips.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
             command[row] = command_of(one, int(batch), made.plan[row], chips)
