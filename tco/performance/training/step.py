@@ -284,8 +284,8 @@ def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
         return schedule.partly_recomputed(one, other, share)
 
     kept, again = micro.levels[less], micro.levels[WHOLE]
-    mixed = Level(*map(between, kept, again))._replace(kept=partly_kept(kept.kept, again.kept, share))
-    return micro._replace(levels=micro.levels | {PARTIAL: mixed})
+    times = {name: between(one, other) for name, one, other in zip(Level._fields, kept, again, strict=True) if name != "kept"}
+    return micro._replace(levels=micro.levels | {PARTIAL: Level(**times, kept=partly_kept(kept.kept, again.kept, share))})
 
 
 def partial_step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step], common: Common) -> tuple[Step, Plan]:
