@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tco.catalog.ages import limit_of, limits
-from tco.economics.dates import is_old
+from tco.economics.dates import is_old, limit_of, limits
 from tests.chain import Inputs, Values, load_scenario, period, system_of
 from tests.cli import document, tco
 from tests.shipped import attributes

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.ages import limit_of, moves
-from tco.catalog.rows import attributes
+from tco.catalog.rows import attributes, number
 from tco.catalog.systems import System
 from tco.economics.cost import Cost
 from tco.economics.failures import rest_of
 from tco.economics.flows import Flow
 from tco.foundation.errors import UnavailableError
+from tco.foundation.files import data_directory, read_csv
 from tco.foundation.formula import formula, greatest, total
 from tco.foundation.provenance import Input, Period, period
 from tco.foundation.trace import scope
@@ -143,6 +145,45 @@ def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- the ages of prices
+ANY = "*"
+
+
+@cache
+def limits() -> dict[tuple[str, str], float]:
+    """Return the days a price may be older than the date it is used at, by group, and table or attribute."""
+    path = data_directory() / "price_ages.csv"
+    return {(row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}") for line, row in read_csv(path, ("group", "of", "days", "note"))}
+
+
+ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a file of its own
+
+
+@cache
+def table_of(where: str) -> str:
+    """Return the table that a row stands in: its file, or what all files of chips are together."""
+    path = Path(where.rpartition(":")[0])
+    return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
+
+
+def limit_of(given: Input) -> float | None:
+    """Return the days a price may be old: what its attribute may, else its table, else its group; None for what has no limit."""
+    group, name = given.path.partition(".")[0], given.path.rpartition(".")[2]
+    return next((limits()[group, one] for one in (name, table_of(given.where), ANY) if (group, one) in limits()), None)
+
+
+@cache
+def is_dated(path: str) -> bool:
+    """Say whether what a path names moves with the date."""
+    group, _, rest = path.partition(".")
+    found = attributes().get((group, rest.rpartition(".")[2]))
+    return found is not None and found.dated
+
+
+def moves(given: Input) -> bool:
+    """Say whether an input is a price of a stated date, such as move with it."""
+    return bool(given.as_of) and is_dated(given.path)
+
+
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
 BY_ROWS = " of the bill is priced by rows "
 NAMED = 3  # parts a note names, those of the largest sums

@@ -23,7 +23,7 @@ from tco.fabric.costs import (
 from tco.fabric.library import Library, practised
 from tco.fabric.scopes import Scope
 from tco.fabric.slices import Torus, slice_all_to_all, slices_of
-from tco.foundation.formula import ceil_ratio, formula, maximum, total
+from tco.foundation.formula import Known, ceil_ratio, formula, known_on, maximum, total
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
@@ -118,6 +118,13 @@ class Links(NamedTuple):
     board: Any = 1  # chips of a board
     copy_rate: Any = None  # of one core that copies tokens
     doubling: Doubling | None = None  # where the steps of collectives are transfers that signal each other
+
+
+def known_of(links: Links, *waits: Any) -> Known:
+    """Return what is known of groups on some links whose ranks wait for each other: of equal numbers what was known before."""
+    library = links.library
+    own = library._replace(offers=id(library.offers), formats=id(library.formats), kernels=tuple(library.kernels.items()))  # type: ignore[arg-type]
+    return known_on((links._replace(library=own), *waits), library)
 
 
 class Group(NamedTuple):

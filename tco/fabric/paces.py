@@ -10,7 +10,7 @@ from tco.fabric import costs as cost
 from tco.fabric.algorithms import offered, ways
 from tco.fabric.links import Links
 from tco.fabric.timing import Reach
-from tco.foundation.formula import MANY, Known, extent, known_on, stacked
+from tco.foundation.formula import MANY, extent, stacked
 
 
 class Paces(NamedTuple):
@@ -24,13 +24,6 @@ class Paces(NamedTuple):
 def evenly(links: Links, operation: str) -> bool:
     """Say whether times grow evenly with what is on the wire: not where the caller of a library stages what it sends."""
     return operation not in links.library.called
-
-
-def known_of(links: Links, *waits: Any) -> Known:
-    """Return what is known of groups on some links whose ranks wait for each other: of equal numbers what was known before."""
-    library = links.library
-    own = library._replace(offers=id(library.offers), formats=id(library.formats), kernels=tuple(library.kernels.items()))  # type: ignore[arg-type]
-    return known_on((links._replace(library=own), *waits), library)
 
 
 def paces_of(at: Reach, operation: str, one: Any) -> Paces:

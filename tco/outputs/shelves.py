@@ -8,7 +8,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, Source
-from tco.catalog.ages import table_of
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
@@ -52,6 +51,8 @@ PRICED = ("price", "own_price")  # a whole part, or what an assembly adds to par
 
 def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield every part with its latest price; one that is built up from silicon, or comes inside another, has none of its own."""
+    from tco.economics.dates import table_of  # other lists go without it
+
     tables = [folder / "accelerators.csv" for folder in catalogue.folders]
     called = [row for path in tables if path.is_file() for _, row in read_csv(path, ("name", "part"))]
     names, files, own = {row["part"]: row["name"] for row in reversed(called)}, dict[str, str](), set[str]()  # the first name of each chip

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tco import evaluate
-from tco.fabric.paces import Paces, evenly, known_of, paces_of, quickest, unbeaten
+from tco.fabric.links import known_of
+from tco.fabric.paces import Paces, evenly, paces_of, quickest, unbeaten
 from tco.foundation.formula import MANY
 from tests.chain import links_of, recording
 from tests.fabric import Tokens, choose, group_of, reach

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.links import Latencies, Links
-from tco.fabric.paces import known_of
+from tco.fabric.links import Latencies, Links, known_of
 from tco.foundation.errors import unknown
 from tco.foundation.formula import Known, formula, in_use
 from tco.foundation.units import Pure, Second
