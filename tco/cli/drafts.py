@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import isdir  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +48,7 @@ def known(given: Request) -> Catalogue:
     """Return the catalogue, with the folder the user named over it if that is there already."""
     from tco.studies.evaluation import catalogue_for
 
-    return catalogue_for(None, given.data if given.data is not None and given.data.is_dir() else None)
+    return catalogue_for(None, given.data if given.data is not None and isdir(given.data) else None)
 
 
 @command(SHELVES["parts"], name="new", usual=USUAL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os.path import isdir  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ def ending_of(output: str) -> str:
     """Return which of the forms an output's name asks for; a name that asks for none raises `UsageError`."""
     found = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
     if found not in ENDINGS:
-        hint = " (a folder's name ends in /)" if Path(output).is_dir() else ""
+        hint = " (a folder's name ends in /)" if isdir(output) else ""
         raise UsageError(f"--output {output}: unknown ending {found!r}, expected one of {', '.join(ENDINGS)}{hint}")
     return found
 
@@ -112,9 +113,9 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
     """Write files to a folder that is new, empty or holds such already, by the file that marks it; nothing that was in it is ever deleted."""
     from tco.foundation.files import write_all
 
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
+    if isdir(folder) and any(folder.iterdir()) and not (folder / mark).is_file():
         raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or one that holds {mark}, to write anew")
-    if not folder.absolute().parent.is_dir():
+    if not isdir(folder.absolute().parent):
         raise UsageError(f"{folder}/: cannot be written (No such file or directory)")
     write_all(folder, files)
 

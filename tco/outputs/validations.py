@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from os.path import isdir  # unlike a path's method it says no to a name that no file can have
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -282,7 +283,7 @@ def write_report(found: Validation, name: str, folder: Path) -> None:
     """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
     picture = scatter(found)
     page = "\n".join(to_markdown(table) for table in validation_tables(name, found.kind, found.card))
-    if not folder.is_dir():
+    if not isdir(folder):
         raise UsageError(f"{folder}: no such folder to write the report to")
     write_atomically(folder / f"{found.kind}.csv", to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))))
     write_atomically(folder / f"{found.kind}.md", f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n")
@@ -292,7 +293,7 @@ def write_report(found: Validation, name: str, folder: Path) -> None:
 # ---------------------------------------------------------------- the files of data/accuracy, kind by kind
 def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) -> None:
     """Write the errors of some calibrations; what the folder holds of other kinds stays."""
-    if not folder.is_dir():
+    if not isdir(folder):
         raise UsageError(f"{folder}: no such folder")
     made: dict[str, list[Sequence[Any]]] = {
         name: [[kind, key, *rounded(one, figures), date] for kind, fit in found.items() for key, one in getattr(fit, of).items()]

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tco.foundation.files import data_directory
 from tests.cli import HEADLINE, document, tco
 from tests.shipped import CATALOGUE
 
@@ -171,7 +172,14 @@ def test_a_name_no_file_can_have(arguments, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [("init", LONG), ("bom", "gb200-nvl72", "--output", LONG)], ids=["init", "--output"])
+NOT_MADE = [
+    *(("init", LONG), ("bom", NAME, "--output", LONG), ("export", NAME, "--output", LONG), ("export", NAME, "--output", f"{LONG}/")),
+    *(("report", NAME, "--output", f"{LONG}/pages/"), ("parts", "new", "chip", "--like", "b200-sxm", "--data", LONG)),
+    ("validate", str(data_directory() / "measured" / "training.csv.gz"), "--report", LONG),
+]
+
+
+@pytest.mark.parametrize("arguments", NOT_MADE, ids=lambda words: " ".join(words[:2]))
 def test_a_file_that_cannot_be_made(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one_message(tco(*arguments), 2, LONG)
