@@ -123,9 +123,9 @@ def collective(
     count, most = ranks or int(inputs.system.chips), values.number("cluster.chips")
     if count > max(most, inputs.system.chips):
         raise DataError(f"--ranks {count}: the cluster has {most:,.0f} chips (cluster.chips); expected 2 to {most:.0f}, or --set cluster.chips")
-    group = placed(count, per_domain) if per_domain else group_of(links, count)
     if per_domain and per_domain > links.domain:
         raise DataError(f"--per-domain: {per_domain} chips, but a scale-up domain of {system} has {links.domain:g}")
+    group = placed(count, per_domain) if per_domain else group_of(links, count)
     exchanges = operation in EXCHANGES
     if exchanges and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")

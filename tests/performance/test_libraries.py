@@ -195,6 +195,7 @@ def test_cores_that_copy_bind_where_few():
         (("--op", "dispatch", "--precision", "fp3"), "fp8"),
         (("--op", "combine", "--to", "1GiB"), "--tokens"),
         (("--ranks", "32", "--per-domain", "16"), "domain of h100-hgx8 has 8"),
+        (("--ranks", "32", "--per-domain", "9" * 20), "domain of h100-hgx8 has 8"),
         (("--set", "cluster.network=token-ring"), "rdma"),
     ],
 )
