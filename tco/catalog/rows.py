@@ -36,11 +36,11 @@ class Attribute(NamedTuple):
 @cache
 def attributes() -> dict[tuple[str, str], Attribute]:
     """Return every attribute of `data/attributes.csv` by (group, name)."""
-    columns = ("group", "attribute", "unit", "minimum", "maximum", "belief", "dated", "description", "also")
+    columns = ("group", "attribute", "unit", "minimum", "maximum", "floor", "ceiling", "belief", "dated", "description", "also")
     found = {}
     for _, row in read_csv(data_directory() / "attributes.csv", columns):
         key = (row["group"], row["attribute"])
-        ends = float(row["minimum"]), float(row["maximum"])
+        ends = float(row["floor"] or row["minimum"]), float(row["ceiling"] or row["maximum"])  # physics binds closer than what can be written
         found[key] = Attribute(*key, row["unit"], *ends, row["belief"], row["dated"] == "yes", row["description"], row["also"])
     return found
 

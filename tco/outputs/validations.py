@@ -232,19 +232,19 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
 OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
-RATIOS = Document("validate", "file", "kind", Member("draws", int), Member("expected_inside", float), Member("ratios", dict))
+RATIOS = Document("validate", "file", "kind", Member("draws", int), Member("expected_inside", float), Member("left_out", str), Member("ratios", dict))
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
-    found, draws = back_test.compared(path, catalogue, settings), back_test.PAIR_DRAWS
+    found, draws = back_test.compared(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
-    asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "ratios": whole}
+    asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "left_out": "accelerator", "ratios": whole}
     rows = [*found.chips.items(), ("all", found.every)]
     below = [
         f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in {found.order * 100:.1f} % of pairs a tenth apart or more.",
-        f"Two chips with one model, formats and lengths at one speed; {draws} draws of all that is fitted and of what is not explained.",
+        f"Two chips with one model, formats and lengths at one speed, each predicted by a refit without its own rows; {draws} draws.",
     ]
     return RATIOS.answer(catalogue, asked, lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)], (OF_CHIP, rows))
 

@@ -34,8 +34,7 @@ from tco.performance.chip.roofline import (
 OVERLAP = 4  # sharpness of the smooth maximum of kernels that hide their traffic well
 QUERY_TILE = 128  # queries of one block of fused attention
 DECODE_CHUNK = 1024  # keys of one block of decoding
-HEAD_TILE = 64  # rows of matrix units that the heads of latent attention fill
-WIDEST_GROUP = 32  # query heads of one key head that a decode kernel on matrix units takes
+HEAD_TILE = 64  # rows of matrix units that the query heads of one key head fill
 SHAPES = {  # names of the sides a kernel is asked with
     "gemm": ("m", "n", "k"),
     "grouped": ("m", "n", "k", "groups"),
@@ -241,9 +240,11 @@ def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, 
     if chip.tiled:
         blocks = cost.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
         parts["cores"] = cost.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
-        peak, efficiency = chip.part("peak_vector"), chip.practice("vector_efficiency")
-        group, single = heads / kv_heads, chip.part("single_query_on_vector")
-        parts["compute"] = cost.decode_vector_time(flops, peak, efficiency, group, WIDEST_GROUP, single)
+        group, widest, single = heads / kv_heads, library.practice("widest_group"), chip.part("single_query_on_vector")
+        vector = cost.vector_time(flops, chip.part("peak_vector"), chip.practice("vector_efficiency"))
+        rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
+        matrix = cost.latent_product_time(cost.all_heads(batch, kv_heads), keys, cost.padded_heads(group, HEAD_TILE), width, width, rate)
+        parts["compute"] = cost.decode_compute_time(vector, matrix, group, widest, single)
         core = smooth_maximum(smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP)
     stages = repeated(chip.practice("kernel_stage"), library.practice("decode_stages"))
     launches = repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))

@@ -214,9 +214,15 @@ def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved:
 
 
 @formula(unit="s", source="tco-calibration")
-def decode_vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure, group: Pure, widest: Pure, single: Pure) -> Any:
-    """Time on the vector units where no matrix kernel fits: F / (P e) for groups of queries wider than `widest`, and for lone ones if single = 1."""
-    return flops / (peak * efficiency) * select(group > widest, 1, select(group <= 1, single, 0))
+def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Any:
+    """Time on the vector units: F / (P e)."""
+    return flops / (peak * efficiency)
+
+
+@formula(unit="s", source="tco-calibration")
+def decode_compute_time(vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure) -> Any:
+    """Computing time of decode attention, on vector units where queries of a key head are more than matrix kernels take, or one alone and s = 1."""
+    return select(group > widest, vector, select(group <= 1, single * vector + (1 - single) * matrix, matrix))
 
 
 @formula(unit="", source="flashmla")

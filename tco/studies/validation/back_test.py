@@ -5,13 +5,14 @@ the catalogue gives it; what no parameter explains is what the rows of the other
 are drawn together, as they are for an answer; what vendors state of the chip is held.
 
 And are ratios right? Pairs of two chips that serve one workload at one speed: how often the model puts them in the right order, and their
-predicted ratio and its range against the measured one. Both rows of a pair are predicted in the same draws, so that what the two share
-cancels, as it does between the columns of a comparison.
+predicted ratio and its range against the measured one. Each row of a pair is predicted by the refit that never saw its chip, both in the same
+draws, so that what the two share cancels, as it does between the columns of a comparison.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,11 +106,18 @@ class BackTest(NamedTuple):
     median_off: float = 0.0  # of pairs: how far the point of their ratio lies off
 
 
-def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
-    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been given, had it been unmeasured."""
-    kind, table = read_measured(path)
-    if kind not in PARAMETERS:
-        raise UsageError(f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their answers have ranges")
+class Drawn(NamedTuple):
+    """What was measured of a chip, and what would have been said of its scored rows had nobody measured it."""
+
+    rows: Array  # places in the file
+    target: Array
+    point: Array
+    draws: Array  # rows by draws
+    alone: Array  # the same were the parameters all that is uncertain
+
+
+def left_out_draws(kind: str, table: pd.DataFrame, catalogue: Catalogue, settings: dict[str, str], wanted: Array, path: Path) -> dict[str, Drawn]:
+    """Return what each chip's wanted rows would have been given by the refits that never saw the chip, all chips in the same draws."""
     refits: dict[str, dict[str, float]] = {}
     refitted = set()  # chips whose rows of this kind some refit never saw
     for row in accuracy(catalogue, "left_out"):
@@ -118,30 +126,38 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
             if row["kind"] == kind:
                 refitted.add(row["member"])
     parts = part_ids(catalogue, texts(table, "accelerator"))
-    tried = {chip: drawn_of(kind, table, chip, parts, refits[chip], catalogue, settings) for chip in sorted(refitted & set(parts))}
+    tried = {chip: drawn_of(kind, table, chip, parts, wanted, refits[chip], catalogue, settings) for chip in sorted(refitted & set(parts[wanted]))}
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
         raise DataError(f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}")
+    return found
+
+
+def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
+    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been given, had it been unmeasured."""
+    kind, table = read_measured(path)
+    if kind not in PARAMETERS:
+        raise UsageError(f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their answers have ranges")
+    found = left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
     every = []
-    for target, *draws in found.values():
-        fits = np.isfinite(draws).any(axis=2).all(axis=0)  # a row whose plan fits in no draw has no range, and is left out
-        every.append(held(target[fits], *(one[fits] for one in draws)))
+    for drawn in found.values():
+        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(axis=1)  # a row whose plan fits in no draw has no range
+        every.append(held(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
     return BackTest(kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every))
 
 
 def drawn_of(
-    kind: str, table: pd.DataFrame, chip: str, parts: Array, apart: dict[str, float], catalogue: Catalogue, settings: dict[str, str]
-) -> tuple[Array, Array, Array] | None:
-    """Return what was measured of a chip and what would have been said, rows by draws, as of one that nobody has measured.
-
-    What would have been said stands there twice, the second time were the parameters all that is uncertain; None where no row is scored.
-    """
+    kind: str, table: pd.DataFrame, chip: str, parts: Array, wanted: Array, apart: dict[str, float], catalogue: Catalogue, settings: dict[str, str]
+) -> Drawn | None:
+    """Return what was measured of a chip and what would have been said, as of one that nobody has measured; None where no row is scored."""
+    mine = np.flatnonzero((parts == chip) & wanted)
     others, own = (
-        Question(kind, table[rows].reset_index(drop=True), catalogue, plain_inputs(catalogue, settings).values(as_number))
-        for rows in ((parts != chip) & (parts != ""), parts == chip)
+        Question(kind, table.iloc[rows].reset_index(drop=True), catalogue, plain_inputs(catalogue, settings).values(as_number))
+        for rows in (np.flatnonzero((parts != chip) & (parts != "")), mine)
     )
     others.say(apart)
     left = split(residuals(kind, others.table, others.chips, others.prediction()))
+    own.say(apart)
     made = own.prediction()
     scored = made.skip == ""
     if not scored.any():
@@ -157,7 +173,7 @@ def drawn_of(
     for more in ({}, dict.fromkeys(unexplained, 0.0)):
         own.say({**places, **more})
         draws.append(own.prediction().predicted[:, scored].T)
-    return made.target[scored], draws[0], draws[1]
+    return Drawn(mine[scored], made.target[scored], made.predicted[scored], *draws)
 
 
 def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
@@ -213,28 +229,31 @@ def summed(parts: list[Array]) -> Tested:
     return Tested(len(inside), float(inside.mean()), float(below.mean()), float(above.mean()), float(np.nanmedian(width)), float(alone.mean()))
 
 
-PAIR_DRAWS, LEAST = 128, 20  # least pairs of a chip that say something of it
+LEAST = 20  # pairs of a chip that say something of it
 
 
 def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
-    """Return how the predicted ratios of the pairs of chips in a file of serving points lie to the measured ones."""
+    """Return how ratios of two chips in a file of serving points lie to the measured ones, each side predicted without its chip's rows."""
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
     asked = Question(kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number))
     made = asked.prediction()
-    one, other = pairs_of(table, made)
-    if not len(one):
+    paired = pairs_of(table, made)
+    if not len(paired.one):
         raise DataError(f"{path}: no two chips serve one model with the same formats and lengths at one speed, so there is no ratio")
-    point, truth = order(table, made), made.target[one] / made.target[other]
-    rows = np.unique([one, other])
-    asked = Question(kind, table.iloc[rows].reset_index(drop=True), catalogue, asked.chips.values)
-    asked.prediction()
-    asked.say(places_in(asked.ranges(), Dice(catalogue, SEED, 0, PAIR_DRAWS)))
-    drawn = asked.prediction().predicted
-    ratios = np.divide(*(drawn[:, np.searchsorted(rows, side)] for side in (one, other))).T
-    flags = held(truth, ratios, ratios)
-    parts = asked.chips.parts[np.searchsorted(rows, np.stack([one, other]))]
+    wanted = np.zeros(len(table), dtype=bool)
+    wanted[np.concatenate(paired)] = True
+    point, draws = np.full(len(table), np.nan), np.full((len(table), DRAWS), np.nan)
+    for drawn in left_out_draws(kind, table, catalogue, settings, wanted, path).values():
+        point[drawn.rows], draws[drawn.rows] = drawn.point, drawn.draws
+    blind = replace(made, predicted=point, skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip))
+    one, other = pairs_of(table, blind)
+    if not len(one):
+        raise DataError(f"{path}: no pair of chips of which refits were made without each")
+    flags = held(made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other])
+    parts = np.stack([asked.chips.parts[one], asked.chips.parts[other]])
     of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
     by = {chip: summed([flags[:, own]]) for chip, own in of_chip.items() if own.sum() >= LEAST}
-    return BackTest(kind, by, summed([flags]), point["right"], point["ratio_error"])
+    found = order(table, blind)
+    return BackTest(kind, by, summed([flags]), found["right"], found["ratio_error"])

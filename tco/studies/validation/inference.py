@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.catalog.systems import is_bare_chip
 from tco.chain.inputs import Inputs, system_inputs
 from tco.chain.texts import checkpoint_of
 from tco.chain.workloads import machine_of
@@ -195,6 +196,10 @@ class Asked:
             (breaks_littles_law(self.table), BREAKS),
             (self.models == "", "unknown-model"),
             (self.chips.parts == "", "unknown-accelerator"),
+            (
+                mapped(self.chips.parts, lambda part: part != "" and not is_bare_chip(self.chips.catalogue, part), bool),
+                "unsupported: no server of this chip is known",
+            ),
             (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
             (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
             (np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers"),

@@ -56,6 +56,18 @@ def test_published_rows(own):
     assert np.abs(made.predicted / made.target - 1).max() < 0.2
 
 
+@pytest.mark.parametrize("chip", ["a100-sxm-80gb", "h100-sxm", "b200-sxm", "mi355x"])
+def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, chip):
+    """Where a library leaves its matrix kernels is a rule of that library: FlashMLA took 1,636 us for 256 heads on an H800 (kernels.csv.gz)."""
+    on = chips.get(chip) or chip_on(CATALOGUE, values, chip)
+    form = computed_on(values, chip, "bf16", "test")
+    shape = {"batch": 512.0, "seq_kv": 8192.0, "kv_heads": 2.0, "head_dim": 128.0}
+    times = [float(kernel(on, "decode", form, shape | {"heads": heads}, BARE).time) for heads in (32.0, 64.0, 128.0, 256.0)]
+    assert all(one <= other <= 2 * one for one, other in zip(times, times[1:], strict=False))
+    slow = float(kernel(on, "decode", form, shape | {"heads": 128.0}, "tensorrt-llm").time)
+    assert slow > 5 * times[2]  # measured: TensorRT-LLM's tables of 64 queries a key head
+
+
 def test_the_score_of_the_file(own):
     found = today.scored(own.write("kernels.csv", "\n".join((HEADER, *PUBLISHED, ""))))
     assert found.kind == "kernels"
