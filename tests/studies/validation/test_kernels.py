@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, ch
     form = computed_on(values, chip, "bf16", "test")
     shape = {"batch": 512.0, "seq_kv": 8192.0, "kv_heads": 2.0, "head_dim": 128.0}
     times = [float(kernel(on, "decode", form, shape | {"heads": heads}, BARE).time) for heads in (32.0, 64.0, 128.0, 256.0)]
-    assert all(one <= other <= 2 * one for one, other in zip(times, times[1:], strict=False))
+    assert all(one <= other <= 2 * one for one, other in pairwise(times))
     slow = float(kernel(on, "decode", form, shape | {"heads": 128.0}, "tensorrt-llm").time)
     assert slow > 5 * times[2]  # measured: TensorRT-LLM's tables of 64 queries a key head
 
