@@ -16,7 +16,7 @@ from tests.registry import parse_quantity
 ROOT = Path(__file__).parents[1]
 RATE = "output_tokens_per_s_per_chip"
 PHYSICS = {  # attributes of Trainium's practice that the chip's own build sets, and why they may lie outside the measured families
-    "clock_knee": "the peak is quoted at the clock the chip holds",
+    "flop_energy": "the peak is quoted at the clock the chip holds",
     "collective_chunk": "no trip through HBM",
     "collective_step": "a ring step of the torus by the vendor's documents",
     "die_latency_factor": "latencies are quoted for the two-die package",

@@ -1,24 +1,60 @@
-"""The clock a power-limited chip sustains: a faster chip is never slower."""
+"""The clock a power-limited chip sustains: it follows what is reached, and a faster chip is never slower."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.chain import again, result
 from tests.registry import FORMULA
-from tests.shipped import attribute
-
-BOUNDS = attribute("performance", "clock_exponent", "")
 
 
-@given(
-    st.floats(50, 3000),
-    st.floats(1e13, 1e17),
-    st.floats(1, 10),
-    st.floats(1e-14, 1e-11),
-    st.floats(BOUNDS.minimum, BOUNDS.maximum),
-)
-def test_a_faster_chip_is_never_slower(power, peak, more, knee, exponent):
-    """At fixed watts its clock falls by no more than its peak rises, over all of what the exponent may be."""
-    slow, fast = (at * FORMULA.sustained_clock(power, at, knee, exponent) for at in (peak, peak * more))
-    assert fast >= slow * (1 - 1e-12)
+@given(st.floats(1e-6, 1), st.floats(1, 10), st.floats(1e9, 1e15), st.floats(0, 1e12), st.floats(50, 3000), st.floats(1, 4))
+def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, power, more):
+    """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is done in less time than its energy takes."""
+    rest = {"flops": flops, "bytes_moved": moved, "size": 1.0, "wide": 2.0, "flop_energy": 6.5e-13, "byte_energy": 4.5e-11}
+    slow = FORMULA.power_limited_time(time, **rest, power=power)
+    assert FORMULA.power_limited_time(time / quicker, **rest, power=power) <= slow * (1 + 1e-12)
+    assert FORMULA.power_limited_time(time, **rest, power=power * more) <= slow * (1 + 1e-12)
+    assert slow >= max(time, (0.5 * 6.5e-13 * flops + 4.5e-11 * moved) / power) * (1 - 1e-12)
+
+
+TRAINING = "llama-3.1-405b-training-gb200-nvl72"
+MORE = ("peak_bf16", "peak_fp8", "peak_fp4", "peak_vector", "hbm_bandwidth", "hbm_capacity", "tdp", "lane_bandwidth", "scale_out_bandwidth", "clock")
+MORE += ("exponentials_per_clock", "dma_bandwidth")  # attributes of a chip of which more is better
+ANY_HALL = {"site__rack_kw_max": "10000 kW"}  # more watts want more cooling
+FACTORS = (1.1, 1.5, 2.0, 4.0)
+
+
+def answers(name, path, factors):
+    """What an answer says of time or rate, better being more, as an input grows."""
+    base = result(name)
+    given, key = base.inputs[path], path.replace(".", "__")
+    metrics = [base.metrics, *(again(name, **{key: f"{given.value * factor!r} {given.unit}"}, **ANY_HALL).metrics for factor in factors)]
+    return [1 / one["step_s"] if one["step_s"] is not None else one["output_tokens_per_s_per_chip"] or 0.0 for one in metrics]
+
+
+def paths_of(name):
+    inputs = result(name).inputs
+    return [path for path in inputs if path.startswith("parts.") and path.rpartition(".")[2] in MORE and inputs[path].value > 0]
+
+
+def refuse_worse(name, paths, factors):
+    found = {path: answers(name, path, factors) for path in paths}
+    assert not {path: one for path, one in found.items() if any(more < less * (1 - 1e-6) for less, more in pairwise(one))}
+
+
+@pytest.mark.parametrize("name", [TRAINING, "gb200-nvl72"])
+def test_a_faster_peak_is_never_slower(name):
+    refuse_worse(name, [path for path in paths_of(name) if "peak" in path], (2.0,))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [TRAINING, "llama-3.1-405b-training-trn3-nl72x2", "gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
+def test_more_of_anything_is_never_slower(name):
+    paths = paths_of(name)
+    assert len(paths) >= 6
+    refuse_worse(name, paths, FACTORS)

@@ -457,6 +457,6 @@ def test_every_rate_of_a_machine_is_raised_here():
         "unexplained",
         "release",
     }
-    trained = {"gradient_form", "gradients", "clock", "separate_experts"}
+    trained = {"gradient_form", "gradients", "separate_experts"}
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}
     assert set(Machine._fields) == {*built, *waits, *rest, *trained, *sizes_of}

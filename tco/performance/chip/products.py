@@ -19,7 +19,7 @@ from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
 from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum, stream_time
-from tco.performance.software import MEASURED, Reach
+from tco.performance.software import MEASURED, Reach, reached_share
 
 TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
 GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
@@ -50,6 +50,12 @@ class Chip(NamedTuple):
         """Return the rate that large products reach."""
         rate = achieved_rate(self.part(peak), self.practice(efficiency))
         return rate if self.share is None else achieved_rate(rate, self.share)
+
+    @property
+    def held_rate(self) -> Any:
+        """Share of what a family's products hold of their peak that those of this chip hold; software that gets better lifts it to all of it."""
+        held = self.part("held_rate")
+        return held if self.reach.gap is None else reached_share(held, 1.0, self.reach.gap)
 
     def bandwidth(self, efficiency: str) -> Any:
         """Return the memory bandwidth that a kind of kernel reaches."""
@@ -123,7 +129,9 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
 
 def read_operands(chip: Chip, form: Computed) -> Operands:
     """Return the same before it is known how many numbers each of them is."""
-    rate = achieved_rate(chip.rate(form.peak, form.tile_efficiency), chip.part("held_rate"))
+    rate = chip.rate(form.peak, form.tile_efficiency)
+    if form.peak != "peak_bf16":  # of 16 bits it is what measured products tell, with the rate they held
+        rate = achieved_rate(rate, chip.held_rate)
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
         vector, exposed, taken = chip.part("peak_vector"), chip.practice("scaling_exposed"), chip.part(stored.scales)

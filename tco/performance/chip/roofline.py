@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, total
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerBytePerSecond, WattPerFLOPPerSecond
 from tco.models.architecture import Architecture, Attention
 
 
@@ -180,10 +180,23 @@ def rank_wait(wait: Second, ranks: Pure) -> Any:
     return wait * np.log2(maximum(ranks, 1))
 
 
-@formula(unit="", source="tco-model")
-def sustained_clock(power: Watt, peak: FLOPPerSecond, knee: WattPerFLOPPerSecond, exponent: Pure) -> Any:
-    """Clock under a long product over the boost clock: c = (1 + (knee P / W)^(4 e))^(-1/4), W / P being watts per dense FLOP/s."""
-    return (1 + (knee * peak / power) ** (4 * exponent)) ** -0.25
+@formula(unit="s", source="tco-model")
+def power_limited_time(
+    time: Second,
+    flops: FLOP,
+    bytes_moved: Byte,
+    size: Byte,
+    wide: Byte,
+    flop_energy: WattPerFLOPPerSecond,
+    byte_energy: WattPerBytePerSecond,
+    power: Watt,
+) -> Any:
+    """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + ((b/b_w e_f F + e_b Q) / W)^4)^(1/4).
+
+    e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part of, e_b that of a byte from memory. The clock
+    falls with the rate that is reached, never with a peak that is not.
+    """
+    return (time**4 + ((size / wide * flop_energy * flops + byte_energy * bytes_moved) / power) ** 4) ** 0.25
 
 
 @formula(unit="byte", source="scaling-book")

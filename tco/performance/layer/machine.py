@@ -20,7 +20,7 @@ from tco.foundation.units import Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
-from tco.performance.chip.roofline import exponential_rate, repeated, sustained_clock, usable_memory
+from tco.performance.chip.roofline import exponential_rate, power_limited_time, repeated, usable_memory
 from tco.performance.software import MEASURED, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
@@ -105,7 +105,6 @@ class Machine(NamedTuple):
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
     gradients: tuple[Operands, ...] = ()  # as the operands
-    clock: Any = None  # that a step of long products sustains, over the one that kernels reach alone
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
     asked_size: Any = None  # of a number in a format that the chip does not compute, and software turns into one that it does
 
@@ -120,6 +119,13 @@ class Machine(NamedTuple):
     def habit(self, name: str) -> Any:
         """Return a parameter of the engine."""
         return self.values[f"performance.{self.engine}.{name}"]
+
+    def within_power(self, size: Any, time: Any, flops: Any, moved: Any) -> Any:
+        """Return how long products of numbers of some size take that no watts hold back for some time; families whose peaks hold as they are stay."""
+        flop_energy = self.values.unless_zero(f"performance.{self.family}.flop_energy")
+        if flop_energy is None:
+            return time
+        return power_limited_time(time, flops, moved, size, self.activation_size, flop_energy, self.counted("byte_energy"), self.kernels.part("tdp"))
 
     def peak(self, place: int) -> Any:
         """Return the dense peak of the products in a place of the operands."""
@@ -333,9 +339,6 @@ def trainer(
         known=known_of(links),
         gradient_form=found.backward.form,
         gradients=(*[back[found.backward.form]] * len(forms), back[WIDE_FORM]),
-        clock=sustained_clock(
-            kernels.part("tdp"), kernels.part("peak_bf16"), kernels.practice("clock_knee"), values["performance.training.clock_exponent"]
-        ),
         separate_experts=programs.separate_experts,
         asked_size=None if found.forward.asked == forms[0].stored else element_size(FORMATS[found.forward.asked].bits),
     )

@@ -232,7 +232,8 @@ class Pass:
                 end, for_all = 0, self.alike.for_all
                 for one in parts:
                     start, end = end, end + len(one.sides)
-                    time, flops, moved = (for_all(total(one.name, field[start:end])) for field in (found.time, found.flops, found.bytes))
+                    time, flops, moved = (total(one.name, field[start:end]) for field in (found.time, found.flops, found.bytes))
+                    time, flops, moved = map(for_all, (self.machine.within_power(rests[one.place].input_size, time, flops, moved), flops, moved))
                     taken = Products(one.place, one.sides, None, found, start)
                     self.operators[one.at] = self.summed(one.name, one.layers, time, flops, moved, taken, one.kernels)
 
@@ -243,13 +244,14 @@ class Pass:
         if machine.separate_experts:
             self.kernels.append(layer_kernels(reached, layers * len(sides)))
         found = experts_products(machine, several, reached, machine.operands[EXPERTS])
-        one = total(name, found.time)
+        one, flops, moved = (total(name, field) for field in (found.time, found.flops, found.bytes))
+        one = machine.within_power(machine.operands[EXPERTS].input_size, one, flops, moved)
         if machine.expert_factor is not None:
             one = engine_factor(one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel)
         if machine.expert_start is not None and self.shape.decode:
             one = total("experts one after the other", [one, repeated(machine.expert_start, reached)])
         taken = Products(EXPERTS, several, reached, found)
-        self.operators.append(self.summed(name, layers, one, total(name, found.flops), total(name, found.bytes), taken, started))
+        self.operators.append(self.summed(name, layers, one, flops, moved, taken, started))
 
     def summed(self, name: str, layers: Any, one: Any, flops: Any, moved: Any, taken: Products, kernels: Any) -> Operator:
         """Return the operator of several products that take some time a layer."""

@@ -62,12 +62,6 @@ def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
     return 1 - overlapped * (1 - exposed)
 
 
-@formula(unit="s", source="tco-model")
-def slower_clock(computing: Second, clock: Pure) -> Any:
-    """What matrix units take longer at the clock a step sustains, c of that they reach alone: t (1/c - 1)."""
-    return computing * (1 / clock - 1)
-
-
 @formula(unit="byte", source="scaling-book")
 def weight_gradient_bytes(tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte) -> Any:
     """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k + n) + 2 b_acc k n)."""
@@ -254,21 +248,12 @@ def with_predictions(model: Architecture) -> Architecture:
 
 
 def both_ways(job: Job, machine: Machine, operators: list[Operator], again: int) -> list[Item]:
-    """Return operators with what they are backward, and what their matrix units take longer at the clock they sustain."""
+    """Return operators with what they are backward."""
     backward = gradients(job, machine, operators)
-    made = [
+    return [
         other_item(job, machine, operator, again) if operator.products is None else product_item(job, machine, operator, *backward[at], again)
         for at, operator in enumerate(operators)
     ]
-    with scope("clock below boost"):
-        ways: tuple[list[Any], ...] = ([], [], [])
-        for at, (inputs, weights) in backward.items():
-            operator = operators[at]
-            for way, found in zip(ways, (operator.products.each("computing"), inputs.computing, weights.computing), strict=True):  # type: ignore[union-attr]
-                way += [repeated(time, operator.layers) for time in found]
-        times = [slower_clock(total(name, way), machine.clock) for name, way in zip(("forward", "inputs", "weights"), ways, strict=True) if way]
-    weight = times[2] if len(times) > 2 else None
-    return [*made, Item("clock below boost", "latency", times[0], total("backward", times[1:]), again, weight=weight)]
 
 
 class Gradient(NamedTuple):
@@ -340,9 +325,12 @@ def product_item(job: Job, machine: Machine, operator: Operator, inputs: Gradien
     own, layers, name, partly = operator.products, operator.layers, operator.name, None
     assert own is not None
     with scope(name):
-        times = [repeated(total("gradients", way.time), layers) for way in (inputs, weights) if len(way.time)]
+        size = machine.gradients[own.place].input_size
+        ways = [[total("gradients", field) for field in (way.time, way.flops, way.bytes)] for way in (inputs, weights) if len(way.time)]
+        times = [repeated(machine.within_power(size, *way), layers) for way in ways]
         if job.software.compiled and name in DOWN:  # compilers see that no gradient needs what the way out gives
-            partly = repeated(total("again", own.each("time")[:-1]), layers)
+            again_of = (total("again", own.each(field)[:-1]) for field in ("time", "flops", "bytes"))
+            partly = repeated(machine.within_power(machine.operands[own.place].input_size, *again_of), layers)
         backward = total("backward", times)
     peak = machine.peak(own.place)
     back = peak if own.place == HEAD or machine.gradient_form is None else machine.kernels.part(machine.gradient_form.peak)
