@@ -59,6 +59,11 @@ def compare(
         typer.Option("--what-if", metavar="PATH=VALUE", help="Replace an input as --set does, with plans and all choices held. Repeatable."),
     ] = None,
     ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
+    choose: Annotated[
+        str | None,
+        typer.Option(metavar="A,B:0.5+C:0.5", help="What choices keep of the best, or dollars spread over several."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
     vendor: Annotated[str | None, typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD.")] = None,
     date: Annotated[str | None, typer.Option(metavar="DATE", help="With --all: at the prices of a date, such as 2026-06.")] = None,
@@ -91,9 +96,11 @@ def compare(
         if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
             why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
             raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
+        if choose is not None and not ranges:
+            raise UsageError("--choose rests on draws, and --no-range asks for none")
         if (why or evidence) and not ranges:
             raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
-        found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence)
+        found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence, seed, choose)
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
         halls = []
@@ -103,7 +110,7 @@ def compare(
             halls = [hall_of(result) for result in results]
         return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve))
 
-    how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges)
+    how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges, choose, seed)
     given.emit_kept("compare", [*(scenarios or ()), *([baseline] if baseline else ())], how, answer)
 
 

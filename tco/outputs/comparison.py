@@ -10,7 +10,7 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
 from tco.chain.workloads import kinds_of
 from tco.economics.dates import BY_ROWS
-from tco.outputs.curve import NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
+from tco.outputs.curve import KEPT, NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -36,6 +36,7 @@ from tco.outputs.premises import (
 from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, headed, significant
+from tco.studies.comparison import SPEED as SPEED_OF
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.fleet import late_notes
 
@@ -85,11 +86,15 @@ OF_RESULT = Record(
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
 ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
+CHOICE = Record("choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT))
 COMPARE = Document(
     "compare",
     Member("verdict", [REGIME]),
     Member("curve", [POINT]),
+    Member("choices", [CHOICE], optional=True),
     "baseline",
+    Member("date", str | None),
+    Member("promise", {str: float | None}),
     Member("deployed", dict),
     Member("inputs", dict),
     Member("set", {str: str}),
@@ -137,6 +142,8 @@ def comparison_answer(
     sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
     said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
+    dates = {one.texts["terms.date"] for one in results}
+    said |= {"date": dates.pop() if len(dates) == 1 else None, "promise": promise_of(results), "choices": list(found.choices) or LEFT_OUT}
     said |= {"deployed": shared(results, deployed), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
@@ -150,7 +157,7 @@ def comparison_answer(
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
-            return first_tables(results, baseline, found, deployed_words(results))
+            return first_tables(results, found, deployed_words(results))
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 
@@ -159,6 +166,13 @@ def comparison_answer(
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
+
+
+def promise_of(results: Sequence[Result]) -> dict[str, float | None]:
+    """Return what every scenario promises a user, where it is the same of all: tokens/s, and the time to the first one."""
+    named = {"tokens_per_s_per_user": SPEED_OF, "ttft_s": "workload.ttft"}
+    asked = {name: {one.inputs[path].value if path in one.inputs else None for one in results} for name, path in named.items()}
+    return {name: found.pop() if len(found) == 1 else None for name, found in asked.items()}
 
 
 def first_notes(results: Sequence[Result]) -> list[str]:

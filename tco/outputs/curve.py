@@ -9,7 +9,7 @@ from typing import Any
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.chain.result import Result
 from tco.outputs.premises import premises, title_of, workloads
-from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, chance, percent, percentiles, turn_words
+from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, percent, percentiles, turn_words
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
@@ -21,12 +21,18 @@ DIGITS = 2
 WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
 NAMED = 3  # inputs that are said to turn the order
 ENDS = ("public", "best")
-AT_END = Record(Member(RATIO, float | None), Member("probability", float | None))
+SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
+AT_END = Record(Member(RATIO, float | None), Member("probability", float | None), Member("share_of_best", float | None))
+KEPT = Record(*(Member(name, float) for name in ("mean", "p10", "p50")))  # of the best
 CHANCES = ("probability_better_than_baseline", "probability_error", "meets", "ties", "software_share_of_range")
 POINT = Record(
     "scenario",
     Member("tokens_per_s_per_user", float),
     Member("usd_per_million_output_tokens", float | None),
+    Member("median_usd_per_million_output_tokens", float | None),
+    Member("share_cheapest", float | None),
+    Member("share_nobody", float | None),
+    Member("share_of_best", Maybe(KEPT), csv=False),
     Member(RATIO, float | None),
     Member("range", percentiles("p5", "p10", "p50", "p90", "p95"), csv=False),
     *(Member(name, float | None) for name in CHANCES),
@@ -36,6 +42,8 @@ POINT = Record(
 REGIME = Record(
     Member("from", float | None, "start"),
     Member("to", float | None, "end"),
+    Member("choose", str | None),
+    Member("keeps", float | None),
     Member("leader", str | None),
     Member("probability", float | None),
     Member("words", read=lambda one: words(one)),  # noqa: PLW0108 - it stands below
@@ -50,10 +58,11 @@ REGIME = Record(
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
+    kept = [Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}") for at in ("mean", "p10", "p50")]
     range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
     names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
     ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
-    return Record(POINT, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario)))
+    return Record(POINT, *kept, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario)))
 
 
 # ---------------------------------------------------------------- words
@@ -64,6 +73,8 @@ def label(path: str) -> str:
         level, _, system = owner[0].partition("-")
         alone = {CONFIGURATION: system, RUN: f"one run of {system}"}
         return f"model error on {alone.get(level, owner[0])}"
+    if name == "software_reach":
+        return f"software of {owner[0]}"
     return " ".join([*owner, name]).replace("_", " ")
 
 
@@ -92,19 +103,21 @@ def words(one: Regime) -> str:
 
 
 def claim(one: Regime) -> str:
-    """Return what is said of a regime."""
-    chance = "" if one.rival is None or one.leader is None else f"P({one.leader} over {one.rival}) {percent(one.probability)}"
+    """Return what is said of a regime: what to choose, what that keeps of the best, and when to choose otherwise."""
     if one.kind == "nobody":
         return "no system serves it in half of the draws" if one.probability is not None else "no system serves it"
     if one.probability is None:
-        return f"{one.leader} is the cheapest, no range was drawn"
-    if one.kind == "software":
-        public, best = (one.by_software.get(end, "none") for end in ENDS)
-        return f"software decides (public: {public}, best: {best})"
-    if one.kind == "close":
-        return f"too close to call, {chance or 'none beats each other in half of the draws'}"
-    said = {"alone": "alone", "clear": "wins", "likely": "likely wins"}[one.kind]
-    return f"{one.leader} {said}" + (f", P(over {one.rival}) {percent(one.probability)}" if one.rival else "")
+        return f"{one.choose} is the cheapest, no range was drawn"
+    low, high = (percent(kept).removesuffix(" %") for kept in (one.keeps, one.most))
+    worst = f", at worst {percent(one.worst)}" if one.worst is not None else ""
+    kept = f"{one.choose} (keeps {low if low == high else f'{low}-{high}'} %{worst})"
+    close = f", close to {one.rival}" if one.kind == "close" and one.rival else ""
+    others = [
+        f"with {SOFTWARE_WORDS[end]} {name} ({percent(one.by_software_keeps.get(end))})"
+        for end in ENDS
+        if (name := one.by_software.get(end)) not in (None, one.choose)
+    ]
+    return "; ".join([kept + close, *others])
 
 
 def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
@@ -119,11 +132,11 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
 
 
 # ---------------------------------------------------------------- the first table
-def first_tables(results: Sequence[Result], baseline: str, found: Confidence, deployed: str) -> list[Table]:
+def first_tables(results: Sequence[Result], found: Confidence, deployed: str) -> list[Table]:
     """Return the table: who is best by regime, what each speed costs, how each stands to the baseline there, and what that rests on."""
     names = [result.scenario for result in results]
-    rows = cost_rows(results, found.curve) if found.curve else work_rows(results)
-    rows += sure_rows(names, baseline, found)
+    rows = cost_rows(results, found) if found.curve else work_rows(results)
+    rows += sure_rows(names, found)
     rows.append(("chip-hour, USD", *(cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
     rows.append(("IT price, USD", *(cell(result.metrics["capex_usd_per_chip"], 3) for result in results)))
     rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
@@ -142,17 +155,23 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
     return significant(value, digits) or "-"
 
 
-def cost_rows(results: Sequence[Result], curve: Sequence[AtSpeed], digits: int = DIGITS) -> list[tuple[str, ...]]:
-    """Return what a million output tokens cost at each speed, the cheapest marked."""
+def cost_rows(results: Sequence[Result], found: Confidence, digits: int = DIGITS) -> list[tuple[str, ...]]:
+    """Return what a million output tokens cost at each speed, in the middle of the draws where there are any, what to choose marked."""
     own = {speed_of(result) for result in results}
+    choices = {speed: one.choose for one in found.regimes for speed in one.speeds}
     rows: list[tuple[str, ...]] = []
-    for speed in sorted({one.tokens_per_s_per_user for one in curve}):
-        here = {one.scenario: one.usd_per_million_output_tokens for one in curve if one.tokens_per_s_per_user == speed}
+    for speed in sorted({one.tokens_per_s_per_user for one in found.curve}):
+        here = {one.scenario: middle_of(one, bool(found.sure)) for one in found.curve if one.tokens_per_s_per_user == speed}
         costs = [here.get(result.scenario) for result in results]
-        least = min((cost for cost in costs if cost is not None), default=None)
-        cells = ["none" if cost is None else f"{'*' if cost == least and len(costs) > 1 else ''}{cell(cost, digits)}" for cost in costs]
+        marked = ["*" if result.scenario == choices.get(speed) and len(costs) > 1 else "" for result in results]
+        cells = ["none" if cost is None else f"{mark}{cell(cost, digits)}" for mark, cost in zip(marked, costs, strict=True)]
         rows.append((f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells))
     return rows
+
+
+def middle_of(one: AtSpeed, drawn: bool) -> float | None:
+    """Return what is printed of a cost: the middle of its draws, or, where none were made, every input at its value."""
+    return one.median_usd_per_million_output_tokens if drawn and one.meets is not None else one.usd_per_million_output_tokens
 
 
 def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
@@ -169,37 +188,35 @@ def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return rows
 
 
-def sure_rows(names: Sequence[str], baseline: str, found: Confidence) -> list[tuple[str, ...]]:
-    """Return how each stands to the baseline: range of its performance per cost, chance that it is better, and what software does to it."""
+def sure_rows(names: Sequence[str], found: Confidence) -> list[tuple[str, ...]]:
+    """Return what each choice keeps of the best and its chance to be the cheapest, at every speed, and with the software of today and the best."""
     if not found.sure or len(names) == 1:
         return []
-    rows = [(f"tokens per dollar over {baseline}'s: P10-P90 and P(better)", *("" for _ in names))]
+    rows = [("kept of the best on average, and chance to be the cheapest", *("" for _ in names))]
     speeds = sorted({one.tokens_per_s_per_user for one in found.curve})
     at = {(one.scenario, one.tokens_per_s_per_user): one for one in found.curve}
-    rows += [(f"at {speed:g}", *(standing(at.get((name, speed))) for name in names)) for speed in speeds]
+    rows += [(f"at {speed:g}", *(stake(at.get((name, speed))) for name in names)) for speed in speeds]
     if not speeds:
-        rows.append(("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure)))
-        rows.append(("P(better)", *map(chance, found.sure)))
-    ended = [one for one in found.curve if one.by_software]
-    if ended:
-        middle = ended[len(ended) // 2].tokens_per_s_per_user
-        both = [one.by_software if (one := at.get((name, middle))) else None for name in names]  # as it is public, and at its best
-        cells = ["..".join(cell(some[end][RATIO]) for end in ENDS) if some else "-" for some in both]
-        rows.append((f"software at {middle:g}", *cells))
+        rows.append(("", *map(stake, found.sure)))
+    if any(one.by_software for one in found.curve):
+        middle = speeds[len(speeds) // 2]
+        ends = [(at[name, middle].by_software or {}) if (name, middle) in at else {} for name in names]
+        cells = ["..".join(percent(one.get(end, {}).get("share_of_best")).replace(" ", "") for end in ENDS) for one in ends]
+        rows.append((f"by software at {middle:g}", *cells))
     return rows
 
 
-def standing(one: AtSpeed | None) -> str:
-    """Return the range of a ratio, and the chance that it is above one."""
-    if one is None or one.range is None:
+def stake(one: AtSpeed | Sureness | None) -> str:
+    """Return what a choice keeps of the best on average, and its chance to be the cheapest."""
+    if one is None or one.share_of_best is None:
         return "-"
-    low, high = (significant(one.range[at], DIGITS) or "∞" for at in ("p10", "p90"))
-    return f"{low}-{high} {percent(one.probability_better_than_baseline).replace(' ', '')}"
+    return f"{percent(one.share_of_best['mean'])} {percent(one.share_cheapest).replace(' ', '')}"
 
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    turning = {one.path: one for of in sure for one in together(of.drivers) if one.flips_at is not None}
+    levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING))
+    turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     said = "; ".join(f"{label(one.path)} {flips_at(one)}" for one in most)
     return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
@@ -211,6 +228,8 @@ def flips_at(one: Driver) -> str:
         return "nowhere"
     if one.path.rpartition(".")[2] in (SERVING, TRAINING):  # a share of a step's time
         return turn_words(100 * one.flips_at, 100 * one.value, "%", None)
+    if one.path.endswith(".software_reach"):
+        return turn_words(100 * one.flips_at, 100 * one.value, "% of the way to the best", None)
     return turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
 
 
@@ -238,7 +257,10 @@ def why_table(one: Regime) -> Table:
         (label(each.path), "decides who meets it" if each.swing is None else f"{each.swing:+.2f}", flips_at(each)) for each in together(one.drivers)
     ]
     title = f"{span(one)} tokens/s: {claim(one)}" if one.speeds else claim(one)
-    below = [f"Would narrow it by {percent(each.narrows)}: {MEASURED[each.kind].format(each.owner)}." for each in one.measurements]
+    below = (
+        [] if one.keeps is None else [f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the choice loses on average."]
+    )
+    below += [f"Would narrow it by {percent(each.narrows)}: {MEASURED[each.kind].format(each.owner)}." for each in one.measurements]
     return Table(columns, rows, title, below=below, align="lrl")
 
 

@@ -49,6 +49,8 @@ SURE = Record(  # what a row of a comparison says of its ranges
     drawn("probability_error", float | None, "error"),
     drawn("ties", float | None, "ties"),
     drawn("share_of_draws_that_meet_the_target", float | None, "meets"),
+    drawn("share_cheapest", float | None, "share_cheapest"),
+    drawn("share_of_best", Maybe({str: float}), "share_of_best"),
     drawn("drivers", [DRIVER], "drivers"),
 )
 

@@ -77,6 +77,8 @@ class Sureness(NamedTuple):
     error: float | None = None  # standard error of the chance
     ties: float | None = None  # the share of draws in which neither it nor the baseline meets the target
     hold: bool = False  # whether the plan was that of the point in every draw
+    share_cheapest: float | None = None  # at this speed
+    share_of_best: dict[str, float] | None = None
 
     def range(self, metric: str) -> dict[str, Any] | None:
         """P10, P50 and P90 of a metric; None where it has none."""
@@ -98,6 +100,10 @@ class AtSpeed(NamedTuple):
     by_software: dict[str, dict[str, float | None]] | None = None  # the same with the software of all at either end of its reach
     software_share_of_range: float | None = None  # of the variance of its rank among the draws, what is known once every reach of software is
     note: str | None = None
+    median_usd_per_million_output_tokens: float | None = None  # P50 of the draws; none where it misses the speed in half of them
+    share_cheapest: float | None = None  # of all draws, ties split
+    share_nobody: float | None = None  # of all draws, in which none of those compared reaches the speed
+    share_of_best: dict[str, float] | None = None  # mean, P10 and P50
 
 
 class Measurement(NamedTuple):
@@ -118,21 +124,30 @@ class Notice(NamedTuple):
 
 
 class Regime(NamedTuple):
-    """Speeds of which the same may be said: who does the work at the least cost, and how sure that is."""
+    """Speeds of which the same may be said: what to choose, what that keeps of the best, and how sure that is."""
 
     kind: str  # one of KINDS
-    leader: str | None = None  # who beats each other in most draws; none where nobody does
-    rival: str | None = None  # whom it beats least often
+    choose: str | None = None  # who keeps most of the best on average; none where nobody serves
+    rival: str | None = None  # whom that beats least often
     probability: float | None = None  # that it beats that one, at the speed where that is least; none where nothing was drawn
-    by_software: Mapping[str, str] = {}  # who leads with the software of all at either end of its reach
+    keeps: float | None = None  # of the best on average, at the speed where that is least
+    most: float | None = None  # at the speed where it is most
+    worst: float | None = None  # in the worst tenth of the draws, at the speed where that is least
+    by_software: Mapping[str, str] = {}  # what to choose with the software of all at either end of its reach
+    by_software_keeps: Mapping[str, float] = {}  # what that keeps, at the speed where it is least
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
     start: float | None = None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
     end: float | None = None
-    drivers: Sequence[Driver] = ()  # what moves the leader's performance per cost over the rival's; empty where nobody asked
+    drivers: Sequence[Driver] = ()  # what moves the choice's performance per cost over the rival's; empty where nobody asked
     measurements: Sequence[Measurement] = ()  # that would narrow its range most
 
+    @property
+    def leader(self) -> str | None:
+        """The same under its older name."""
+        return self.choose
 
-KINDS = ("alone", "clear", "likely", "close", "software", "nobody")
+
+KINDS = ("alone", "clear", "likely", "software", "close", "nobody")  # from the surest on
 
 
 class Confidence(NamedTuple):
@@ -142,6 +157,7 @@ class Confidence(NamedTuple):
     curve: list[AtSpeed]
     regimes: list[Regime]
     unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
+    choices: Sequence[Mapping[str, Any]] = ()  # what choices that somebody named keep at each speed
 
 
 SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names others

@@ -19,28 +19,32 @@ def confidence_of(
     hold: bool = False,
     ranges: bool = True,
     why: bool = False,
+    seed: int = 0,
+    choose: str | None = None,
 ) -> Confidence:
     """Return how sure each of some scenarios is against the one that is named as the baseline; with `hold` each on the plan of its point.
 
     Of shipped scenarios on shipped data it is kept until the program or its data change.
     """
     reference = next(one.result for one in asked if one.result.scenario == baseline)
-    how = speeds_of(reference, speeds), hold, ranges, why
+    how = speeds_of(reference, speeds), hold, ranges, why, seed, choose
     if not all(is_shipped(one) for one in asked):
         return drawn_anew(asked, baseline, *how)
     plain = kept("-".join(map(str, ("confidence", *how, *(one.name for one in asked), baseline))), lambda: drawn_anew(asked, baseline, *how))
-    sure, curve, regimes, left = plain
+    sure, curve, regimes, left, choices = plain
     return Confidence(
         [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],
         [AtSpeed(*one) for one in curve],
-        [
-            Regime(*one)._replace(
-                speeds=tuple(one[5]), drivers=[Driver(*each) for each in one[8]], measurements=[Measurement(*each) for each in one[9]]
-            )
-            for one in regimes
-        ],
+        [regime_of(Regime(*one)) for one in regimes],
         left,
+        choices,
     )
+
+
+def regime_of(plain: Regime) -> Regime:
+    """Return a regime from its plain fields."""
+    drivers, measurements = [Driver(*each) for each in plain.drivers], [Measurement(*each) for each in plain.measurements]
+    return plain._replace(speeds=tuple(plain.speeds), drivers=drivers, measurements=measurements)
 
 
 def is_shipped(one: Evaluation) -> bool:

@@ -2,8 +2,8 @@
 
 All are evaluated in one set of draws and at all speeds in one pass: beside the draws every input is moved alone, and in the first of the
 draws the software of all chips lies at either end of its reach. A draw in which no plan reaches a speed is a loss there: one that does not
-reach it loses to all that do. A leader beats each other in most draws; how sure that is, is its chance against the one it beats least often.
-Neighbouring speeds of which the same may be said are a regime.
+reach it loses to all that do. To choose is who keeps most of the best on average; how sure that is, is its chance against the one it beats least
+often. Neighbouring speeds of which the same may be said are a regime.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from tco.chain.draws import Draws
 from tco.chain.metrics import perf_per_tco
 from tco.chain.result import Result, apart
-from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
+from tco.studies.comparison import KINDS, SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
+from tco.studies.decision import Stake, choices_in, chosen, rated, stakes, surely
 from tco.studies.drivers import drivers_of, rank_share
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
@@ -35,51 +36,52 @@ class Costs(NamedTuple):
     ends: Mapping[str, Array] = {}  # with the software of all at an end of its reach
 
 
-def chances(costs: Array) -> Array:
-    """Return the chance of each row to cost less than each other."""
+def at_speed(names: Sequence[str], costs: Costs, before: str | None = None) -> Regime:
+    """Return what may be said at one speed, the choice at the speed before being kept as long as none keeps clearly more."""
+    reach = np.isfinite(costs.drawn).mean(axis=1)
+    if reach.max() < 0.5:
+        return Regime("nobody", probability=float(reach.max()))
+    place = chosen(costs.drawn, names.index(before) if before in names else None)
+    share = stakes(costs.drawn)[place].share_of_best
+    ends = {end: chosen(many, place) for end, many in costs.ends.items() if np.isfinite(many).any()}
+    keep = {end: stakes(costs.ends[end])[at].share_of_best.mean for end, at in ends.items()}
+    wins = beats(costs.drawn, place)
+    sure = surely(wins) if len(wins) else 1.0
+    if (np.delete(reach, place) <= REACHED).all():
+        kind = "alone"
+    elif len({*ends.values()}) > 1 and all(surely(beats(costs.ends[end], at)) >= LIKELY for end, at in ends.items()):
+        kind = "software"
+    else:
+        kind = "clear" if sure >= CLEAR else "likely" if sure >= LIKELY else "close"
+    chance = float(wins.mean(axis=1).min()) if len(wins) else float(reach[place])
+    rival = [name for at, name in enumerate(names) if at != place][int(wins.mean(axis=1).argmin())] if len(wins) else None
+    named = {end: names[at] for end, at in ends.items()}
+    return Regime(kind, names[place], rival, chance, share.mean, share.mean, share.p10, named, keep)
+
+
+def beats(costs: Array, place: int) -> Array:
+    """Return in which draws a row costs less than each of the others."""
     known = np.where(np.isnan(costs), np.inf, costs)
-    found: Array = (known[:, None] < known[None]).mean(axis=2)
+    found: Array = known[place] < np.delete(known, place, axis=0)
     return found
 
 
-def leader_of(costs: Array) -> tuple[int | None, int | None, float]:
-    """Return who beats each other in most draws, whom it beats least often and in which share of draws; no leader where nobody does."""
-    many = chances(costs)
-    np.fill_diagonal(many, np.inf)
-    worst = many.min(axis=1, initial=np.inf)
-    best = int(worst.argmax())
-    if len(costs) == 1:
-        alone = float(np.isfinite(costs).mean())
-        return (best if alone >= 0.5 else None), None, alone
-    return (best if worst[best] >= 0.5 else None), int(many[best].argmin()), float(worst[best])
-
-
-def at_speed(names: Sequence[str], costs: Costs) -> Regime:
-    """Return what may be said at one speed."""
-    place, rival, chance = leader_of(costs.drawn)
-    reach = np.isfinite(costs.drawn).mean(axis=1)
-    if reach.max() < 0.5:
-        return Regime("nobody", None, None, chance)
-    ends = {end: names[leads] for end, many in costs.ends.items() if (leads := leader_of(many)[0]) is not None}
-    if len({*ends.values()}) > 1:
-        kind = "software"
-    elif place is not None and (np.delete(reach, place) <= REACHED).all():
-        kind = "alone"
-    else:
-        kind = "close" if place is None or chance < LIKELY else "likely" if chance < CLEAR else "clear"
-    return Regime(kind, None if place is None else names[place], None if rival is None else names[rival], chance, ends)
-
-
 def said(one: Regime) -> tuple[object, ...]:
-    """Return what tells a regime from its neighbours: where software decides it is who leads at its ends, and not by what chance."""
-    return one.kind, one.by_software, None if one.kind == "software" else one.leader
+    """Return what tells a regime from its neighbours: what to choose, with the software of today and the best too."""
+    return one.choose, one.kind == "alone", one.by_software
 
 
 def joint(one: Regime, other: Regime) -> Regime:
-    """Return two neighbours as one: as sure as where it is least, and without a leader where that is not the same."""
+    """Return two neighbours as one: as sure, and keeping as little, as where that is least."""
     least = min(one, other, key=lambda regime: regime.probability or 0.0)
-    same = one.leader == other.leader
-    return least._replace(speeds=(*one.speeds, *other.speeds), leader=one.leader if same else None, rival=least.rival if same else None)
+    return least._replace(
+        kind=max(one.kind, other.kind, key=KINDS.index),
+        keeps=min(filter(None, (one.keeps, other.keeps)), default=None),
+        most=max(filter(None, (one.most, other.most)), default=None),
+        worst=None if one.worst is None or other.worst is None else min(one.worst, other.worst),
+        by_software_keeps={end: min(one.by_software_keeps[end], other.by_software_keeps[end]) for end in one.by_software_keeps},
+        speeds=(*one.speeds, *other.speeds),
+    )
 
 
 def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs], drawn: bool) -> list[Regime]:
@@ -88,7 +90,7 @@ def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Co
         return []
     found: list[Regime] = []
     for at, one in enumerate(costs):
-        here = at_speed(names, one)._replace(speeds=tuple(speeds[at : at + 1]))
+        here = at_speed(names, one, found[-1].choose if found else None)._replace(speeds=tuple(speeds[at : at + 1]))
         if found and said(found[-1]) == said(here):
             found[-1] = joint(found[-1], here)
         else:
@@ -100,10 +102,11 @@ def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Co
     ]
 
 
-DRAWS, SEED = 512, 0
+DRAWS = 512
 FEW = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")
+NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
 REACH, ENDS = ".software_reach", {"public": 0.0, "best": 1.0}  # how far the software of a family reaches, and what its ends are called
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
 
@@ -134,27 +137,63 @@ class Side(NamedTuple):
         return ended(self.seen(self.made.alone, speed, metric)[0])
 
 
-def confidence_in(asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool) -> Confidence:
+def confidence_in(
+    asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool, seed: int, choose: str | None
+) -> Confidence:
     """Draw the inputs of some scenarios, and find what became of each against the baseline, at its own speed and at others.
 
     Without `ranges` only the points are found, with `why` also what moves each regime.
     """
-    dice = Dice(asked[0].catalogue, SEED, 0, DRAWS)
+    dice = Dice(asked[0].catalogue, seed, 0, DRAWS)
     sides = [side_of(one, speeds, dice, hold, ranges) for one in asked]
     base = next(side for side in sides if side.result.scenario == baseline)
-    curve = [point for side in sides for point in along(side, base, ranges)]
-    regimes = regimes_of(*contest(sides, base, ranges))
+    names, rated_at, costs, drawn = contest(sides, base, ranges)
+    each = list(zip(rated_at or (None,), costs, strict=True)) if names and ranges else []
+    table = {speed: dict(zip(names, stakes(one.drawn), strict=True)) for speed, one in each}
+    ends = {speed: {end: stakes(many) for end, many in one.ends.items()} for speed, one in each}
+    curve = [staked(point, names, table, ends) for side in sides for point in along(side, base, ranges, dice)]
+    regimes = regimes_of(names, rated_at, costs, drawn)
     samples = {id(side.response): side.made for side in sides if side.response is not None and side.made is not None}
     if why:
         from tco.studies.evidence import explained  # few ask for it
 
         regimes = [explained(one, rivals) if (rivals := quantity_of(one, sides, dice, samples)) else one for one in regimes]
+    own_speed = speed_of(base.result) if rated_at else None
+    own_stakes = table.get(own_speed, {})
+    sure = [sureness(side, base, dice, samples, hold) for side in sides] if ranges else []
     return Confidence(
-        [sureness(side, base, dice, samples, hold) for side in sides] if ranges else [],
+        [one._replace(**stake_of(own_stakes.get(side.result.scenario))) for one, side in zip(sure, sides, strict=bool(sure))],
         curve,
         regimes,
         unrated([side.result for side in sides], base.result.scenario),
+        choices_of(choose, names, rated_at, costs) if choose is not None else [],
     )
+
+
+def stake_of(one: Stake | None) -> dict[str, Any]:
+    """Return how a choice stands, as fields of what is said of a scenario."""
+    return {} if one is None else {"share_cheapest": one.share_cheapest, "share_of_best": one.share_of_best._asdict()}
+
+
+def staked(point: AtSpeed, names: Sequence[str], table: Mapping[Any, Mapping[str, Stake]], ends: Mapping[Any, Mapping[str, list[Stake]]]) -> AtSpeed:
+    """Return a point with what its choice stands to lose there, with the software of all at either end of its reach too."""
+    own = table.get(point.tokens_per_s_per_user, {}).get(point.scenario)
+    if own is None:
+        return point
+    at = names.index(point.scenario)
+    kept = {end: {"share_of_best": many[at].share_of_best.mean} for end, many in ends[point.tokens_per_s_per_user].items()}
+    both = {end: {**(point.by_software or {}).get(end, NO_END), **one} for end, one in kept.items()}
+    return point._replace(share_nobody=own.share_nobody, by_software=both or None, **stake_of(own))
+
+
+def choices_of(text: str, names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs]) -> list[dict[str, Any]]:
+    """Return what each of some choices keeps at every speed."""
+    asked = choices_in(text, names)
+    return [
+        {"choice": one.text, "tokens_per_s_per_user": speed, "share_of_best": rated(one, names, many.drawn)._asdict()}
+        for one in asked
+        for speed, many in zip(speeds or (None,), costs, strict=True)
+    ]
 
 
 def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool) -> Side:
@@ -175,7 +214,7 @@ def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool
 
 
 # ---------------------------------------------------------------- at each speed
-def along(own: Side, base: Side, ranges: bool) -> Iterator[AtSpeed]:
+def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
     """Yield what a scenario costs at each speed, and how it stands to the baseline there."""
     alike = own is base or not apart(own.result, base.result)
     costs, references = points_of(own), points_of(base) if alike else {}
@@ -188,7 +227,8 @@ def along(own: Side, base: Side, ranges: bool) -> Iterator[AtSpeed]:
             yield found
             continue
         reached = own.at(own.made.drawn, speed).meets
-        found = found._replace(meets=share(reached))
+        middle = spread(COST, own.seen(own.made.drawn, speed, COST))
+        found = found._replace(meets=share(reached), median_usd_per_million_output_tokens=None if middle is None else middle["p50"])
         if own is base or not alike or base.made is None or speed not in base.speeds:
             yield found
             continue
@@ -200,7 +240,7 @@ def along(own: Side, base: Side, ranges: bool) -> Iterator[AtSpeed]:
             probability_error=error_of_share(better),
             ties=share(np.isnan(many)),
             by_software=at_ends(own, base, speed),
-            software_share_of_range=software_share(own, base, many),
+            software_share_of_range=software_share(own, base, many, dice),
             note=why or ("neither it nor the baseline reaches this speed in any draw" if np.isnan(many).all() else None),
         )
 
@@ -227,10 +267,9 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     return found
 
 
-def software_share(own: Side, base: Side, many: Array) -> float | None:
+def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | None:
     """Return the share of the ratio's variance that goes away once it is known how far software reaches."""
     ranges = {**(base.response.ranges if base.response else {}), **(own.response.ranges if own.response else {})}
-    dice = Dice(own.response.catalogue, SEED, 0, DRAWS)  # type: ignore[union-attr]
     places = [dice.places(one) for path, one in ranges.items() if path.endswith(REACH)]
     return rank_share(many, places) if places else None
 

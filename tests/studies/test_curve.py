@@ -154,7 +154,9 @@ def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
     assert range_["p10"] < range_["p50"] < range_["p90"]
     assert len(rows[TRAINED[1]]["drivers"]) == 3
     (regime,) = said["verdict"]
-    assert (regime["from"], regime["to"], regime["leader"]) == (None, None, min(costs, key=costs.get))
+    assert (regime["from"], regime["to"]) == (None, None)
+    kept = {name: row["share_of_best"]["mean"] for name, row in rows.items()}
+    assert kept[regime["choose"]] == pytest.approx(max(kept.values()), abs=0.015)
 
 
 # ---------------------------------------------------------------- the verdict
@@ -172,14 +174,14 @@ def wins(count):
 ONE = np.ones_like
 
 
-def test_a_leader_beats_each_other_and_is_as_sure_as_where_it_does_least_often():
-    kinds = {50: "close", 74: "close", 75: "likely", 89: "likely", 90: "clear", 100: "clear"}
+def test_what_keeps_most_is_chosen_and_as_sure_as_resamplings_say():
+    """Of 100 draws 5 in 100 resamplings have 1.6 standard errors fewer: 92 wins are surely 75, not 90."""
+    kinds = {55: "close", 76: "close", 85: "likely", 92: "likely", 97: "clear", 100: "clear"}
     for count, kind in kinds.items():
         (one,) = regimes_of(["a", "b", "c"], (20.0,), [costs_of(wins(count), ONE, lambda draw: 9 * ONE(draw))], True)
-        assert (one.kind, one.leader, one.rival, one.probability) == (kind, "a", "b", count / 100)
+        assert (one.kind, one.choose, one.rival, one.probability) == (kind, "a", "b", count / 100)
         assert (one.start, one.end) == (None, None)
-    (one,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(49), wins(49))], True)
-    assert (one.kind, one.leader) == ("close", None)  # level in all draws
+        assert one.keeps == pytest.approx((count + (100 - count) / 2) / 100)
 
 
 def test_what_misses_a_speed_loses_to_all_that_reach_it():
@@ -187,22 +189,24 @@ def test_what_misses_a_speed_loses_to_all_that_reach_it():
         return np.where(draw < 95, np.nan, 0.1)
 
     (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, ONE)], True)
-    assert (one.kind, one.leader, one.probability) == ("alone", "b", 0.95)
+    assert (one.kind, one.choose, one.probability) == ("alone", "b", 0.95)
     (one,) = regimes_of(["a", "b"], (100.0,), [costs_of(missed, missed)], True)
-    assert (one.kind, one.leader) == ("nobody", None)
+    assert (one.kind, one.choose) == ("nobody", None)
 
 
-def test_neighbours_of_one_kind_are_one_regime_and_no_speed_is_left_out():
-    some = [costs_of(wins(count), ONE) for count in (95, 92, 80, 95)]
+def test_neighbours_with_one_choice_are_one_regime_and_no_speed_is_left_out():
+    some = [costs_of(wins(count), ONE) for count in (97, 92, 80, 3)]
     found = regimes_of(["a", "b"], (20.0, 30.0, 50.0, 200.0), some, True)
-    assert [(one.kind, one.speeds, one.probability) for one in found] == [("clear", (20, 30), 0.92), ("likely", (50,), 0.8), ("clear", (200,), 0.95)]
-    assert [(one.start, one.end) for one in found] == [(None, 38.7), (38.7, 100), (100, None)]
+    assert [(one.kind, one.choose, one.speeds, one.probability) for one in found] == [("close", "a", (20, 30, 50), 0.8), ("clear", "b", (200,), 0.97)]
+    assert [(one.start, one.end) for one in found] == [(None, 100), (100, None)]
+    assert (found[0].keeps, found[0].most) == (pytest.approx(0.9), pytest.approx(0.985))
 
 
-def test_where_the_ends_of_software_have_other_leaders_it_decides():
-    ends = {"public": costs_of(wins(10), ONE).drawn, "best": costs_of(wins(90), ONE).drawn}
-    found = regimes_of(["a", "b"], (20.0, 30.0), [costs_of(wins(count), ONE, ends=ends) for count in (60, 40)], True)
-    assert [(one.kind, one.by_software, one.leader) for one in found] == [("software", {"public": "b", "best": "a"}, None)]
+def test_where_each_end_of_software_surely_has_another_choice_it_decides():
+    for count, kind in ((97, "software"), (80, "close")):
+        ends = {"public": costs_of(wins(100 - count), ONE).drawn, "best": costs_of(wins(count), ONE).drawn}
+        (one,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(60), ONE, ends=ends)], True)
+        assert (one.kind, one.by_software, one.choose) == (kind, {"public": "b", "best": "a"}, "a")
 
 
 def test_the_document_covers_every_speed():
@@ -259,7 +263,7 @@ def test_the_first_table_fits_a_screen_and_names_what_more_there_is():
     lines = text.splitlines()
     assert len(lines) <= 28
     assert max(map(len, lines)) <= 80
-    assert all(word in text for word in (*HEADLINE, "P(", "flips", "1 draft", *(f"at {speed}" for speed in SPEEDS)))
+    assert all(word in text for word in (*HEADLINE, "chance", "flips", "draft", *(f"at {speed}" for speed in SPEEDS)))
     assert all(word in lines[-1] for word in ("--full", "--why", "--evidence"))
 
 

@@ -62,9 +62,9 @@ def curve_table(material: Material) -> Table:
     """Return what the work costs at each speed, and how each system stands to the baseline there."""
     results = material.results
     names = [result.scenario for result in results]
-    costs = cost_rows(results, material.confidence.curve, COST_DIGITS)
+    costs = cost_rows(results, material.confidence, COST_DIGITS)
     below = [*(["* the cheapest at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
-    return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.baseline, material.confidence)], "", (), below)
+    return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.confidence)], "", (), below)
 
 
 def regimes(material: Material) -> Iterator[Section]:
