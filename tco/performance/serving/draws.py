@@ -33,6 +33,8 @@ NEAR = 0.1  # share by which a plan may lie below the best
 SHARE = 2  # times as few pilot draws as there are speeds, for each of these
 FIRST = np.arange(4)  # plans, those that are the best most often, one of which a draw is given first
 SPARE = 0.1  # share by which a plan of a pilot draw may be late with a batch that would be as good as another's: it may be earlier across a step
+STEPS = 0.015  # the same of every draw, for a step next to the batch
+BELOW = (0.996, 0.986, 0.977)  # of a batch that is just in time, which are tried too
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
 OWN: Speeds = (None,)
@@ -203,6 +205,7 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
+        before_a_step(token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS)))
         better = np.flatnonzero(gained > rate[which])
         if which is not every:
             better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
@@ -226,7 +229,7 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
     best = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
     first = begin[best]
     solve(first, every, hoped[best, every])
-    least = rate * (1 - spare)
+    least = rate * (1 - max(spare, STEPS))
     needed = np.clip(least * chips[:, None] * allowed, 1.0, most)
     time = times(slice(None), needed)
     could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > least))
@@ -241,6 +244,16 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         time = Curve(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
         rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
     return by_speed(rows), by_speed(batch), by_speed(rate > 0)
+
+
+def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: Array) -> None:
+    """Put fewer sequences in the place of the largest batches in time, near the best, where they make more: a tile or wave less."""
+    most = batch[near]
+    for below in BELOW if len(near) else ():
+        fewer = np.maximum(most * below, 1.0)
+        made = fewer / chips[near] / token(fewer, near)
+        more = made > rate[near]
+        batch[near[more]], rate[near[more]] = fewer[more], made[more]
 
 
 def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan, speeds: Speeds = OWN) -> Hints | None:
