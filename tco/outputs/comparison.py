@@ -28,6 +28,7 @@ from tco.outputs.premises import (
     missing_notes,
     plan_words,
     premises,
+    promise,
     shared,
     software_words,
     title_of,
@@ -91,6 +92,7 @@ COMPARE = Document(
     Member("curve", [POINT]),
     "baseline",
     Member("deployed", dict),
+    Member("promise", dict),
     Member("inputs", dict),
     Member("set", {str: str}),
     Member("rows", [ROW]),
@@ -137,7 +139,7 @@ def comparison_answer(
     sure, held = found.sure, asked.held
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
     said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
-    said |= {"deployed": shared(results, deployed), "what_if": list(held), "evidence": asked.evidence}
+    said |= {"deployed": shared(results, deployed), "promise": shared(results, promise), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]

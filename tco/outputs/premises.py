@@ -278,6 +278,14 @@ def deployed(result: Result) -> dict[str, Any]:
     return {"draft_tokens": drafts_of(result), "formats": asked_of(result)["formats"], **more}
 
 
+PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "workload.ttft"}
+
+
+def promise(result: Result) -> dict[str, float | None]:
+    """Return what every user is promised: the least speed and the latest first token; none where nothing is."""
+    return {name: result.inputs[path].value or None for name, path in PROMISED.items() if path in result.inputs}
+
+
 def deployed_words(results: Sequence[Result]) -> str:
     """Return what is on beyond the model, its lengths and its formats, and whose software where that is not drawn."""
     drafts = set(map(drafts_of, results))

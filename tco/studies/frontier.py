@@ -245,7 +245,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         soon = first <= limit
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
-        soon = whole_prompt <= limit
+        soon = first <= limit
     pools = made, read, prompt, answer, decode.machine.shared("pool_sharpness")
     rate, share = phases.output_rate(*pools), phases.prefill_share(*pools)
     hour = joined.hour_of_both_pools(decode.asked.metric("tco_usd_per_used_chip_hour"), prefill.asked.metric("tco_usd_per_used_chip_hour"), share)

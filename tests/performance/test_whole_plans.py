@@ -1,6 +1,7 @@
 """No plan fixed by hand beats the answer: the axes of a plan, and the drafts of a step, at speeds from slow to quick."""
 
 import random
+import re
 
 import pytest
 
@@ -59,3 +60,17 @@ def test_a_depth_beyond_the_head_is_refused_and_names_the_most():
         evaluate("gb200-nvl72", {"workload.draft_tokens": "9"}, catalogue=CATALOGUE)
     deeper = evaluate("gb200-nvl72", {"workload.draft_tokens": "5", "workload.draft_limit": "5"}, catalogue=CATALOGUE)
     assert deeper.plan.decode.drafts == 5
+
+
+def test_a_promised_first_token_is_kept_or_refused_with_the_least():
+    """The reading of a prompt and the step after it both count; what is left is at least one prompt's own time."""
+    free = evaluate("trn3-nl72x2", {"workload.ttft": "0 s"}, catalogue=CATALOGUE).metrics
+    for limit in (2.0, 0.8, 0.3):
+        kept = evaluate("trn3-nl72x2", {"workload.ttft": f"{limit} s"}, catalogue=CATALOGUE).metrics
+        assert kept["ttft_s"] <= limit * (1 + 1e-9)
+        assert kept[RATE] <= free[RATE] * (1 + 1e-9)
+    found = evaluate("trn3-nl72x2", {"workload.ttft": "1 ms"}, catalogue=CATALOGUE)
+    assert found.metrics[RATE] is None
+    least = float(re.search(r"the quickest prefill takes ([0-9.]+) s", found.serving.reason)[1])
+    soonest = evaluate("trn3-nl72x2", {"workload.ttft": f"{least * 1.01 + 0.2} s"}, catalogue=CATALOGUE)
+    assert least <= soonest.metrics["ttft_s"] <= least * 1.01 + 0.2

@@ -59,6 +59,7 @@ def traced(machine: Machine, model: Architecture, values: Readable, plans: Servi
     request, decode, prefill = request_of(values), found.decode, found.prefill
     return found, targets | {
         "token": decode.per_token,  # type: ignore[union-attr]
+        "step": decode.time,  # type: ignore[union-attr]
         "tokens": phases.decode_rate(plans.decode.sequences, attention_chips(plans.decode), decode.per_token),  # type: ignore[union-attr]
         "held": decode.memory,  # type: ignore[union-attr]
         "prompt": phases.reading_time(prefill.time, prefill.per_prompt),  # type: ignore[union-attr]
@@ -120,11 +121,11 @@ def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds
     """Return the best of some plans in every draw at each speed, with the batch that meets it; of one plan, that one."""
     if hints is None:
         return [under_load(block, speed) for speed in speeds]
-    ready, soon = reading(block)
-    return [
-        Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
-        for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True)
-    ]
+    found = []
+    for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True):
+        ready, soon = reading(block, Curve(block, "step", rows, np.arange(block.count))(batch))
+        found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
+    return found
 
 
 def held_with(batch: float, count: int) -> Chosen:
@@ -142,10 +143,10 @@ def under_load(block: Block, speed: float | None) -> Chosen:
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
-def reading(block: Block) -> tuple[Array, Array]:
-    """Return the plan that reads prompts in every draw, and whether it reads one in time."""
+def reading(block: Block, step: Array) -> tuple[Array, Array]:
+    """Return the plan that reads prompts in every draw, and whether the first token comes in time, a step of decoding after it."""
     rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-    return best_of(rate, time, time <= or_ever(wait), held <= memory, block.count)
+    return best_of(rate, time, time + step <= or_ever(wait) * (1 + EXACTLY), held <= memory, block.count)
 
 
 def or_ever(wait: Any) -> Any:

@@ -173,13 +173,14 @@ def just_in_time(
 
 
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
-    """Search prefill plans, those given or all, for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
+    """Search prefill plans, those given or all, for the most tokens per chip that read a prompt within `ttft` seconds; infinite is no limit."""
     plan = axes or offered_axes(machine, model, request.prompt)
     result = prefill(machine, model, plan, request)
-    fits, soon = result.memory <= machine.memory, reading_time(result.time, result.per_prompt) <= (ttft or np.inf)
+    time = reading_time(result.time, result.per_prompt)
+    fits, soon = result.memory <= machine.memory, time <= ttft
     choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan)
     if choice.plan is None:
-        late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
+        late = f"the quickest prefill takes {float(np.min(np.where(fits, time, np.inf))):.3g} s, workload.ttft leaves {max(ttft, 0):.3g} s for it"
         return choice._replace(reason=late if somewhere(fits) else shortfall(result.memory, machine))
     return choice.with_pass(result)
 
