@@ -38,7 +38,7 @@ def one_of(drawn, place):
 
 @pytest.mark.parametrize(("name", "software", "quick"), [(TRN3, "drawn", "50 token/s"), (GB200, "public", "55 token/s")])
 def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
-    room = ROOM | {"workload.software": software, "workload.interactivity": quick}
+    room = ROOM | {"workload.software": software, "workload.interactivity": quick, "workload.ttft": "0 s"}
     base, drawn = draws_of(name, 64, more=room)
     found = tco.evaluate_draws(name, room | drawn, structure=base.structure, catalogue=CATALOGUE)
     per_user, target = found.metrics[USER], base.inputs["workload.interactivity"].value

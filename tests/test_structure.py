@@ -142,7 +142,7 @@ def test_a_dearer_switch_stays_where_the_structure_holds_it():
 def test_what_is_zero_is_an_input_of_the_trace():
     leaves = {node.path for node in nodes_below(*answer("gb200-nvl72").nodes.values())}
     assert {
-        *("workload.cache_hit", "workload.draft_tokens", "workload.kv_offload", "workload.spec_acceptance"),
+        *("workload.cache_hit", "workload.draft_cost", "workload.kv_offload", "workload.spec_acceptance"),
         *("performance.nvidia.exchange_overlap", "parts.gb200-gpu.frontend_bandwidth"),
     } <= leaves
 

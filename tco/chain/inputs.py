@@ -14,7 +14,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.stages import stage
-from tco.chain.texts import CHOICES, DOCUMENTS, DRAFTS, FOLLOWS, IMPLIED, TEXTS, USUAL, implied, texts_of
+from tco.chain.texts import CHOICES, DOCUMENTS, FOLLOWS, IMPLIED, TEXTS, USUAL, implied, texts_of
 from tco.chain.workloads import KINDS, Kind
 from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
@@ -25,7 +25,6 @@ from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
-from tco.models.architecture import load_model
 from tco.performance.software import ALIAS, SOFTWARE, named, stated_by
 
 if TYPE_CHECKING:
@@ -177,8 +176,6 @@ class Inputs:
         if (region := self.texts.get("site.grid")) is not None:
             self.texts_used["site.grid"] = region
             self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
-        if self.texts.get("workload.kind") == "serving" and "workload.model" in self.texts:
-            self.found = {DRAFTS: drafts_of(self.catalogue, self.texts["workload.model"]), **self.found}
         if SOFTWARE in self.texts:
             self.texts[SOFTWARE] = named(self.catalogue, self.texts[SOFTWARE])
             self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
@@ -391,13 +388,6 @@ class Inputs:
             except DataError:
                 return False
         return path in self.found or (not name and (group, last) in attributes())
-
-
-def drafts_of(catalogue: Catalogue, model: str) -> Input:
-    """Return the tokens that a model's own head drafts a step, which production uses where a model has one: as many as it was trained to."""
-    found = load_model(catalogue, model)
-    count, note = float(found.prediction_layers), "as many as the model has layers of its own for; 0 turns drafts off"
-    return Input(DRAFTS, count, "count", count, count, kind="vendor", source=found.source, note=note, shown=(count, "count"), where=model)
 
 
 def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002

@@ -70,17 +70,19 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
 def every_plan(inputs: Inputs) -> ServingPlan:
     """Return all plans of a serving workload: those that decode in rows, those that read prompts in columns, the same ones under a load."""
     from tco.performance.serving import plans, search
-    from tco.performance.serving.plans import request_of
+    from tco.performance.serving.plans import depths_of, request_of
 
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
+    depths = depths_of(model, request, values)
     if request.offline or values.exists("workload.concurrency"):
         axes = plans.filling(search.offered_axes(machine, model, 0), machine.links)
-        return ServingPlan(plans.decoding(axes, 1.0), axes, plans.engines_of_world(machine.links, axes.chips))
+        every = plans.decoding_at(axes, 1.0, depths)
+        return ServingPlan(every, plans.reading(every), plans.engines_of_world(machine.links, every.chips))
     reading = search.offered_axes(machine, model, request.prompt)
     beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
-    return ServingPlan(plans.decoding(search.decode_axes(machine, model, request), 1.0), beside)
+    return ServingPlan(plans.decoding_at(search.decode_axes(machine, model, request), 1.0, depths), beside)
 
 
 class Part(NamedTuple):

@@ -85,7 +85,7 @@ def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
     return found
 
 
-MAY_BE_ZERO = frozenset(("cut", "expert_parallel", "order", "zero", "sequence_parallel", "overlap", "offload", "hybrid", "share"))
+MAY_BE_ZERO = frozenset(("cut", "expert_parallel", "order", "zero", "sequence_parallel", "overlap", "offload", "hybrid", "share", "drafts"))
 
 
 def plain_plan(plan: Any) -> Any:

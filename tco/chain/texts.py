@@ -90,7 +90,6 @@ def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
 COLUMNS = ("model", "precision", "attention", "experts", "dense", "note")
 EVERY = "*"
 GIVEN, NATIVE = "given", "native"
-DRAFTS = "workload.draft_tokens"
 ATTENTION, EXPERTS, DENSE = "workload.attention_format", "workload.expert_format", "workload.precision"
 
 

@@ -21,6 +21,7 @@ from tco.models.architecture import Architecture, load_model
 from tco.performance import software
 from tco.performance.chip.formats import computed_on, family_of
 from tco.performance.serving.answer import ServingResult
+from tco.performance.serving.plans import DEEPEST, DRAFTS
 from tco.performance.software import (
     SOFTWARE,
     Reach,
@@ -60,6 +61,7 @@ def served_model(inputs: Inputs, values: Values) -> Architecture:
     model = model_of(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
+    refuse_beyond_head(values)
     return model
 
 
@@ -122,6 +124,13 @@ def refuse_no_requests(values: Values) -> None:
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
     if found.value > 0 and values.exists("workload.offline"):
         raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")
+
+
+def refuse_beyond_head(values: Values) -> None:
+    """Refuse more drafts a step than a head is run for."""
+    if values.has(DRAFTS) and somewhere((drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))):
+        asked = f"{values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
+        raise DataError(f"{asked}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})")
 
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:

@@ -85,6 +85,10 @@ class Readable(dict[str, Any]):
         """Say whether an input is above zero, to decide whether what it describes exists."""
         return self.structure(path) > 0
 
+    def has(self, path: str) -> bool:
+        """Say whether whoever asks gives this path."""
+        return path in self
+
     def unless_zero(self, path: str) -> Any:
         """Return an input, or None where it is a plain zero, with which what rests on it changes nothing and need not be computed.
 

@@ -28,6 +28,7 @@ from tco.outputs.premises import (
     missing_notes,
     plan_words,
     premises,
+    promise,
     shared,
     software_words,
     title_of,
@@ -36,7 +37,6 @@ from tco.outputs.premises import (
 from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, headed, significant
-from tco.studies.comparison import SPEED as SPEED_OF
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.fleet import late_notes
 
@@ -94,8 +94,8 @@ COMPARE = Document(
     Member("choices", [CHOICE], optional=True),
     "baseline",
     Member("date", str | None),
-    Member("promise", {str: float | None}),
     Member("deployed", dict),
+    Member("promise", dict),
     Member("inputs", dict),
     Member("set", {str: str}),
     Member("rows", [ROW]),
@@ -143,8 +143,8 @@ def comparison_answer(
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
     said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
     dates = {one.texts["terms.date"] for one in results}
-    said |= {"date": dates.pop() if len(dates) == 1 else None, "promise": promise_of(results), "choices": list(found.choices) or LEFT_OUT}
-    said |= {"deployed": shared(results, deployed), "what_if": list(held), "evidence": asked.evidence}
+    said |= {"date": dates.pop() if len(dates) == 1 else None, "choices": list(found.choices) or LEFT_OUT}
+    said |= {"deployed": shared(results, deployed), "promise": shared(results, promise), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
     notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
@@ -166,13 +166,6 @@ def comparison_answer(
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
-
-
-def promise_of(results: Sequence[Result]) -> dict[str, float | None]:
-    """Return what every scenario promises a user, where it is the same of all: tokens/s, and the time to the first one."""
-    named = {"tokens_per_s_per_user": SPEED_OF, "ttft_s": "workload.ttft"}
-    asked = {name: {one.inputs[path].value if path in one.inputs else None for one in results} for name, path in named.items()}
-    return {name: found.pop() if len(found) == 1 else None for name, found in asked.items()}
 
 
 def first_notes(results: Sequence[Result]) -> list[str]:

@@ -12,6 +12,7 @@ from tco.chain.result import Result, in_words, why_absent
 from tco.economics.dates import Available
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import significant
+from tco.performance.serving.plans import DRAFTS, ServingPlan
 from tco.performance.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 
 # What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
@@ -264,15 +265,25 @@ def context_of_system(inputs: Inputs) -> dict[str, Any]:
 
 
 def drafts_of(result: Result) -> float | None:
-    """Return how many tokens are drafted; none where nobody says."""
-    found = result.inputs.get("workload.draft_tokens")
-    return None if found is None else found.value
+    """Return how many tokens the plan drafts a step; none where there is no plan that serves."""
+    if not isinstance(result.plan, ServingPlan):
+        return None
+    stated = result.inputs.get(DRAFTS)  # on a plan that is held, whatever it drafts
+    return float(result.plan.decode.drafts if stated is None else stated.value)
 
 
 def deployed(result: Result) -> dict[str, Any]:
     """Return what is on as production runs it, by name."""
     more = {name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")}
     return {"draft_tokens": drafts_of(result), "formats": asked_of(result)["formats"], **more}
+
+
+PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "workload.ttft"}
+
+
+def promise(result: Result) -> dict[str, float | None]:
+    """Return what every user is promised: the least speed and the latest first token; none where nothing is."""
+    return {name: result.inputs[path].value or None for name, path in PROMISED.items() if path in result.inputs}
 
 
 def deployed_words(results: Sequence[Result]) -> str:

@@ -38,7 +38,8 @@ from tco.performance.serving.plans import (
     ServingPlan,
     attention_chips,
     borders_crossed,
-    decoding,
+    decoding_at,
+    depths_of,
     request_of,
 )
 from tco.performance.serving.search import offered_axes, pass_at, shortfall
@@ -125,6 +126,7 @@ class Point(NamedTuple):
     cp: int
     pp: int
     batch: int
+    drafts: int
     prefill_chips: int
     prefill_tp: int
     prefill_cp: int
@@ -221,7 +223,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     chosen = decode.result.plan  # whose sequences of a group are tried beside those of every search
     own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
     batches = np.array([sorted({*map(float, SEQUENCES), *own})])
-    plan = decoding(offered_axes(decode.machine, decode.model, prompt + answer), batches)
+    axes = offered_axes(decode.machine, decode.model, prompt + answer)
+    plan = decoding_at(axes, batches, depths_of(decode.model, request, values))
     before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill(prefill.machine, prefill.model, before, request)
@@ -242,7 +245,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
         soon = first <= limit
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
-        soon = whole_prompt <= limit
+        soon = first <= limit
     pools = made, read, prompt, answer, decode.machine.shared("pool_sharpness")
     rate, share = phases.output_rate(*pools), phases.prefill_share(*pools)
     hour = joined.hour_of_both_pools(decode.asked.metric("tco_usd_per_used_chip_hour"), prefill.asked.metric("tco_usd_per_used_chip_hour"), share)
@@ -316,7 +319,7 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         at(grid.step.memory),
     )
     batch, before = plan.sequences * plan.chips / attention_chips(plan), grid.prefill
-    counts = (plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, batch, *before[:4])
+    counts = (plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, batch, plan.drafts, *before[:4])
     crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
     whole = np.rint([at(count) for count in counts]).astype(int).T.tolist()
     found = []

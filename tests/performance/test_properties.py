@@ -371,7 +371,10 @@ def test_many_plans_at_once_take_what_each_takes(system):
         assert float(alone.memory) == pytest.approx(float(at_once[1].memory[row, 0]), rel=1e-12)
     for row in range(0, len(decode.chips), 5):
         alone = made.decode(
-            decode._make(float(axis[row, 0]) for axis in decode._replace(sequences=np.broadcast_to(decode.sequences[0, 2], decode.chips.shape)))
+            decode._make(
+                float(np.broadcast_to(axis, decode.chips.shape)[row, 0])
+                for axis in decode._replace(sequences=np.broadcast_to(decode.sequences[0, 2], decode.chips.shape))
+            )
         )
         assert float(alone.time) == pytest.approx(float(at_once[0].time[row, 2]), rel=1e-12)
         assert float(alone.memory) == pytest.approx(float(at_once[0].memory[row, 2]), rel=1e-12)

@@ -108,8 +108,7 @@ def test_another_model_is_a_text():
     found = whole(result(NAME), asked(workload__model="gpt-oss-120b", site__pue="1.3"))[COST]
     formats = ["workload.attention_format: absent -> bf16", "workload.expert_format: absent -> w4a8"]  # those the model is published in
     model = "workload.model: deepseek-v3 -> gpt-oss-120b"
-    drafts = "workload.draft_tokens: 1 -> 0 count"  # which has no head of its own
-    assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", drafts, *formats, model)]
+    assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", *formats, model)]
 
 
 def test_a_variant_and_a_system_come_last():

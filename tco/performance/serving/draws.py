@@ -33,6 +33,8 @@ NEAR = 0.1  # share by which a plan may lie below the best
 SHARE = 2  # times as few pilot draws as there are speeds, for each of these
 FIRST = np.arange(4)  # plans, those that are the best most often, one of which a draw is given first
 SPARE = 0.1  # share by which a plan of a pilot draw may be late with a batch that would be as good as another's: it may be earlier across a step
+STEPS = 0.015  # the same of every draw, for a step next to the batch
+BELOW = (0.996, 0.986, 0.977)  # of a batch that is just in time, which are tried too
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
 OWN: Speeds = (None,)
@@ -57,6 +59,7 @@ def traced(machine: Machine, model: Architecture, values: Readable, plans: Servi
     request, decode, prefill = request_of(values), found.decode, found.prefill
     return found, targets | {
         "token": decode.per_token,  # type: ignore[union-attr]
+        "step": decode.time,  # type: ignore[union-attr]
         "tokens": phases.decode_rate(plans.decode.sequences, attention_chips(plans.decode), decode.per_token),  # type: ignore[union-attr]
         "held": decode.memory,  # type: ignore[union-attr]
         "prompt": phases.reading_time(prefill.time, prefill.per_prompt),  # type: ignore[union-attr]
@@ -118,11 +121,11 @@ def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds
     """Return the best of some plans in every draw at each speed, with the batch that meets it; of one plan, that one."""
     if hints is None:
         return [under_load(block, speed) for speed in speeds]
-    ready, soon = reading(block)
-    return [
-        Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon)
-        for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True)
-    ]
+    found = []
+    for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True):
+        ready, soon = reading(block, Curve(block, "step", rows, np.arange(block.count))(batch))
+        found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
+    return found
 
 
 def held_with(batch: float, count: int) -> Chosen:
@@ -140,10 +143,10 @@ def under_load(block: Block, speed: float | None) -> Chosen:
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
-def reading(block: Block) -> tuple[Array, Array]:
-    """Return the plan that reads prompts in every draw, and whether it reads one in time."""
+def reading(block: Block, step: Array) -> tuple[Array, Array]:
+    """Return the plan that reads prompts in every draw, and whether the first token comes in time, a step of decoding after it."""
     rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-    return best_of(rate, time, time <= or_ever(wait), held <= memory, block.count)
+    return best_of(rate, time, time + step <= or_ever(wait) * (1 + EXACTLY), held <= memory, block.count)
 
 
 def or_ever(wait: Any) -> Any:
@@ -203,6 +206,7 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
+        before_a_step(token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS)))
         better = np.flatnonzero(gained > rate[which])
         if which is not every:
             better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
@@ -226,7 +230,7 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
     best = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
     first = begin[best]
     solve(first, every, hoped[best, every])
-    least = rate * (1 - spare)
+    least = rate * (1 - max(spare, STEPS))
     needed = np.clip(least * chips[:, None] * allowed, 1.0, most)
     time = times(slice(None), needed)
     could = fits & (time <= allowed) & ((needed < most) | (needed / chips[:, None] / time > least))
@@ -241,6 +245,16 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         time = Curve(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
         rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
     return by_speed(rows), by_speed(batch), by_speed(rate > 0)
+
+
+def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: Array) -> None:
+    """Put fewer sequences in the place of the largest batches in time, near the best, where they make more: a tile or wave less."""
+    most = batch[near]
+    for below in BELOW if len(near) else ():
+        fewer = np.maximum(most * below, 1.0)
+        made = fewer / chips[near] / token(fewer, near)
+        more = made > rate[near]
+        batch[near[more]], rate[near[more]] = fewer[more], made[more]
 
 
 def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan, speeds: Speeds = OWN) -> Hints | None:

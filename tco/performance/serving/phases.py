@@ -208,12 +208,12 @@ def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> Layout:
 
 def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
     """Return what a decode step computes and where."""
-    lies = layout_on(machine, plan)
+    lies, drafts = layout_on(machine, plan), asked.drafts_of(plan, request)
     return Shape(
         lies.stage,
         plan.tensor_parallel,
         lies.experts,
-        plan.sequences if request.drafts is None else asked.verified_tokens(plan.sequences, request.drafts),
+        plan.sequences if drafts is None else asked.verified_tokens(plan.sequences, drafts),
         mean_context(request.prompt, request.answer),
         plan.sequences,
         decode=True,
@@ -246,13 +246,13 @@ def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Req
 
 def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
     """Return a decode step, its cells named in the place that is open."""
-    shape = decode_shape(machine, plan, request)
+    shape, drafts = decode_shape(machine, plan, request), asked.drafts_of(plan, request)
     tokens = shape.tokens
     operators = staged(machine, model, plan, tokens, beside_routed(forward_pass(Pass(machine, model, shape), tokens)))
     time = per_token = whole_pass(machine, "decode_step_time", operators)
-    if request.drafts is not None:
+    if drafts is not None:
         with scope("drafting"):
-            drafting = asked.drafting_time(time, request.drafts, request.draft_cost)
+            drafting = asked.drafting_time(time, drafts, machine.values["workload.draft_cost"])
         operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, drafting))
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
@@ -260,8 +260,8 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
         exposed = asked.exposed_host_transfer(moved, request.host_link, time)
         operators.append(Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True))
         time = per_token = total("offloaded_step_time", [time, exposed])
-    if request.drafts is not None:
-        per_token = asked.time_per_token(time, asked.accepted_tokens(request.drafts, request.acceptance, request.decline))
+    if drafts is not None:
+        per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
     return PassResult(time, memory, operators, per_token)

@@ -25,10 +25,7 @@ class Request(NamedTuple):
     prompt: Any
     answer: Any
     cache_hit: Any = None
-    drafts: Any = None
-    acceptance: Any = None
-    decline: Any = None
-    draft_cost: Any = None
+    drafts: Any = None  # that are stated, whatever a plan drafts
     offload: Any = None
     host_link: Any = None
     offline: bool = False  # more requests wait than memory holds
@@ -38,12 +35,24 @@ def request_of(values: Readable) -> Request:
     """Return what the workload of a scenario asks for."""
     made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
     made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
-    if (drafts := values.unless_zero("workload.draft_tokens")) is not None:
-        chances = (values[f"workload.{name}"] for name in ("spec_acceptance", "spec_decline", "draft_cost"))
-        made = made._replace(drafts=drafts, **dict(zip(("acceptance", "decline", "draft_cost"), chances, strict=True)))
+    if values.has(DRAFTS):
+        made = made._replace(drafts=values[DRAFTS])
     if (offload := values.unless_zero("workload.kv_offload")) is not None:
         made = made._replace(offload=offload, host_link=values["performance.training.host_link_bandwidth"])
     return made._replace(offline=values.exists("workload.offline"))
+
+
+def drafts_of(plan: DecodePlan, request: Request) -> Any:
+    """Return how many tokens a plan drafts a step, or as many as are stated; None where it is a plain zero: then nothing of drafts is computed."""
+    drafts = plan.drafts if request.drafts is None else request.drafts
+    return None if isinstance(drafts, float | int) and not drafts else drafts
+
+
+def depths_of(model: Architecture, request: Request, values: Readable) -> tuple[float, ...]:
+    """Return the depths of drafts that plans are chosen among: the one that is stated, or all that a head of the model's own is run to."""
+    if request.drafts is not None:
+        return (float(np.ravel(plain(request.drafts))[0]),)
+    return tuple(range(int(values.structure(DEEPEST)) + 1)) if model.prediction_layers else (0.0,)
 
 
 def notes_on_request(request: Request) -> list[str]:
@@ -145,6 +154,7 @@ LEAST_CONTEXT = 16384  # tokens a rank holds at least: below, splitting a sequen
 STAGES = (2, 4, 8)
 POWERS = (8, 16, 32, 64, 128)  # chips of an engine that need not divide a world: other engines read prompts on what is left
 LARGEST = 144  # chips of an engine that spans worlds: the widest published decode unit
+DRAFTS, DEEPEST = "workload.draft_tokens", "workload.draft_limit"
 CUTS = ("experts", "tensor", "context")  # what lies across the domains: experts flat over all, or a set (or part) of them in each
 
 
@@ -169,6 +179,7 @@ class DecodePlan(NamedTuple):
     cut: Any
     sequences: Any
     expert_parallel: Any = 0
+    drafts: Any = 0  # tokens that are drafted a step, on which the next one works with the step's own
 
 
 class ServingPlan(NamedTuple):
@@ -206,9 +217,19 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
     return Layout(stage, domains, replicas, copies, 1 * (tensor | context), experts)
 
 
-def decoding(axes: PrefillPlan, sequences: Any) -> DecodePlan:
-    """Return engines that decode so many sequences an attention group."""
-    return DecodePlan(axes.chips, axes.tensor_parallel, axes.context_parallel, axes.pipeline_parallel, axes.cut, sequences, axes.expert_parallel)
+def decoding(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan:
+    """Return engines that decode so many sequences an attention group, with so many drafts a step."""
+    own = (axes.chips, axes.tensor_parallel, axes.context_parallel, axes.pipeline_parallel, axes.cut)
+    return DecodePlan(*own, sequences, axes.expert_parallel, drafts)
+
+
+def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) -> DecodePlan:
+    """Return engines that decode so many sequences an attention group at each depth of drafts, those of one depth after another."""
+    if len(depths) == 1:
+        return decoding(axes, sequences, depths[0])
+    every, rows = (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes), len(axes.chips)
+    many = np.concatenate([sequences] * len(depths)) if np.ndim(sequences) and len(sequences) > 1 else sequences
+    return decoding(PrefillPlan(*every), many, np.repeat(np.array(depths, dtype=float), rows)[:, None])
 
 
 def engines_of_world(links: Links, chips: Any) -> Any:
@@ -302,5 +323,6 @@ def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:
         "dp": int(lies.stage / attention_chips(plan)),
         "ep": int(lies.experts),
         "cp": int(plan.context_parallel),
+        "drafts": whole_or_mean(plan.drafts),
         "batch": whole_or_mean(plan.sequences * plan.chips / attention_chips(plan)),
     }

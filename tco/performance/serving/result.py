@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
@@ -42,7 +44,7 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
         every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
         before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
         if axes is not None and axes.readers is not None:
-            ready = choose_prefill(machine, model, request, values["workload.ttft"], axes.prefill)
+            ready = choose_prefill(machine, model, request, longest_reading(values, 0.0), axes.prefill)
             if ready.plan is None:
                 return ServingResult(None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}")
             before = ready.plan
@@ -52,15 +54,19 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
         return ServingResult(found, made.rates, made.prefill_share, made.decode, made.prefill, {"decode": choice}, machine.links, machine.waits)
     decode_axes, prefill_axes, sequences = (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     target = values["workload.interactivity"] if sequences is None else 0.0  # of a batch that is given, whatever it gives is the answer
-    choices = {
-        "decode": choose_decode(machine, model, request, target, decode_axes, sequences),
-        "prefill": choose_prefill(machine, model, request, values["workload.ttft"], prefill_axes),
-    }
+    decode = choose_decode(machine, model, request, target, decode_axes, sequences)
+    before = longest_reading(values, 0.0 if decode.made is None else decode.made.time)
+    choices = {"decode": decode, "prefill": choose_prefill(machine, model, request, before, prefill_axes)}
     failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
     if failed:
         return ServingResult(None, choices=choices, reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()))
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
     return pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
+
+
+def longest_reading(values: Readable, step: float) -> float:
+    """Return how long a prompt may be read so that its first token, a step later, comes as soon as is promised; zero promises nothing."""
+    return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
 
 
 def evaluated(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan) -> ServingResult:

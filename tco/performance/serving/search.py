@@ -13,16 +13,16 @@ from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
-from tco.performance.serving.batches import CLOSE, SLOWEST, Solved, solved
+from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solved
 from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
 from tco.performance.serving.plans import (
-    SEQUENCES,
     DecodePlan,
     PrefillPlan,
     Request,
     ServingPlan,
     attention_chips,
-    decoding,
+    decoding_at,
+    depths_of,
     describe,
     engines_of_world,
     layout_of,
@@ -110,7 +110,8 @@ def choose_decode(
     machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None, sequences: Any = None
 ) -> Choice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
-    plan = decoding(axes or decode_axes(machine, model, request), np.array([SEQUENCES], dtype=float) if sequences is None else sequences)
+    depths = depths_of(model, request, machine.values)
+    plan = decoding_at(axes or decode_axes(machine, model, request), GRID if sequences is None else sequences, depths)
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
@@ -153,7 +154,7 @@ def at_the_target(
 def just_in_time(
     machine: Machine, model: Architecture, request: Request, allowed: float, one: DecodePlan, found: Solved, place: int
 ) -> tuple[DecodePlan, PassResult]:
-    """Return a plan with the largest batch in time, and its pass."""
+    """Return a plan with the largest batch in time, or a smaller one that was seen to make more, and its pass."""
     passes = dict[float, PassResult]()
 
     def times(batches: Any, _: Any) -> Any:
@@ -164,18 +165,22 @@ def just_in_time(
 
     low, high, first, power = (side[place : place + 1] for side in (*found.batches, found.batch, found.power))
     batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])
+    fullest, most = (float(side[place]) for side in found.best)
+    if most > batch / float(attention_chips(one)) / passes[batch].per_token * (1 + EQUAL):
+        batch = fullest
     one = one._replace(sequences=batch)
     return one, passes.get(batch) or decode(machine, model, one, request)
 
 
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
-    """Search prefill plans, those given or all, for the most tokens per chip at no more than `ttft` seconds a prompt (zero: no limit)."""
+    """Search prefill plans, those given or all, for the most tokens per chip that read a prompt within `ttft` seconds; infinite is no limit."""
     plan = axes or offered_axes(machine, model, request.prompt)
     result = prefill(machine, model, plan, request)
-    fits, soon = result.memory <= machine.memory, reading_time(result.time, result.per_prompt) <= (ttft or np.inf)
+    time = reading_time(result.time, result.per_prompt)
+    fits, soon = result.memory <= machine.memory, time <= ttft
     choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan)
     if choice.plan is None:
-        late = f"the quickest prefill takes {float(np.min(result.time)):.3g} s, more than the {ttft:g} s allowed"
+        late = f"the quickest prefill takes {float(np.min(np.where(fits, time, np.inf))):.3g} s, workload.ttft leaves {max(ttft, 0):.3g} s for it"
         return choice._replace(reason=late if somewhere(fits) else shortfall(result.memory, machine))
     return choice.with_pass(result)
 
@@ -189,16 +194,17 @@ def choose_under_load(
     """
     from tco.performance.serving.loaded import plan_under_load, under_load  # pools in balance start without it
 
-    engines = counts[0] if counts[0] is not None else engines_of_world(machine.links, axes.chips)
-    plans = ServingPlan(decoding(axes, 1.0), axes if prefill is None else prefill, engines, counts[1])
+    plan = decoding_at(axes, 1.0, depths_of(model, request, values))
+    engines = counts[0] if counts[0] is not None else engines_of_world(machine.links, plan.chips)
+    plans = ServingPlan(plan, reading(plan) if prefill is None else prefill, engines, counts[1])
     found = under_load(machine, model, plans, request, values)
     # nobody waits for what runs offline
     limit, interactivity = (np.inf, 0.0) if request.offline else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
     soon, quick = found.rates["ttft_s"] <= limit, found.rates["tokens_per_s_per_user"] >= interactivity
-    alone = len(axes.chips) == 1  # nothing is left to choose: whatever it gives is the answer
-    shape = (len(axes.chips), 1)
+    alone = len(axes.chips) == 1 and not np.any(soon & quick)  # nothing but drafts is left to choose: whatever it gives is the answer
+    shape = (len(plan.chips), 1)
     rate, fits, meets = (np.broadcast_to(one, shape) for one in (found.rates["output_tokens_per_s_per_chip"], found.fits, (soon & quick) | alone))
-    choice = choose_best(rate, fits, meets, decoding(axes, np.ones(shape)))
+    choice = choose_best(rate, fits, meets, plan._replace(sequences=np.ones(shape)))
     if choice.plan is None:
         best, flight = float(np.max(np.where(fits, found.rates["tokens_per_s_per_user"], 0))), plain(values["workload.concurrency"])
         reason = (

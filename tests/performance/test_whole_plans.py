@@ -1,0 +1,76 @@
+"""No plan fixed by hand beats the answer: the axes of a plan, and the drafts of a step, at speeds from slow to quick."""
+
+import random
+import re
+
+import pytest
+
+from tco.foundation.errors import DataError
+from tests.chain import CATALOGUE, evaluate
+
+SPEEDS = (20, 30, 50, 75, 100, 120, 150)
+RATE = "output_tokens_per_s_per_chip"
+
+
+def plans_by_hand(count, seed):
+    """Return so many systems with a speed, axes of a plan and a depth of drafts, at random."""
+    dice = random.Random(seed)
+    for _ in range(count):
+        axes = {"tp": dice.choice((1, 2, 4, 8, 16))} | ({"pp": dice.choice((1, 2))} if dice.random() < 0.3 else {})
+        yield dice.choice(CATALOGUE.ids("systems")), dice.choice(SPEEDS), axes, dice.choice((0, 1, 2, 3, None))
+
+
+def beaten(count, seed):
+    """Return how many plans by hand gave an answer, and those that made more than the best plan."""
+    answers, found, least = {}, 0, []
+    for system, speed, axes, drafts in plans_by_hand(count, seed):
+        asked = {"workload.interactivity": f"{speed} token/s"}
+        if (system, speed) not in answers:
+            answers[system, speed] = evaluate(system, asked, catalogue=CATALOGUE, refuse=False).metrics[RATE]
+        fixed = asked if drafts is None else asked | {"workload.draft_tokens": str(drafts)}
+        try:
+            made = evaluate(system, fixed, {name: str(one) for name, one in axes.items()}, catalogue=CATALOGUE, refuse=False).metrics[RATE]
+        except DataError:  # no plan has these axes, or none is quick enough
+            continue
+        found += 1
+        if made is not None and made > (answers[system, speed] or 0.0) * (1 + 1e-4):
+            least.append((system, speed, axes, drafts, made, answers[system, speed]))
+    return found, least
+
+
+@pytest.mark.parametrize("count", [24, pytest.param(200, marks=pytest.mark.thorough)])
+def test_no_plan_fixed_by_hand_beats_the_answer(count):
+    found, least = beaten(count, seed=count)
+    assert found > count / 3
+    assert not least
+
+
+def test_every_depth_of_drafts_is_best_somewhere():
+    """At a slow speed large batches fill the matrix units, and drafts cost what they would save; at a quick one few sequences leave them idle."""
+    depths = [
+        evaluate("gb200-nvl72", {"workload.interactivity": f"{speed} token/s"}, catalogue=CATALOGUE).plan.decode.drafts for speed in (1, 50, 100, 200)
+    ]
+    assert depths == sorted(depths)
+    assert depths[0] == 0
+    assert depths[-1] > depths[1] > 0
+
+
+def test_a_depth_beyond_the_head_is_refused_and_names_the_most():
+    with pytest.raises(DataError, match=r"workload.draft_tokens is 9, a head drafts at most 3 tokens a step \(workload.draft_limit\)"):
+        evaluate("gb200-nvl72", {"workload.draft_tokens": "9"}, catalogue=CATALOGUE)
+    deeper = evaluate("gb200-nvl72", {"workload.draft_tokens": "5", "workload.draft_limit": "5"}, catalogue=CATALOGUE)
+    assert deeper.plan.decode.drafts == 5
+
+
+def test_a_promised_first_token_is_kept_or_refused_with_the_least():
+    """The reading of a prompt and the step after it both count; what is left is at least one prompt's own time."""
+    free = evaluate("trn3-nl72x2", {"workload.ttft": "0 s"}, catalogue=CATALOGUE).metrics
+    for limit in (2.0, 0.8, 0.3):
+        kept = evaluate("trn3-nl72x2", {"workload.ttft": f"{limit} s"}, catalogue=CATALOGUE).metrics
+        assert kept["ttft_s"] <= limit * (1 + 1e-9)
+        assert kept[RATE] <= free[RATE] * (1 + 1e-9)
+    found = evaluate("trn3-nl72x2", {"workload.ttft": "1 ms"}, catalogue=CATALOGUE)
+    assert found.metrics[RATE] is None
+    least = float(re.search(r"the quickest prefill takes ([0-9.]+) s", found.serving.reason)[1])
+    soonest = evaluate("trn3-nl72x2", {"workload.ttft": f"{least * 1.01 + 0.2} s"}, catalogue=CATALOGUE)
+    assert least <= soonest.metrics["ttft_s"] <= least * 1.01 + 0.2
