@@ -64,6 +64,7 @@ def compare(
         typer.Option(metavar="A,B:0.5+C:0.5", help="What choices keep of the best, or dollars spread over several."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    workloads: Annotated[bool, typer.Option("--workloads", help="Which to choose for each of the shipped workloads.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
     vendor: Annotated[str | None, typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD.")] = None,
     date: Annotated[str | None, typer.Option(metavar="DATE", help="With --all: at the prices of a date, such as 2026-06.")] = None,
@@ -79,6 +80,20 @@ def compare(
         from tco.studies.comparison import ranking
 
         given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
+        return
+
+    if workloads:
+        if hall or practice or what_if or baseline or speeds or full or why or evidence or curve or choose or not ranges:
+            raise UsageError("--workloads rates systems by their own draws for each: it takes scenarios and --set alone")
+
+        def rated() -> Answer:
+            from tco.outputs.workloads import workloads_answer
+            from tco.studies.evaluation import HEADLINE
+            from tco.studies.workloads import matrix
+
+            return workloads_answer(given.catalogue_of(None), matrix(scenarios or HEADLINE, given.settings, given.data))
+
+        given.emit_kept("compare --workloads", scenarios or (), (), rated)
         return
 
     def answer() -> Answer:
