@@ -189,7 +189,7 @@ def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> int:
     Without work are chips left over, places for layers that stay empty, and stages that wait for the first micro-batch. A torus has
     slices of every size; where no plan takes more than half of the cluster in whole domains, all chips are taken as they are.
     """
-    most, best = job.chips, 0.0
+    most, best = int(job.chips), 0.0
     if links.torus is not None:
         return most
     for chips in range(job.chips // links.domain * links.domain, job.chips // 2, -links.domain):
