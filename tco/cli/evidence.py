@@ -13,7 +13,7 @@ from tco.cli.options import Request, command
 from tco.foundation.errors import UsageError
 from tco.foundation.streams import tell
 
-Verdict = Literal["holds", "arithmetic", "not-shown", "off", "contradicts", "not-derivable"]
+Verdict = Literal["holds", "open", "arithmetic", "not-shown", "off", "contradicts", "not-derivable"]
 
 
 @command(app, "set")

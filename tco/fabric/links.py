@@ -23,7 +23,7 @@ from tco.fabric.costs import (
 from tco.fabric.library import Library, practised
 from tco.fabric.scopes import Scope
 from tco.fabric.slices import Torus, slice_all_to_all, slices_of
-from tco.foundation.formula import Known, ceil_ratio, formula, known_on, maximum, total
+from tco.foundation.formula import Known, ceil_ratio, formula, known_on, maximum, minimum, total
 from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
@@ -262,8 +262,8 @@ def latencies_of(
 
 @formula(unit="", source="aws-neuron-trn2")
 def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
-    """Logical devices of a chip, each a rank of its collectives: C / d."""
-    return cores / cores_per_device
+    """Ranks of a chip in its collectives: C / min(d, 2): its logical devices, of larger ones than a pair of cores the pairs, which fan in inside."""
+    return cores / minimum(cores_per_device, 2)
 
 
 def links_of(

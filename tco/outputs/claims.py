@@ -9,18 +9,27 @@ from tco.catalog import Catalogue
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.claims import Finding
+from tco.studies.claims.draws import Judged
 from tco.studies.claims.ledger import VERDICTS
 from tco.studies.published import Figure
 
+DRAWN = (  # of what draws judge
+    ("low", lambda found: found.judged and found.judged.low),
+    ("high", lambda found: found.judged and found.judged.high),
+    ("probability", lambda found: found.judged and found.judged.probability),
+    ("turns_at_tokens_per_s_per_user", lambda found: found.judged and found.judged.turns_at),
+)
+AT = Record(Member("tokens_per_s_per_user", float, lambda one: one[0]), Member("probability", float, lambda one: one[1]))
 CLAIM = Record(
     Record("id", "claim", "source", Member("claimed", float), "unit").within("claim"),
     Member("computed", float | None),
-    Member("low", float | None, lambda found: found.range and found.range[0]),
-    Member("high", float | None, lambda found: found.range and found.range[1]),
+    *(Member(name, float | None, read) for name, read in DRAWN),
     *("verdict", "note"),
     Member("command", str | None, lambda found: found.claim.command or None),
     Member("against", str | None, lambda found: found.claim.against or None),
-    Member("expected", read="claim.verdict"),
+    Member("expected", str | None, lambda found: found.claim.verdict or None),
+    Record("article", "words").within("claim"),
+    Member("by_speed", [AT], lambda found: found.judged.by_speed if found.judged else (), csv=False),
     Member("rests_on", [str], csv=False),
 )
 CLAIMS = Document("claims", Member("claims", [CLAIM], lambda findings: findings))
@@ -36,9 +45,16 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     rows: list[Sequence[str]] = []
     for found in findings:
         claim = found.claim
-        between = "" if not claim.error or found.range is None else "-".join(significant(end, 3) for end in found.range)
+        between, judged = "", found.judged
+        if judged is not None:
+            between = " to ".join(significant(end, 3) or "no end" for end in (judged.low, judged.high))
         rows.append((claim.id, found.verdict, significant(claim.claimed, 6), significant(found.computed, 5), between, claim.unit, claim.claim))
-        remarks = [found.claim.command, found.note, "" if found.as_expected else f"The ledger expects: {claim.verdict}."]
+        remarks = [
+            chances_text(judged) if judged else "",
+            found.claim.command,
+            found.note,
+            "" if found.as_expected else f"The ledger expects: {claim.verdict}.",
+        ]
         rows += [("", "", "", "", "", "", f"~ {remark}") for remark in remarks if remark]
     counts = Counter(found.verdict for found in findings)
     moved = sum(not found.as_expected for found in findings)
@@ -48,6 +64,13 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     below += [f"{source}: {catalogue.source_title(source)}" for source in sources]
     columns = ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim")
     return Table(columns, rows, f"{len(findings)} claims of published sources against the catalogue", [], below, "llrrrll")
+
+
+def chances_text(judged: Judged) -> str:
+    """Say with what chance a conclusion holds, at which speeds, and where that turns."""
+    by_speed = ", ".join(f"{share * 100:.0f} % at {speed:g}" for speed, share in judged.by_speed)
+    turns = "" if judged.turns_at is None else f"; it turns at about {judged.turns_at:.3g} tokens/s a user"
+    return f"It holds in {judged.probability * 100:.0f} % of the draws" + (f" ({by_speed})" if by_speed else "") + f"{turns}."
 
 
 # ---------------------------------------------------------------- figures of publications

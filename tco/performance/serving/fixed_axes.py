@@ -9,7 +9,11 @@ import numpy as np
 
 from tco.fabric.links import Links
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.trace import plain
+from tco.hardware.bill import device_capacity
 from tco.models.architecture import Architecture
+from tco.performance.chip.roofline import weight_bytes
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import STAGES, TENSOR_PARALLEL, PrefillPlan, attention_chips, layout_of, plan_axes
 
 AXES = ("chips", "tp", "pp", "dp", "ep", "cp")
@@ -29,9 +33,12 @@ class AxesGiven(NamedTuple):
     beyond: str = ""  # what was taken beyond the given axes
 
 
-def axes_given(model: Architecture, links: Links, plan: Mapping[str, str]) -> AxesGiven:
+def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -> AxesGiven:
     """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no plan raise `DataError`."""
-    given = {key: whole(key, text) for key, text in plan.items()}
+    links, given = machine.links, {key: whole(key, text) for key, text in plan.items()}
+    for prefix in ("", PREFIX):
+        if given.get(f"{prefix}tp") == 1 and not given.get(f"{prefix}ep"):
+            check_device(machine, model, given.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
     stated, beyond = deployment(given)
     given |= stated
     own = {key: value for key, value in given.items() if key in AXES}
@@ -46,6 +53,20 @@ def axes_given(model: Architecture, links: Links, plan: Mapping[str, str]) -> Ax
         sequences = given["batch"] * attention_chips(decode) / decode.chips
     engines = given.get("workers", 1 if readers or "chips" in given else None)
     return AxesGiven(decode, prefill, sequences, None if engines is None else float(engines), readers, beyond)
+
+
+def check_device(machine: Machine, model: Architecture, stages: float, where: str) -> None:
+    """Refuse a model that no tensor parallelism splits where it does not fit the memory of a logical device, which is a part of its chip."""
+    if machine.kernels.share is None or model.expert_parameters:
+        return
+    cores, device = (float(plain(machine.kernels.part(name))) for name in ("cores", "cores_per_device"))
+    have = float(plain(device_capacity(machine.memory, device, cores)))
+    need = float(plain(weight_bytes(model.parameters, 0, stages, 1, machine.attention_size, machine.expert_size)))
+    if need > have:
+        raise DataError(
+            f"{where}: {model.id} does not fit the memory of a logical device of {device:g} cores unsplit: {need / 1e9:.1f} GB of weights, "
+            f"{have / 1e9:.1f} GB usable of it; expected tp=2 or more, which splits it over {2 * cores / device:g} devices of two chips, or pp"
+        )
 
 
 def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:

@@ -29,7 +29,7 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
     if plan is not None:
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
-        axes = axes_given(model, machine.links, plan)
+        axes = axes_given(machine, model, plan)
     found = searched(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
         raise DataError(f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}")

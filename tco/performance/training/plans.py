@@ -1,4 +1,4 @@
-"""The plan space of a training job: every distinct, divisible plan that uses all chips, as arrays.
+"""The plan space of a training job: every distinct, divisible plan that uses the chips of whole domains, as arrays.
 
 A row is what divides something: the groups (tensor, context, pipeline, data, expert parallel), how they lie on the fabric, the
 micro-batch, and the schedule with its interleave. The choices that divide nothing (sequence parallelism, overlap, offload,
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tco.fabric.links import Links
 from tco.foundation.errors import DataError, unknown
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import Job
@@ -61,6 +62,11 @@ class Plan(NamedTuple):
     offload: Any = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
     share: Any = None  # of layers that partial recomputation does again; none: as many as memory asks for
+
+    @property
+    def chips(self) -> Any:
+        """The chips that it divides."""
+        return self.tensor * self.context * self.pipeline * self.data
 
 
 class Fixed(NamedTuple):
@@ -177,6 +183,34 @@ def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
                             yield tensor, context, stages, data, expert, order
 
 
+def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> int:
+    """Return how many chips a job takes: the whole domains of its cluster that leave least of it without work.
+
+    Without work are chips left over, places for layers that stay empty, and stages that wait for the first micro-batch. A torus has
+    slices of every size; where no plan takes more than half of the cluster in whole domains, all chips are taken as they are.
+    """
+    most, best = int(job.chips), 0.0
+    if links.torus is not None:
+        return most
+    for chips in range(job.chips // links.domain * links.domain, job.chips // 2, -links.domain):
+        if chips / job.chips <= best:
+            break
+        for _, _, stages, data, *_ in groups_of(replace(job, chips=chips), links.domain, fixed):
+            working = chips / job.chips * max(working_share(job, stages, data), default=0.0)
+            if working > best:
+                most, best = chips, working
+    return most
+
+
+def working_share(job: Job, stages: int, data: int) -> Iterator[float]:
+    """Yield the share of a step in which stages work, in each schedule: L / places / (1 + (p - 1) / (v m)), after Narayanan et al. 2021."""
+    layers, count = job.model.layers, job.batch // data
+    for schedule, parts in schedules(layers, stages):
+        if schedule == "1f1b" or (schedule == "interleaved" and count >= stages):
+            places = -(-layers // (stages * parts)) * stages * parts
+            yield layers / places / (1 + (stages - 1) / (parts * count))
+
+
 def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
     """Return the orders of pipeline and data groups on the fabric that differ."""
     if stages == 1 or data == 1:
@@ -204,9 +238,7 @@ def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
                 continue
             sizes_allowed = sizes[local]
             count = local // sizes_allowed
-            if schedule == "interleaved":
-                sizes_allowed = sizes_allowed[count % group.pipeline == 0]
-            elif schedule == "zero-bubble":  # fewer leave too few weight gradients to fill it
+            if schedule in ("interleaved", "zero-bubble"):  # fewer leave stages without work, or too few weight gradients to fill the bubble
                 sizes_allowed = sizes_allowed[count >= group.pipeline]
             elif schedule == "dual-pipe":
                 sizes_allowed = sizes_allowed[count >= 2 * group.pipeline]

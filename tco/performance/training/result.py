@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import total
@@ -166,6 +168,11 @@ def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str,
         if found.best is None:
             return TrainingResult(None, found=found, reason=shortfall(job, machine, found), notes=notes)
         plan = found.best
+    job, cluster = replace(job, chips=plan.chips), job.chips
+    if np.any(cluster > plan.chips):
+        notes.append(
+            f"{plan.chips:,.0f} of {cluster:,.0f} chips work, in whole domains of {machine.links.domain}; the others stand idle at their cost"
+        )
     plan = chosen_share(job, machine, plan)
     made, pipe, micro, work = evaluate_plan(job, machine, plan)
     whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)

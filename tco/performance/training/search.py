@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
-from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, space
+from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, chips_in_use, space
 from tco.performance.training.schedule import AGAIN, Common, MicroBatch, data_stride, micro_batch, pipeline
 from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
 from tco.performance.training.work import Shape
@@ -57,6 +57,7 @@ def search(job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, l
     """Search the plan space that the fixed axes leave for the quickest plans; the time it took is the result's `seconds`."""
     began = time.perf_counter()
     found = Found(kept=kept, limit=limit)
+    job = replace(job, chips=chips_in_use(job, machine.links, fixed))
     for block in space(job, machine.links.domain, fixed):
         search_block(job, machine, block, found)
     if found.top:

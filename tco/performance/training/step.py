@@ -48,9 +48,19 @@ def resident_bytes(state: Byte, offload: Pure) -> Any:
 
 
 @formula(unit="", source="korthikanti2022")
-def in_flight(stages: Pure, extra: Pure, interleave: Pure, micro_batches: Pure) -> Any:
-    """Micro-batches the first stage holds: min(p + extra / v, m); extra is p - 1 with interleaving, 0 without."""
-    return np.minimum(stages + extra / interleave, micro_batches)
+def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Any:
+    """Micro-batches the first stage holds: min(p + extra, m); extra is one for a pipeline fed from both ends, else none."""
+    return np.minimum(stages + extra, micro_batches)
+
+
+@formula(unit="", source="llama3")
+def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -> Any:
+    """Micro-batches the first of interleaved stages holds: min(g + (2p - 1 - g) / v, m), model parts taking turns over g = ceil(m / floor(m / p)).
+
+    g is p where the micro-batches are a multiple of the stages: p (1 + (p - 1) / (p v)), as Korthikanti 2022 has it.
+    """
+    group = ceil_ratio(micro_batches, np.maximum(np.floor(micro_batches / stages + 1e-9), 1))
+    return np.minimum(group + (2 * stages - 1 - group) / interleave, micro_batches)
 
 
 @formula(unit="", source="korthikanti2022")
@@ -229,8 +239,9 @@ def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[
 
 def in_flight_of(plan: Plan, pipe: Pipe) -> Any:
     """Return the micro-batches whose activations the fullest chip holds."""
-    extra = {"interleaved": plan.pipeline - 1, "dual-pipe": 1}.get(plan.schedule, 0)
-    return in_flight(plan.pipeline, extra, plan.interleave, pipe.micro_batches)
+    if plan.schedule == "interleaved":
+        return interleaved_in_flight(plan.pipeline, plan.interleave, pipe.micro_batches)
+    return in_flight(plan.pipeline, int(plan.schedule == "dual-pipe"), pipe.micro_batches)
 
 
 def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.chain.inputs import plain_inputs
@@ -13,9 +13,26 @@ from tco.foundation.errors import DataError
 from tco.foundation.expression import evaluate, in_unit
 from tco.foundation.files import place_in
 from tco.foundation.values import as_number
-from tco.studies.claims.ledger import NOT_DERIVABLE, NOT_SHOWN, Claim, read_ledger
+from tco.studies.claims.ledger import (
+    ARITHMETIC,
+    COMPUTED,
+    CONTRADICTS,
+    DRAWN,
+    HOLDS,
+    NOT_DERIVABLE,
+    NOT_SHOWN,
+    OFF,
+    OPEN,
+    UNSTATED,
+    Claim,
+    read_ledger,
+)
 from tco.studies.claims.questions import Context, Underived
 
+if TYPE_CHECKING:
+    from tco.studies.claims.draws import Judged
+
+SURE = 0.9  # chance from which a conclusion holds; it is off where its contrary is as sure
 FIGURE = re.compile(r"\{([^{}|]+?) *\| *([^{}|]*?) *\| *([1-9])\}")
 
 
@@ -27,6 +44,7 @@ class Finding(NamedTuple):
     verdict: str
     rests_on: list[str]  # paths of the inputs
     reason: str = ""  # why nothing was computed
+    judged: Judged | None = None  # what the draws say of it
 
     @property
     def note(self) -> str:
@@ -34,14 +52,9 @@ class Finding(NamedTuple):
         return " ".join(filter(None, (self.claim.note, self.reason and f"Not now: {self.reason}.")))
 
     @property
-    def range(self) -> tuple[float, float] | None:
-        """Return between what the figure lies, as far as the model may be off in it."""
-        return None if self.computed is None else (self.computed / (1 + self.claim.error), self.computed * (1 + self.claim.error))
-
-    @property
     def as_expected(self) -> bool:
-        """Say whether the verdict is the one the ledger expects."""
-        return self.verdict == self.claim.verdict
+        """Say whether the verdict is the one the ledger expects; of what draws judge it expects none."""
+        return self.verdict == self.claim.verdict or (self.claim.kind == DRAWN and self.verdict != NOT_DERIVABLE)
 
 
 def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False) -> tuple[list[Finding], list[str]]:
@@ -74,7 +87,16 @@ def finding(claim: Claim, context: Context) -> Finding:
         computed = math.inf
     if not math.isfinite(computed):
         return Finding(claim, None, NOT_DERIVABLE, context.rests_on, "a divisor is zero")
-    return Finding(claim, computed, verdict(claim, computed), context.rests_on)
+    if claim.kind != DRAWN:
+        return Finding(claim, computed, verdict(claim, computed), context.rests_on)
+    from tco.studies.claims.draws import judged  # most claims are figures
+
+    try:
+        found = judged(claim, context)
+    except Underived as reason:
+        return Finding(claim, computed, NOT_DERIVABLE, context.rests_on, str(reason))
+    word = HOLDS if found.probability >= SURE else OFF if found.probability <= 1 - SURE else OPEN
+    return Finding(claim, computed, word, context.rests_on, judged=found)
 
 
 def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
@@ -91,14 +113,9 @@ def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
 
 
 def verdict(claim: Claim, computed: float) -> str:
-    """Return whether a computed value bears a claim out, within the exactness the source states it with.
-
-    What lies within the error of the model is shown by neither side of a bound, nor as far from a number as to refute it. What rests on
-    nothing but the claim is arithmetic.
-    """
-    excess = computed / claim.claimed - 1
-    slack = claim.tolerance + 1e-12
-    holds = {"equal": abs(excess) <= slack, "at-most": excess <= slack, "at-least": excess >= -slack}[claim.relation]
-    if claim.error and abs(excess) <= claim.error and not (holds and claim.relation == "equal"):
+    """Return whether a computed value bears a claim out; of a case that the source leaves open a value shows nothing."""
+    if claim.kind == UNSTATED:
         return NOT_SHOWN
-    return claim.holding if holds else claim.failing
+    if not claim.holds(computed):
+        return CONTRADICTS if claim.against else OFF
+    return HOLDS if claim.kind == COMPUTED else ARITHMETIC

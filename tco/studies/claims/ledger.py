@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.rows import number
@@ -11,13 +12,14 @@ from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.units import unit
 
-VERDICTS = ("holds", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
-HOLDS, ARITHMETIC, NOT_SHOWN, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS
-MAY = {"holding": (HOLDS, ARITHMETIC), "failing": (OFF, CONTRADICTS, NOT_SHOWN), "verdict": VERDICTS}  # what a row may expect
+VERDICTS = ("holds", "open", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
+HOLDS, OPEN, ARITHMETIC, NOT_SHOWN, OFF, CONTRADICTS, NOT_DERIVABLE = VERDICTS
+KINDS = ("computed", "arithmetic", "unstated", "drawn")
+COMPUTED, _, UNSTATED, DRAWN = KINDS
 RELATIONS = ("equal", "at-most", "at-least")
 COLUMNS = (
-    *("id", "source", "claim", "claimed", "unit", "tolerance", "relation", "given", "formula", "formula_unit"),
-    *("holding", "failing", "error", "against", "verdict", "note"),
+    *("id", "source", "article", "words", "claim", "claimed", "unit", "tolerance", "relation", "given", "formula", "formula_unit"),
+    *("kind", "against", "verdict", "note"),
 )
 
 
@@ -33,7 +35,9 @@ class Claim(NamedTuple):
     """One published statement of a number."""
 
     id: str
-    source: str
+    source: str  # `own`: no article says it
+    article: str  # its file
+    words: str  # a few that a search finds in it
     claim: str
     claimed: float
     unit: str  # as published, remarks included
@@ -42,14 +46,18 @@ class Claim(NamedTuple):
     given: dict[str, Premise]  # what the claim itself says of its case
     formula: str  # what computes it anew; empty where nothing can
     formula_unit: str  # that the computed value is shown in
-    holding: str  # the verdict where it holds: arithmetic where what it rests on was typed from it
-    failing: str  # the verdict where it does not hold
-    error: float  # relative: how far off the model may be in such a figure
+    kind: str  # arithmetic: what it rests on was typed from it; unstated: of a case that the source leaves open; drawn: judged by draws
     against: str  # the source it contradicts
-    verdict: str  # the expected one
+    verdict: str  # the expected one; none of what draws judge
     note: str
     where: str  # file and line
     command: str = ""  # that shows it by itself: of a conclusion
+
+    def holds(self, computed: Any) -> Any:
+        """Say whether a computed value, or each of some, bears the claim out within the exactness the source states it with."""
+        excess, slack = computed - self.claimed, (self.tolerance + 1e-12) * abs(self.claimed)
+        within = {"equal": (-slack, slack), "at-most": (-math.inf, slack), "at-least": (-slack, math.inf)}[self.relation]
+        return (within[0] <= excess) & (excess <= within[1])
 
 
 def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
@@ -64,14 +72,17 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
 
 def to_claim(row: Mapping[str, str], where: str) -> Claim:
     """Return a row as a claim; a broken one raises `DataError`."""
-    for column, known in {"relation": RELATIONS, **MAY}.items():
+    judged = ("",) if row["kind"] == DRAWN else VERDICTS
+    for column, known in {"relation": RELATIONS, "kind": KINDS, "verdict": judged}.items():
         if row[column] not in known:
             raise unknown(column, row[column], known, where)
-    claimed, tolerance, error = (number(row[column], column, where) for column in ("claimed", "tolerance", "error"))
-    if claimed <= 0 or tolerance < 0 or error < 0:
-        raise DataError(f"{where}: claimed {claimed:g}, tolerance {tolerance:g} and error {error:g}: expected a number above zero and two not below")
-    numbers = {"claimed": claimed, "tolerance": tolerance, "error": error}
+    claimed, tolerance = (number(row[column], column, where) for column in ("claimed", "tolerance"))
+    if tolerance < 0:
+        raise DataError(f"{where}: tolerance is {tolerance:g}, expected zero or more")
+    if bool(row["article"]) != bool(row["words"]):
+        raise DataError(f"{where}: article and words go together: the file that says it, and a few of its words")
     factor_of(row["formula_unit"], where)
+    numbers = {"claimed": claimed, "tolerance": tolerance}
     return Claim(**{**row, **numbers, "given": premises(row["given"], where), "where": where})  # type: ignore[arg-type]
 
 

@@ -8,13 +8,13 @@ from tco.chain.workloads import job_on
 from tco.performance.layer.machine import Passes
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
-from tco.performance.training.plans import Block, Plan, space, whole_plan
+from tco.performance.training.plans import Block, Plan, chips_in_use, space, whole_plan
 from tco.performance.training.search import search
 from tco.performance.training.step import evaluate_plan
 from tests.chain import by_path, inputs_of
 from tests.performance.servers import Machine
 
-__all__ = ["evaluate_plan", "schedule", "search", "space"]  # what tests of several files ask for
+__all__ = ["chips_in_use", "evaluate_plan", "schedule", "search", "space"]  # what tests of several files ask for
 
 A100 = "train-gpt3-175b-a100x64"
 MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one

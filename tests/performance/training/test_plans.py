@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tco import evaluate
 from tco.performance.training.plans import parts_allowed, schedules
-from tests.performance.training.jobs import A100, every_plan, job, small, space
+from tests.performance.training.jobs import A100, chips_in_use, every_plan, job, small, space
 from tests.shipped import CATALOGUE
 
 SPACES = [
@@ -29,7 +30,7 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
         assert heads % plan.tensor == 0
         assert plan.tensor * plan.context * plan.data % plan.expert == 0
         count = found.batch // plan.data // plan.micro_batch
-        assert plan.schedule != "interleaved" or (plan.interleave > 1 and count % plan.pipeline == 0)
+        assert plan.schedule != "interleaved" or (plan.interleave > 1 and count >= plan.pipeline)
         assert plan.schedule != "zero-bubble" or count >= plan.pipeline
         assert plan.schedule != "dual-pipe" or count >= 2 * plan.pipeline
         assert plan.schedule == "1f1b" or plan.pipeline > 1
@@ -42,6 +43,41 @@ def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts)
     """An early and a late one, to balance the causal mask."""
     found, machine = small("megatron-gpt-1.7b", 12, 24, workload__sequence_length=str(length))
     assert {plan.context for plan in every_plan(space(found, machine.links.domain))} == contexts
+
+
+@pytest.mark.parametrize(
+    ("system", "chips", "used"),
+    [
+        ("gb200-nvl72", 16384, 16128),  # 227 domains are prime, 226 and 225 have factors that no axis takes; 224 = 7 x 32 divide
+        ("gb200-nvl72", 16128, 16128),
+        ("gb200-nvl72", 19584, 18432),  # 272 = 16 x 17
+        ("trn3-nl32x2", 16384, 16384),
+        ("trn3-nl72x2", 64, 64),  # less than a domain
+    ],
+)
+def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
+    settings = {"workload": "llama-3.1-405b-training", "cluster__chips": str(chips)}
+    found, machine = job(system, **settings)
+    assert chips_in_use(found, machine.links) == used
+
+
+def test_the_cost_of_training_follows_the_size_of_the_cluster_smoothly():
+    """It stays within a tenth of a straight line in logarithms."""
+    sizes = np.arange(2304, 20737, 4608)
+    cost = [
+        evaluate("gb200-nvl72", {"workload": "llama-3.1-405b-training", "cluster.chips": str(size)}, catalogue=CATALOGUE).metrics[
+            "train_usd_per_trillion_tokens"
+        ]
+        for size in sizes
+    ]
+    line = np.polyfit(np.log(sizes), np.log(cost), 1)
+    assert np.abs(np.log(cost) - np.polyval(line, np.log(sizes))).max() < 0.1
+
+
+def test_chips_that_stand_idle_are_said():
+    result = evaluate("gb200-nvl72", {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"}, catalogue=CATALOGUE)
+    assert result.plan.chips == 16128
+    assert any(note.startswith("16,128 of 16,384 chips work") for note in result.notes)
 
 
 def test_the_large_space_is_large():
