@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
+FENCE = ("site.pue_peak", "site.in_hand")  # what decides how much of it racks may draw
 SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
 
 
@@ -57,7 +58,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         if fit < 1:
             raise MisfitError(
                 f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of {system.id} draws "
-                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; take another site or set site.rack_kw_max"
+                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; {roomier(inputs, float(rack))}set site.rack_kw_max"
             )
         notes.append(
             f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a rack where {1 / system.racks:g} would draw "
@@ -73,6 +74,13 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
     )
     return [*notes, f"{site} is cooled by air: {cooler}"]
+
+
+def roomier(inputs: Inputs, rack: float) -> str:
+    """Return the site whose positions are the nearest that take a rack of some power, as words of advice; nothing where none does."""
+    sites = {name: inputs.catalogue.document_inputs("sites", name, "site", "site").get("site.rack_kw_max") for name in inputs.catalogue.ids("sites")}
+    fit = sorted((found.value, name != "us-hyperscale", name) for name, found in sites.items() if found is not None and found.value >= rack)
+    return f"{fit[0][2]} takes {fit[0][0] / 1e3:g} kW, or " if fit else ""
 
 
 def told_apart(inputs: Inputs, racks: float) -> str:
@@ -118,7 +126,7 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
     if inputs.perspective.rents:
         from tco.economics.cost import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left)
+        return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left, system.chip)
     broken = found if inputs.states(REPAIRS, values) else []
     return cost_of_world(values, bill, network, rebates, system.chips, inputs.text("site.tenure"), left, sidecar, holding_of(inputs, values), broken)
 
@@ -197,7 +205,7 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
     quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
     rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
-    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), rates)
+    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), rates, system.chip)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

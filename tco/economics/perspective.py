@@ -95,6 +95,7 @@ class Holding(NamedTuple):
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
     tiers: tuple[bool, bool] = (False, False)  # whether the cluster states its flash, and its objects
     own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart
+    chip: str = ""  # the part that draws less where it waits for work
 
 
 KINDS = {  # of agreements, and what each rests on

@@ -11,6 +11,7 @@ from tco.catalog import Catalogue, Source
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
+from tco.foundation.provenance import Input
 from tco.outputs.record import Answer, Document, Member, Record, document, record_of
 from tco.outputs.table import Table, significant
 
@@ -36,7 +37,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {  # by the name of their folder, and of their commands
-    "sites": Kind("site", "site", ("name", "base", "tenure", "cooling", "grid")),
+    "sites": Kind("site", "site", ("name", "base", "country", "tenure", "cooling", "grid")),
     "terms": Kind("set of terms", "terms", ("name", "perspective", "date")),
     "workloads": Kind("workload", "workload", ("name", "kind", "model", "precision")),
     "clusters": Kind("cluster", "cluster", ("name", "switch", "port")),
@@ -442,6 +443,13 @@ def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
     return PAGES[folder].answer(catalogue, content, tables, (VALUE, [*above, *values]))
 
 
+def given_cells(given: Input) -> dict[str, Any]:
+    """Return an input as the cells of its row."""
+    value, unit = given.shown or (given.value, given.unit)
+    ends = {name: None if end is None else end * value / given.value for name, end in (("low", given.low), ("high", given.high))}
+    return {"value": value, **ends, "unit": unit, **{name: getattr(given, name) for name in ("as_of", "kind", "source", "note")}}
+
+
 def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
     """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
     kind = KINDS[folder]
@@ -450,6 +458,9 @@ def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tup
     texts, values = page_of(catalogue, folder, base) if base and base != name else ({}, [])
     own, in_place = catalogue.is_overlay(path), catalogue.in_place(folder, path)
     where, rows = name + own * " (own)", {row["path"]: row for row in values}
+    if "country" in document:
+        country = str(document["country"])
+        rows |= {path: {"path": path, "from": country, **given_cells(one)} for path, one in catalogue.of_country(country, EVER).items()}
     for key, entry in document.items():
         if not (isinstance(entry, dict) and "value" in entry):
             if not (own and key == "note"):  # one's own notes stay there

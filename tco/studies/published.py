@@ -108,7 +108,7 @@ MEASURES: dict[str, tuple[str, Callable[[Flow], float], Callable[[Result], float
     "usd": ("USD", capital, lambda _: 1.0),
     "usd_per_chip": ("USD/chip", capital, worlds_chips),
     "usd_per_chip_hour": ("USD/chip/h", lambda line: float(line.usd_per_chip_hour), lambda _: 1.0),
-    "usd_per_facility_w": ("USD/W", capital, chips_and("facility_power_w_per_chip")),
+    "usd_per_facility_w": ("USD/W", capital, chips_and("peak_facility_power_w_per_chip")),
     "usd_per_it_w": ("USD/W", capital, chips_and("it_power_w_per_chip")),
     "cluster_usd": ("USD", capital, worlds_share),
     "cluster_usd_per_year": ("USD/year", yearly, worlds_share),
@@ -120,7 +120,7 @@ BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip", "bill_w_per_chip": "
 def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
     """Return what a row asks of a result, and its unit."""
     metric = row["metric"]
-    if metric in METRICS:
+    if metric in METRICS and "lines" not in row:
         return result.metrics[metric], METRICS[metric].unit
     if metric in BILL and result.bill is not None:
         known = {line.part for line in result.bill.lines}
