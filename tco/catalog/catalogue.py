@@ -141,10 +141,9 @@ class Catalogue:
         return {row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))}
 
     def with_directness(self, given: Input) -> Input:
-        """Return an input with how direct it is: as its row says, else as its source is; a source of one's own is what its kind says."""
-        if given.directness:
-            return given
-        return given._replace(directness=self.directness.get(given.source) or BY_KIND[given.kind])
+        """Return an input with who says it and how direct it is: as its row says, else as its source is; one's own is what its kind says."""
+        direct = given.directness or self.directness.get(given.source) or BY_KIND[given.kind]
+        return given._replace(directness=direct, publisher=self.publisher(given.source))
 
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], group: str, name: str, path: str, date: str) -> Input:

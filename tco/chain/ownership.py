@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
+PUBLISHER = "terms.rent_publisher"  # of whose rents a comparison is
 FENCE = ("site.pue_peak", "site.in_hand")  # what decides how much of it racks may draw
 SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
 
@@ -126,27 +127,47 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
     if inputs.perspective.rents:
         from tco.economics.cost import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left, system.chip)
+        return cost_of_rent(values, bill, network, alike(inputs, values), system.chips, left, system.chip)
     broken = found if inputs.states(REPAIRS, values) else []
     return cost_of_world(values, bill, network, rebates, system.chips, inputs.text("site.tenure"), left, sidecar, holding_of(inputs, values), broken)
 
 
-def rent_path(inputs: Inputs) -> str:
-    """Return the rent that a renter of a scenario's chips pays."""
+def rent_path(inputs: Inputs, values: Values) -> str:
+    """Return the rent that a renter of a scenario's chips pays: one that is set, else the first kind of his commitment that is known of them."""
     from tco.economics.cost import COMMITMENTS
 
-    return f"parts.{inputs.system.chip}.{COMMITMENTS[inputs.text('terms.commitment')]}"
+    chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
+    paths = [f"parts.{chip}.{name}" for name in names]
+    known = (path for name, path in zip(names, paths, strict=True) if inputs.catalogue.has_part_value(chip, name))
+    usual = f"parts.{chip}.rent"
+    return next((path for path in paths if values.has(path)), None) or next(known, usual if usual in paths else paths[0])
+
+
+def alike(inputs: Inputs, values: Values) -> str:
+    """Return the rent of a scenario's chips; one of another publisher than that of the comparison it stands in raises `UnavailableError`."""
+    from tco.economics.cost import RENTS
+
+    path, wanted = rent_path(inputs, values), inputs.texts.get(PUBLISHER)
+    if not wanted or values.has(path):
+        return path
+    _, chip, name = path.split(".")
+    known = inputs.catalogue.has_part_value(chip, name)
+    if not known or values.input(path).publisher != wanted:
+        own = f"of {values.input(path).publisher}" if known else "stated by nobody"
+        raise UnavailableError(f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a comparison takes one statistic")
+    return path
 
 
 def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
     """Return notes on a rent: its range and date, that it is circular, and that it pays for the racks twice over."""
-    from tco.economics.cost import CIRCULAR
+    from tco.economics.cost import CIRCULAR, RENTS
 
-    given = values.input(rent_path(inputs))
+    given = values.input(rent_path(inputs, values))
     if inputs.shape:
         return []
     span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
-    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, of {given.as_of}"] if given.as_of else []
+    kind = RENTS[given.path.rpartition(".")[2]]
+    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by {given.publisher}"] if given.as_of else []
     if given.source == CIRCULAR:
         found.append(f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it")
     years, price = values["terms.life"], bill.price / inputs.system.chips

@@ -1,4 +1,4 @@
-"""`tco compare | frontier | fleet | gigawatt`: systems side by side, at one speed, at every speed, and in one site."""
+"""`tco compare | frontier | fleet | gigawatt | rents`: systems side by side, at every speed, in one site, and as they are let."""
 
 from __future__ import annotations
 
@@ -171,3 +171,15 @@ def gigawatt(
 
     found = gigawatts(systems, power, given.data, given.settings | ({} if date is None else {"terms.date": date}))
     given.emit(gigawatt_answer(catalogue_of([one.asked for one in found], given.data), found))
+
+
+@command(app, "set")
+def rents(
+    given: Request,
+    chip: Annotated[str | None, typer.Argument(metavar="[CHIP]", help="A chip or a system, such as h100-sxm; left out: all that are let.")] = None,
+) -> None:
+    """Show what chips are let for by month and statistic, what they cost then, and the margin that leaves."""
+    from tco.outputs.rents import rents_answer
+    from tco.studies.rents import rents_of
+
+    given.emit(rents_answer(*rents_of(chip, given.data, given.settings)))

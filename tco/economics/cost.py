@@ -374,8 +374,21 @@ def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
     return shares_of(sums)
 
 
+RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price that is paid first
+    "rent_one_year": "contracts of one year",
+    "rent": "contracts of three years",
+    "rent_reserved": "list prices, reserved",
+    "rent_list": "list price of a block of days",
+    "rent_on_demand": "list prices, on demand",
+    "rent_spot": "list prices, spot",
+    "rent_bound": "upper bound",
+}
 COMMITTED = "committed"
-COMMITMENTS = {COMMITTED: "rent", "on-demand": "rent_on_demand", "spot": "rent_spot"}  # of a renter, and what a chip's rent is called for it
+COMMITMENTS = {  # of a renter, and what his rent may be called: the first that is known of his chip
+    COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
+    **{"one-year": ("rent_one_year",), "three-years": ("rent",), "reserved": ("rent_reserved",), "on-demand": ("rent_on_demand",)},
+    **{"spot": ("rent_spot",), "list": ("rent_list",), "bound": ("rent_bound",)},
+}
 CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
 
 

@@ -12,6 +12,7 @@ from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import Input
+from tco.foundation.units import convert
 from tco.outputs.record import Answer, Document, Member, Record, document, record_of
 from tco.outputs.table import Table, significant
 
@@ -383,15 +384,21 @@ WORTH = (
     *("whole warrant over the spend that vests it, intrinsic", "whole warrant over the spend that vests it, Black-Scholes"),
     "marginal rebate on further spend, intrinsic",
 )
+BACK = "comes back of each dollar spent"
 REBATE = Document(
     *("rebates-show", "agreement", "kind", Member("in force"), "covers"),
     *(Member(name, float, optional=True) for name in WORTH),
+    Member("terms", [Record("path", Member("value", float), "unit", Member("low", float | None), Member("high", float | None), "as_of", "source")]),
+    Member("given_back", float, optional=True),
     "note",
 )
 
 
-def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | None, date: str) -> Answer:
-    """Return an agreement: its terms, what has vested, and what its right is worth at a date, which the key of its share price names."""
+def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | None, date: str, terms: Sequence[Input], back: Any) -> Answer:
+    """Return an agreement: its terms by path, what has vested, and what its right is worth at a date, which the key of its share price names.
+
+    `back` is the share of a dollar that comes back, of one that states it.
+    """
     rows = rebate_rows(agreement, worth, date)
     title = f"{agreement.supplier} to {agreement.holder}"
 
@@ -401,9 +408,13 @@ def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | Non
         return f"{significant(value * 100)} %" if name.startswith(PER_SHARE) else significant(value, 6)
 
     *said, (_, note) = rows
-    shown = Table(("what", "value"), [(name, words(name, value)) for name, value in said], title, (), [note] if note else [], "ll")
-    content = {"agreement": agreement.id, **dict(rows)}
-    return Answer(lambda: document(REBATE.command, catalogue, content), lambda: [shown], SAID.header, rows)
+    stated = [(one.path, f"{significant(cells['value'], 6)} {cells['unit']}") for one in terms for cells in [given_cells(one)]]
+    share = [] if back is None else [(f"{BACK} at {date}", f"{significant(float(back) * 100)} %")]
+    shown = Table(("what", "value"), [*((name, words(name, value)) for name, value in said), *stated, *share], title, (), [note] * bool(note), "ll")
+    content = {"agreement": agreement.id, **dict(rows), "terms": [{"path": one.path, **given_cells(one)} for one in terms]}
+    content |= {} if back is None else {"given_back": float(back)}
+    cells = [*rows, *((one.path, given_cells(one)["value"]) for one in terms), *((name, float(back)) for name, _ in share)]
+    return Answer(lambda: document(REBATE.command, catalogue, content), lambda: [shown], SAID.header, cells)
 
 
 def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tuple[str, Any]]:
@@ -446,7 +457,7 @@ def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
 def given_cells(given: Input) -> dict[str, Any]:
     """Return an input as the cells of its row."""
     value, unit = given.shown or (given.value, given.unit)
-    ends = {name: None if end is None else end * value / given.value for name, end in (("low", given.low), ("high", given.high))}
+    ends = {name: None if end is None else convert(end, given.unit, unit) for name, end in (("low", given.low), ("high", given.high))}
     return {"value": value, **ends, "unit": unit, **{name: getattr(given, name) for name in ("as_of", "kind", "source", "note")}}
 
 
