@@ -149,7 +149,7 @@ class Project:
         hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
         tokens = None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
         linear = rent > 0 and not self.values["money.take_or_pay"]  # otherwise idle hours earn as well
-        utilisation = self.break_even(hour, hour * worth(list(self.costs(self.lead, ENERGY)), self.rate) / whole, rent) if linear else None
+        utilisation = self.break_even(hour, hour * worth([one for one in costs if one.line == ENERGY], self.rate) / whole, rent) if linear else None
         books = list(self.books())
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
         ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
@@ -168,12 +168,9 @@ class Project:
         return float(break_even_utilisation((hour - by_use) * use, rent - by_use))
 
     # ---------------------------------------------------------------- what goes out
-    def costs(self, lead: int, *paths: str) -> Iterator[Payment]:
-        """Yield what is paid: things when they are bought, what recurs from the first month of operation, and what is left at its end.
-
-        Of some lines alone where they are named.
-        """
-        for flow in (one for one in self.flows if not paths or one.path in paths):
+    def costs(self, lead: int) -> Iterator[Payment]:
+        """Yield what is paid: things when they are bought, what recurs from the first month of operation, and what is left at its end."""
+        for flow in self.flows:
             if not flow.recurs:
                 yield from self.purchases(flow, lead)
         last = self.months if self.after is None else self.swap
