@@ -157,6 +157,7 @@ PUBLISHED = Record(
     *("kind", "scenario", "system", "metric", "unit"),
     *(Member("published", float), Member("tolerance", float | None), Member("low", float), Member("high", float)),
     *(Member("computed", float | None), "source", "note", "reason", Member("ok", bool)),
+    *("publisher", Member("rests_on_publishers", [str])),
 )
 CHECKS = {
     name: Document(
