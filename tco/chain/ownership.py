@@ -59,7 +59,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         if fit < 1:
             raise MisfitError(
                 f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of {system.id} draws "
-                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; {roomier(inputs, float(rack))}set site.rack_kw_max"
+                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; {roomiest(inputs)}; or set site.rack_kw_max"
             )
         notes.append(
             f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a rack where {1 / system.racks:g} would draw "
@@ -77,11 +77,11 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 
-def roomier(inputs: Inputs, rack: float) -> str:
-    """Return the site whose positions are the nearest that take a rack of some power, as words of advice; nothing where none does."""
+def roomiest(inputs: Inputs) -> str:
+    """Return the site whose positions take the most, as words of advice; which rack asks is left out, as its power may be somebody's own."""
     sites = {name: inputs.catalogue.document_inputs("sites", name, "site", "site").get("site.rack_kw_max") for name in inputs.catalogue.ids("sites")}
-    fit = sorted((found.value, name != "us-hyperscale", name) for name, found in sites.items() if found is not None and found.value >= rack)
-    return f"{fit[0][2]} takes {fit[0][0] / 1e3:g} kW, or " if fit else ""
+    most, name = max((found.value, name) for name, found in sites.items() if found is not None)
+    return f"{name} takes the most, {most / 1e3:g} kW"
 
 
 def told_apart(inputs: Inputs, racks: float) -> str:
