@@ -34,6 +34,7 @@ class Source(NamedTuple):
     title: str
     url: str
     date: str
+    publisher: str = ""  # who says it, where several sources are of one: else its id stands for itself
 
 
 class Catalogue:
@@ -116,7 +117,7 @@ class Catalogue:
         for level, folder in enumerate(self.folders):
             path = folder / "sources.csv"
             if path.is_file():
-                for line, row in read_csv(path, Source._fields):
+                for line, row in read_csv(path, Source._fields[:4], optional=Source._fields[4:]):
                     if not row["id"] or not row["title"]:
                         raise DataError(f"{path}:{line}: a source needs an id and a title")
                     kept_back = dict.fromkeys(("title", "url", "date"), WITHHELD) if level and making.get() else {}
@@ -128,6 +129,11 @@ class Catalogue:
         found = self.sources.get(source)
         return found.title if found else source
 
+    def publisher(self, source: str) -> str:
+        """Return who says what a source holds; a source of nobody named stands for itself."""
+        found = self.sources.get(source)
+        return found.publisher or found.title if found else source
+
     @cached_property
     def directness(self) -> dict[str, str]:
         """How direct each source is, of whatever rests on it and does not say so itself."""
@@ -135,10 +141,9 @@ class Catalogue:
         return {row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))}
 
     def with_directness(self, given: Input) -> Input:
-        """Return an input with how direct it is: as its row says, else as its source is; a source of one's own is what its kind says."""
-        if given.directness:
-            return given
-        return given._replace(directness=self.directness.get(given.source) or BY_KIND[given.kind])
+        """Return an input with who says it and how direct it is: as its row says, else as its source is; one's own is what its kind says."""
+        direct = given.directness or self.directness.get(given.source) or BY_KIND[given.kind]
+        return given._replace(directness=direct, publisher=self.publisher(given.source))
 
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], group: str, name: str, path: str, date: str) -> Input:
@@ -183,6 +188,14 @@ class Catalogue:
         if (region, "grid_carbon") not in (known := self.rows("site")):
             raise unknown("grid", region, {name for name, _ in known}, "site.grid")
         return self.chosen(known[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date)
+
+    def of_country(self, country: str, date: str) -> dict[str, Input]:
+        """Return what halls, power and cooling of a country are at a date, by path: what a site there has unless it says otherwise."""
+        known = self.rows("site")
+        found = {f"site.{key}": rows for (region, key), rows in known.items() if region == country}
+        if not found:
+            raise unknown("country", country, {region for region, key in known if key != "grid_carbon"})
+        return {path: self.chosen(rows, "site", path.partition(".")[2], path, date) for path, rows in found.items()}
 
     def vested(self, agreement: str, date: str) -> Input:
         """Return the share of a warrant that has vested at a date."""

@@ -15,7 +15,7 @@ from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
-OPTIONAL = ("directness",)  # columns a file may leave out: what a row does not say, its source says
+OPTIONAL = ("directness", "solved_from")  # columns a file may leave out: what a row does not say, its source says
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
 
 
@@ -126,6 +126,7 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         where,
         row.overlay,
         own_directness(row, kind, note, path),
+        solved_from=str(cells.get("solved_from") or ""),
     )
     return bounded(given, wanted.minimum, wanted.maximum)
 

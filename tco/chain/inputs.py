@@ -153,8 +153,9 @@ class Inputs:
         wanted = {path: Given(text, self.system.source, "analyst", self.system.where, own=False) for path, text in self.system.settings.items()}
         own, by = scenario.own, f"set by the scenario {scenario.name}"
         wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
-        for group, name in scenario.documents.items():
-            self.read(group, name)
+        wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items() if path in TEXTS}
+        for group, name in reversed(scenario.documents.items()):  # terms before the site, whose prices are of their date
+            self.read(group, name, wanted)
         if (kind := KINDS.get(self.texts.get("workload.kind", ""))) is not None and kind.defaults:
             self.found = {**self.catalogue.document_inputs("defaults", kind.defaults, "file", "workload"), **self.found}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
@@ -243,10 +244,14 @@ class Inputs:
         self.notes += notes
         return chosen
 
-    def read(self, group: str, name: str) -> None:
-        """Take in the values and texts of one document, over those of the one it is `base`d on."""
+    def read(self, group: str, name: str, stated: Mapping[str, Given]) -> None:
+        """Take in the values and texts of one document, over those of the one it is `base`d on; a site's over those of its country at the date."""
         for one in self.catalogue.with_base(DOCUMENTS[group], name, group):
-            _, document = self.catalogue.document(DOCUMENTS[group], one, group)
+            where, document = self.catalogue.document(DOCUMENTS[group], one, group)
+            if (country := document.get("country")) is not None:
+                date = stated["terms.date"].text if "terms.date" in stated else self.date
+                period(date, f"{where}: terms.date")
+                self.found |= self.catalogue.of_country(str(country), date)
             self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group)
             self.texts |= self.catalogue.once(("texts", group, one), partial(texts_of, group, document))
 
@@ -349,7 +354,7 @@ class Inputs:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
-        if group in ("money", "failures", "carbon"):
+        if group in ("money", "failures", "carbon", "site"):
             self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog.systems import System
 from tco.economics.cost import Cost, power_per_chip
-from tco.economics.site import facility_power
+from tco.economics.site import facility_power, grid_power, price_per_grid_power, sellable_share
 from tco.foundation.formula import formula, somewhere, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import (
@@ -55,6 +55,7 @@ METRICS: dict[str, Metric] = {
     "it_power_w_per_chip": Metric("W/chip", "provisioned IT power per chip"),
     "facility_power_w_per_chip": Metric("W/chip", "power of the site per chip"),
     "peak_facility_power_w_per_chip": Metric("W/chip", "power of the site per chip at the worst hour"),
+    "usd_per_facility_w": Metric("USD/W", "what is bought for a watt of the grid at the worst hour: racks, network and hall, less rebates"),
     "energy_usd_per_chip_hour": Metric("USD/chip/h", "energy per chip-hour"),
     "tco_gross_usd_per_chip_hour": Metric("USD/chip/h", "cost per chip-hour before rebates"),
     "tco_usd_per_chip_hour": Metric("USD/chip/h", "cost per installed chip and calendar hour"),
@@ -253,7 +254,11 @@ def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None
     name("network_usd_per_chip", lambda: cost.network_per_chip)
     name("it_power_w_per_chip", lambda: cost.it_power_per_chip)
     name("facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue"]), system.chips))
-    name("peak_facility_power_w_per_chip", lambda: power_per_chip(facility_power(cost.it_power, values["site.pue_peak"]), system.chips))
+    with scope("metrics", "grid_power"):
+        grid = grid_power(cost.it_power, sellable_share(values["site.pue_peak"], values["site.in_hand"]))
+    name("peak_facility_power_w_per_chip", lambda: power_per_chip(grid, system.chips))
+    if bought := [line.usd for line in cost.lines if not line.recurs]:  # who rents buys nothing
+        name("usd_per_facility_w", lambda: price_per_grid_power(total("bought", bought), grid))
     name("energy_usd_per_chip_hour", lambda: cost.energy)
     name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
     hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)

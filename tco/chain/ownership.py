@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 SITE_POWER = "site.power"  # what the grid gives a site that is to be filled
+PUBLISHER = "terms.rent_publisher"  # of whose rents a comparison is
+FENCE = ("site.pue_peak", "site.in_hand")  # what decides how much of it racks may draw
 SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air of the hall
 
 
@@ -57,7 +59,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         if fit < 1:
             raise MisfitError(
                 f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of {system.id} draws "
-                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; take another site or set site.rack_kw_max"
+                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; {roomiest(inputs)}; or set site.rack_kw_max"
             )
         notes.append(
             f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a rack where {1 / system.racks:g} would draw "
@@ -73,6 +75,13 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
     )
     return [*notes, f"{site} is cooled by air: {cooler}"]
+
+
+def roomiest(inputs: Inputs) -> str:
+    """Return the site whose positions take the most, as words of advice; which rack asks is left out, as its power may be somebody's own."""
+    sites = {name: inputs.catalogue.document_inputs("sites", name, "site", "site").get("site.rack_kw_max") for name in inputs.catalogue.ids("sites")}
+    most, name = max((found.value, name) for name, found in sites.items() if found is not None)
+    return f"{name} takes the most, {most / 1e3:g} kW"
 
 
 def told_apart(inputs: Inputs, racks: float) -> str:
@@ -118,27 +127,47 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
     if inputs.perspective.rents:
         from tco.economics.cost import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, rent_path(inputs), system.chips, left)
+        return cost_of_rent(values, bill, network, alike(inputs, values), system.chips, left, system.chip)
     broken = found if inputs.states(REPAIRS, values) else []
     return cost_of_world(values, bill, network, rebates, system.chips, inputs.text("site.tenure"), left, sidecar, holding_of(inputs, values), broken)
 
 
-def rent_path(inputs: Inputs) -> str:
-    """Return the rent that a renter of a scenario's chips pays."""
+def rent_path(inputs: Inputs, values: Values) -> str:
+    """Return the rent that a renter of a scenario's chips pays: one that is set, else the first kind of his commitment that is known of them."""
     from tco.economics.cost import COMMITMENTS
 
-    return f"parts.{inputs.system.chip}.{COMMITMENTS[inputs.text('terms.commitment')]}"
+    chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
+    paths = [f"parts.{chip}.{name}" for name in names]
+    known = (path for name, path in zip(names, paths, strict=True) if inputs.catalogue.has_part_value(chip, name))
+    usual = f"parts.{chip}.rent"
+    return next((path for path in paths if values.has(path)), None) or next(known, usual if usual in paths else paths[0])
+
+
+def alike(inputs: Inputs, values: Values) -> str:
+    """Return the rent of a scenario's chips; one of another publisher than that of the comparison it stands in raises `UnavailableError`."""
+    from tco.economics.cost import RENTS
+
+    path, wanted = rent_path(inputs, values), inputs.texts.get(PUBLISHER)
+    if not wanted or values.has(path):
+        return path
+    _, chip, name = path.split(".")
+    known = inputs.catalogue.has_part_value(chip, name)
+    if not known or values.input(path).publisher != wanted:
+        own = f"of {values.input(path).publisher}" if known else "stated by nobody"
+        raise UnavailableError(f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a comparison takes one statistic")
+    return path
 
 
 def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
     """Return notes on a rent: its range and date, that it is circular, and that it pays for the racks twice over."""
-    from tco.economics.cost import CIRCULAR
+    from tco.economics.cost import CIRCULAR, RENTS
 
-    given = values.input(rent_path(inputs))
+    given = values.input(rent_path(inputs, values))
     if inputs.shape:
         return []
     span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
-    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, of {given.as_of}"] if given.as_of else []
+    kind = RENTS[given.path.rpartition(".")[2]]
+    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by {given.publisher}"] if given.as_of else []
     if given.source == CIRCULAR:
         found.append(f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it")
     years, price = values["terms.life"], bill.price / inputs.system.chips
@@ -197,7 +226,7 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
     quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
     rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
-    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), rates)
+    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), rates, system.chip)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

@@ -118,6 +118,13 @@ class Result:
         return "does not fit its site" if any(note.startswith("does not fit: ") for note in self.notes) else "cannot be priced"
 
     @property
+    def rent(self) -> tuple[str, str] | None:
+        """What its chips' rent is called and who says it; None of who owns them."""
+        line = next((one for one in self.lines if one.asset == "rent"), None)
+        given = None if line is None else self.inputs[line.inputs[0]]
+        return None if given is None else (given.path.rpartition(".")[2], given.publisher)
+
+    @property
     def available(self) -> Available | None:
         """When its system is there; None where none of its parts states a date."""
         return available_of(self.inputs, self.texts["terms.date"])

@@ -342,8 +342,7 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
     hours = []
     if inputs.states(GRID, values):
         with scope("metrics", "grid_co2e_g_per_chip_hour"):
-            terms = (values[path] for path in ("site.load_factor", "site.pue", GRID))
-            hours.append(grid_carbon(cost.it_power_per_chip, *terms))
+            hours.append(grid_carbon(cost.it_power_per_chip, cost.draw, values["site.pue"], values[GRID]))
         found["grid_co2e_g_per_chip_hour"] = hours[-1]
     with scope("metrics", "embodied_co2e_g_per_chip_hour"):
         area = area_of(inputs, values)

@@ -23,6 +23,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.owner": "owner",
     "terms.yield": "yield",
     "terms.commitment": "commitment",
+    "terms.rent_publisher": "rent_publisher",
     "site.tenure": "tenure",
     "site.grid": "grid",
     "site.cooling": "cooling",

@@ -19,7 +19,7 @@ from tco.foundation.streams import full, put, tell
 
 TOGETHER = {  # the module that registers some commands on `app`, where it has not the name of one
     "hardware": ("bom", "fabric", "network", "collective", "kernel"),
-    "compare": ("compare", "frontier", "fleet"),
+    "compare": ("compare", "frontier", "fleet", "gigawatt", "rents"),
     "explain": ("price", "perf", "explain", "inputs"),
     "baseline": ("baseline", "diff"),
     "analyse": ("uncertainty", "sensitivity", "solve", "sweep"),

@@ -1,4 +1,4 @@
-"""`tco compare | frontier | fleet`: systems side by side, at one speed, at every speed, and in one site."""
+"""`tco compare | frontier | fleet | gigawatt | rents`: systems side by side, at every speed, in one site, and as they are let."""
 
 from __future__ import annotations
 
@@ -177,3 +177,31 @@ def fleet(
 
     found = fleet_of([wave_of(text) for text in waves], power, given.data, given.settings)
     given.emit(fleet_answer(catalogue_of(found.asked, given.data), found))
+
+
+@command(app, "set")
+def gigawatt(
+    given: Request,
+    systems: Annotated[list[str], typer.Argument(metavar="SYSTEM...", help="What the power is filled with, such as gb200-nvl72.")],
+    power: Annotated[str, typer.Option(metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.")] = "1 GW",
+    date: Annotated[str | None, typer.Option(metavar="MONTH", help="Whose prices are paid, such as 2026-09; left out: that of the terms.")] = None,
+) -> None:
+    """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price, and what others say it is."""
+    from tco.outputs.gigawatts import gigawatt_answer
+    from tco.studies.evaluation import catalogue_of
+    from tco.studies.gigawatt import gigawatts
+
+    found = gigawatts(systems, power, given.data, given.settings | ({} if date is None else {"terms.date": date}))
+    given.emit(gigawatt_answer(catalogue_of([one.asked for one in found], given.data), found))
+
+
+@command(app, "set")
+def rents(
+    given: Request,
+    chip: Annotated[str | None, typer.Argument(metavar="[CHIP]", help="A chip or a system, such as h100-sxm; left out: all that are let.")] = None,
+) -> None:
+    """Show what chips are let for by month and statistic, what they cost then, and the margin that leaves."""
+    from tco.outputs.rents import rents_answer
+    from tco.studies.rents import rents_of
+
+    given.emit(rents_answer(*rents_of(chip, given.data, given.settings)))

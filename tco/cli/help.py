@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 HEADINGS = {  # heading -> the commands under it
-    "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet"),
+    "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet", "gigawatt", "rents"),
     "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs", "help"),
     "Export": ("report", "plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),

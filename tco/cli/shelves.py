@@ -196,12 +196,14 @@ def show_scenario(given: Request, scenario: Id) -> None:
 def show_rebate(given: Request, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
     from tco.chain.inputs import plain_inputs
-    from tco.economics.perspective import load_agreement, worth_of
+    from tco.economics.perspective import given_back, load_agreement, stated_of, worth_of
     from tco.outputs.shelves import rebate_answer
 
     catalogue = given.catalogue
     found, inputs = load_agreement(catalogue, agreement), plain_inputs(catalogue, given.settings)
-    given.emit(rebate_answer(catalogue, found, worth_of(found, inputs.values()), inputs.date))
+    values = inputs.values()
+    worth, terms, back = worth_of(found, values), stated_of(found, values), given_back(found, values)
+    given.emit(rebate_answer(catalogue, found, worth, inputs.date, terms, back))
 
 
 # ---------------------------------------------------------------- the commands

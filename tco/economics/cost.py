@@ -11,9 +11,11 @@ from tco.economics.failures import Failing, yearly_repairs
 from tco.economics.flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
 from tco.economics.perspective import Holding, Rebate, design_share
 from tco.economics.site import (
+    average_draw,
     building_price,
     crowded_rate,
     crowded_rent,
+    idle_draw,
     liquid_building_rate,
     rate_without_backup,
     rented_power,
@@ -92,6 +94,7 @@ class Cost(NamedTuple):
     gross_per_chip_hour: Any
     goodput: Any  # share of the hours that failures leave
     utilisation: Any
+    draw: Any  # on average, over the provisioned power
 
     def used(self, per_chip_hour: Any) -> Any:
         """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
@@ -172,7 +175,8 @@ def cost_of_world(
             names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
             ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
 
-        energy = add_site(ledger, values, it_power, tenure, holding, sidecar)
+        draw = draw_of(values, bill, holding.chip, it_power)
+        energy = add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
         if sidecar is not None:
             path = f"parts.{sidecar}.price_per_power"
             cooler = sidecar_price(bill.power, values[path])
@@ -201,7 +205,17 @@ def cost_of_world(
             gross,
             goodput,
             values["terms.utilisation"],
+            draw,
         )
+
+
+def draw_of(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
+    """Return what racks draw on average over their provisioned power: chips that wait for work draw less, and most of the rest as much as ever."""
+    with scope("site", "draw"):
+        chips = [line.power for line in bill.lines if line.part == chip]
+        parts = (total("chip_power", chips) if chips else 0.0, it_power, values["site.idle_chips"], values["site.idle_rest"])
+        idle = idle_draw(*parts)
+        return average_draw(values["site.load_factor"], values["terms.utilisation"], values["site.load_utilisation"], idle)
 
 
 def add_storage(ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]) -> Any:
@@ -284,8 +298,9 @@ def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> 
         return share(whole, chips)
 
 
-def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding: Holding, sidecar: str | None) -> Any:
-    """Add building or rent, energy and staff; return the energy per chip-hour."""
+def add_site(ledger: Ledger, values: Values, power: tuple[Any, Any], tenure: str, holding: Holding, sidecar: str | None) -> Any:
+    """Add building or rent, energy and staff of an IT power and the share of it that is drawn; return the energy per chip-hour."""
+    it_power, draw = power
     crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
         paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
@@ -313,7 +328,8 @@ def add_site(ledger: Ledger, values: Values, it_power: Any, tenure: str, holding
         ledger.yearly("site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths)
     if holding.demand_charge:
         ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
-    return ledger.yearly("site/energy", "energy", yearly_energy, it_power, "site.load_factor", "site.pue", "site.electricity_price")
+    terms = ("site.load_factor", "site.pue", "site.electricity_price")
+    return ledger.yearly("site/energy", "energy", lambda power, _, *rest: yearly_energy(power, draw, *rest), it_power, *terms)
 
 
 def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
@@ -358,17 +374,30 @@ def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
     return shares_of(sums)
 
 
+RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price that is paid first
+    "rent_one_year": "contracts of one year",
+    "rent": "contracts of three years",
+    "rent_reserved": "list prices, reserved",
+    "rent_list": "list price of a block of days",
+    "rent_on_demand": "list prices, on demand",
+    "rent_spot": "list prices, spot",
+    "rent_bound": "upper bound",
+}
 COMMITTED = "committed"
-COMMITMENTS = {COMMITTED: "rent", "on-demand": "rent_on_demand", "spot": "rent_spot"}  # of a renter, and what a chip's rent is called for it
+COMMITMENTS = {  # of a renter, and what his rent may be called: the first that is known of his chip
+    COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
+    **{"one-year": ("rent_one_year",), "three-years": ("rent",), "reserved": ("rent_reserved",), "on-demand": ("rent_on_demand",)},
+    **{"spot": ("rent_spot",), "list": ("rent_list",), "bound": ("rent_bound",)},
+}
 CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
 
 
-def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any) -> Cost:
+def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any, chip: str) -> Cost:
     """Return the cost of a world to a renter at a chip's rent; racks and network draw their power all the same, and the rent pays for it."""
     with scope("cost"):
         ledger = Ledger(values, chips)
         hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)
         network_power = extended_power(network.power, world_share(chips, values["cluster.chips"]))
         it_power = total("it_power", [bill.power, network_power])
-        power = per_chip(power_per_chip, "it_power", it_power, chips)
-        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, goodput, values["terms.utilisation"])
+        power, draw = per_chip(power_per_chip, "it_power", it_power, chips), draw_of(values, bill, chip, it_power)
+        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, goodput, values["terms.utilisation"], draw)

@@ -186,6 +186,7 @@ def moves(given: Input) -> bool:
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
 BY_ROWS = " of the bill is priced by rows "
+ORDERED = 366  # days that what is announced may be ordered before a price of it is known
 NAMED = 3  # parts a note names, those of the largest sums
 
 
@@ -206,8 +207,8 @@ def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, In
     dated = [one for _, rows in bill for one in rows]
     whole = sum(usd for usd, _ in bill)
     notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
-    if dated and all(one.later for one in dated):
-        first = min(dated, key=lambda one: one.first)
+    first = min(dated, key=lambda one: one.first, default=None)
+    if first is not None and (first.first - day.last).days > ORDERED:
         raise UnavailableError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
     shares = []
     for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):

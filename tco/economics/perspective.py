@@ -10,7 +10,7 @@ from tco.catalog import Catalogue
 from tco.catalog.systems import System
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.formula import formula, normal_cdf, total
-from tco.foundation.provenance import period
+from tco.foundation.provenance import Input, period
 from tco.foundation.trace import scope
 from tco.foundation.units import USD, Chip, Pure, Share, USDPerShare, Watt, WattPerChip, Year
 from tco.foundation.values import Values
@@ -95,6 +95,7 @@ class Holding(NamedTuple):
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
     tiers: tuple[bool, bool] = (False, False)  # whether the cluster states its flash, and its objects
     own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart
+    chip: str = ""  # the part that draws less where it waits for work
 
 
 KINDS = {  # of agreements, and what each rests on
@@ -274,3 +275,21 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
         terms = values[f"{path}.shares"], values[f"{path}.spend_threshold"]
         discounts = [warrant_discount(value, *terms) for value in (now, option)]
     return Worth(price, values[f"{path}.vested"], now, option, *discounts)
+
+
+def stated_of(agreement: Agreement, values: Values) -> list[Input]:
+    """Return what an agreement rests on: its own terms, and the share of the supplier where it is paid in those."""
+    paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
+    shares = [] if agreement.kind == "share-of-spend" else [f"shares.{agreement.company}.price"]
+    return [values.input(path) for path in (*paths, *shares)]
+
+
+def given_back(agreement: Agreement, values: Values) -> Any:
+    """Return the share of each dollar spent that comes back, of an agreement of which that is stated at one share price; None of the others."""
+    path = f"rebates.{agreement.id}"
+    if agreement.kind == "share-of-spend":
+        return values[f"{path}.share_of_spend"]
+    if agreement.kind != "warrant-share":
+        return None
+    price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
+    return warrant_rebate_by_share(1.0, values[f"{path}.share_of_spend"], price, strike, values[f"{path}.reference_price"])

@@ -8,6 +8,7 @@ import numpy as np
 
 from tco.foundation.formula import formula
 from tco.foundation.units import (
+    USD,
     Byte,
     Chip,
     Gram,
@@ -91,6 +92,18 @@ def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Any:
     return it_power * pue_peak / quoted
 
 
+@formula(unit="", source="tco-model")
+def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Any:
+    """Draw of idle racks over their provisioned power, of chips and of all else: i = (i_c P_c + i_r (P - P_c)) / P."""
+    return (chips * chip_power + rest * (it_power - chip_power)) / it_power
+
+
+@formula(unit="", source="tco-model")
+def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Any:
+    """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0), l being that at a utilisation of u0, and i that of idle racks."""
+    return np.minimum(load_factor * ((idle + (1 - idle) * utilisation) / (idle + (1 - idle) * usual)), 1)
+
+
 @formula(unit="USD/year", source="tco-model")
 def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWattHour, hours_per_year: HourPerYear = 8760) -> Any:
     """Energy bill: E = P x load x PUE x 8,760 h x price."""
@@ -109,10 +122,28 @@ def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
     return it_power * staff
 
 
+@formula(unit="", source="tco-model")
+def sellable_share(pue_peak: Pure, in_hand: Pure) -> Any:
+    """Share of the power at the fence that racks may draw: it must carry the worst hour, less what is kept in hand, s = (1 - h) / PUE_peak."""
+    return (1 - in_hand) / pue_peak
+
+
 @formula(unit="W", source="tco-model")
-def sellable_power(site_power: Watt, pue_peak: Pure) -> Any:
-    """IT power a site can sell: what the grid gives must carry the worst hour, P / PUE_peak."""
-    return site_power / pue_peak
+def sellable_power(site_power: Watt, share: Pure) -> Any:
+    """IT power a site can sell of what its grid gives: P s."""
+    return site_power * share
+
+
+@formula(unit="W", source="tco-model")
+def grid_power(it_power: Watt, share: Pure) -> Any:
+    """Power of the grid that some IT power takes up, of which a share may be sold: P / s."""
+    return it_power / share
+
+
+@formula(unit="USD/W", source="tco-model")
+def price_per_grid_power(price: USD, power: Watt) -> Any:
+    """What is bought for a watt of the grid: c = C / P."""
+    return price / power
 
 
 @formula(unit="", source="tco-model")

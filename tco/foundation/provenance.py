@@ -98,6 +98,8 @@ class Input(NamedTuple):
     where: str = ""  # file:line or file:key
     overlay: bool = False  # a person's own number
     directness: str = "estimate"  # one of DIRECTNESS
+    publisher: str = ""  # who says so
+    solved_from: str = ""  # ids of further sources it was derived from
 
 
 class Given(NamedTuple):

@@ -9,6 +9,7 @@ from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
 from tco.chain.workloads import kinds_of
+from tco.economics.cost import RENTS
 from tco.economics.dates import BY_ROWS
 from tco.outputs.curve import KEPT, NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
 from tco.outputs.premises import (
@@ -82,6 +83,7 @@ OF_RESULT = Record(
     MEASURED,
     Member("bill_dates", {str: float}, bill_dates),
     WAITING,
+    Member("rent", Record(Member("statistic", read=lambda found: RENTS[found[0]]), Member("publisher", read="1")), optional=True),
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)

@@ -11,6 +11,8 @@ from tco.catalog import Catalogue, Source
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
+from tco.foundation.provenance import Input
+from tco.foundation.units import convert
 from tco.outputs.record import Answer, Document, Member, Record, document, record_of
 from tco.outputs.table import Table, significant
 
@@ -36,7 +38,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {  # by the name of their folder, and of their commands
-    "sites": Kind("site", "site", ("name", "base", "tenure", "cooling", "grid")),
+    "sites": Kind("site", "site", ("name", "base", "country", "tenure", "cooling", "grid")),
     "terms": Kind("set of terms", "terms", ("name", "perspective", "date")),
     "workloads": Kind("workload", "workload", ("name", "kind", "model", "precision")),
     "clusters": Kind("cluster", "cluster", ("name", "switch", "port")),
@@ -155,6 +157,7 @@ PUBLISHED = Record(
     *("kind", "scenario", "system", "metric", "unit"),
     *(Member("published", float), Member("tolerance", float | None), Member("low", float), Member("high", float)),
     *(Member("computed", float | None), "source", "note", "reason", Member("ok", bool)),
+    *("publisher", Member("rests_on_publishers", [str])),
 )
 CHECKS = {
     name: Document(
@@ -382,15 +385,21 @@ WORTH = (
     *("whole warrant over the spend that vests it, intrinsic", "whole warrant over the spend that vests it, Black-Scholes"),
     "marginal rebate on further spend, intrinsic",
 )
+BACK = "comes back of each dollar spent"
 REBATE = Document(
     *("rebates-show", "agreement", "kind", Member("in force"), "covers"),
     *(Member(name, float, optional=True) for name in WORTH),
+    Member("terms", [Record("path", Member("value", float), "unit", Member("low", float | None), Member("high", float | None), "as_of", "source")]),
+    Member("given_back", float, optional=True),
     "note",
 )
 
 
-def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | None, date: str) -> Answer:
-    """Return an agreement: its terms, what has vested, and what its right is worth at a date, which the key of its share price names."""
+def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | None, date: str, terms: Sequence[Input], back: Any) -> Answer:
+    """Return an agreement: its terms by path, what has vested, and what its right is worth at a date, which the key of its share price names.
+
+    `back` is the share of a dollar that comes back, of one that states it.
+    """
     rows = rebate_rows(agreement, worth, date)
     title = f"{agreement.supplier} to {agreement.holder}"
 
@@ -400,9 +409,13 @@ def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | Non
         return f"{significant(value * 100)} %" if name.startswith(PER_SHARE) else significant(value, 6)
 
     *said, (_, note) = rows
-    shown = Table(("what", "value"), [(name, words(name, value)) for name, value in said], title, (), [note] if note else [], "ll")
-    content = {"agreement": agreement.id, **dict(rows)}
-    return Answer(lambda: document(REBATE.command, catalogue, content), lambda: [shown], SAID.header, rows)
+    stated = [(one.path, f"{significant(cells['value'], 6)} {cells['unit']}") for one in terms for cells in [given_cells(one)]]
+    share = [] if back is None else [(f"{BACK} at {date}", f"{significant(float(back) * 100)} %")]
+    shown = Table(("what", "value"), [*((name, words(name, value)) for name, value in said), *stated, *share], title, (), [note] * bool(note), "ll")
+    content = {"agreement": agreement.id, **dict(rows), "terms": [{"path": one.path, **given_cells(one)} for one in terms]}
+    content |= {} if back is None else {"given_back": float(back)}
+    cells = [*rows, *((one.path, given_cells(one)["value"]) for one in terms), *((name, float(back)) for name, _ in share)]
+    return Answer(lambda: document(REBATE.command, catalogue, content), lambda: [shown], SAID.header, cells)
 
 
 def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tuple[str, Any]]:
@@ -442,6 +455,13 @@ def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
     return PAGES[folder].answer(catalogue, content, tables, (VALUE, [*above, *values]))
 
 
+def given_cells(given: Input) -> dict[str, Any]:
+    """Return an input as the cells of its row."""
+    value, unit = given.shown or (given.value, given.unit)
+    ends = {name: None if end is None else convert(end, given.unit, unit) for name, end in (("low", given.low), ("high", given.high))}
+    return {"value": value, **ends, "unit": unit, **{name: getattr(given, name) for name in ("as_of", "kind", "source", "note")}}
+
+
 def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
     """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
     kind = KINDS[folder]
@@ -450,6 +470,9 @@ def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tup
     texts, values = page_of(catalogue, folder, base) if base and base != name else ({}, [])
     own, in_place = catalogue.is_overlay(path), catalogue.in_place(folder, path)
     where, rows = name + own * " (own)", {row["path"]: row for row in values}
+    if "country" in document:
+        country = str(document["country"])
+        rows |= {path: {"path": path, "from": country, **given_cells(one)} for path, one in catalogue.of_country(country, EVER).items()}
     for key, entry in document.items():
         if not (isinstance(entry, dict) and "value" in entry):
             if not (own and key == "note"):  # one's own notes stay there

@@ -132,6 +132,10 @@ def evaluate_each(
         if priced and result.bill is None and is_bare_chip(catalogue, result.system):
             raise without_bill(catalogue, result.system)
         asked.append(Evaluation(called, asks, catalogue, result, saved, dict(variant or {})))
+    if len({one.result.rent for one in asked} - {None}) > 1:
+        from tco.studies.renters import of_one_statistic  # few rent
+
+        return of_one_statistic(asked, {"refuse": refuse, "workload": workload})
     return asked
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.chain.ownership import SIDECAR, SITE_POWER, worlds_in_a_rack
+from tco.chain.ownership import FENCE, SIDECAR, SITE_POWER, worlds_in_a_rack
 from tco.economics.dates import MONTHS, year_of
 from tco.economics.flows import chips_cost
 from tco.economics.income import rent_income, token_income
-from tco.economics.site import building_price, sellable_power, worlds_in_power, yearly_margin
+from tco.economics.site import building_price, sellable_power, sellable_share, worlds_in_power, yearly_margin
 from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each
@@ -105,9 +105,7 @@ def parsed(power: str, where: str) -> float:
 
 def of_wave(one: Evaluation) -> dict[str, float | None]:
     """Return what one wave comes to: its halls, and what they cost in a year."""
-    hall = hall_of(one.result)
-    if hall is None or not hall["chips"]:
-        raise DataError(f"{one.name}: {one.result.inputs[SITE_POWER].value / 1e6:g} MW carry no scale-up domain of {one.result.system}")
+    hall = filled_hall(one)
     cost, waiting = (one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip"))
     return {name: hall[name] for name in SUMMED} | {
         "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
@@ -116,6 +114,17 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
 
 
 # ---------------------------------------------------------------- a site filled with one system
+def filled_hall(one: Evaluation) -> dict[str, Any]:
+    """Return what a system makes of its site's power; too little for any of its racks raises `DataError` with what they take."""
+    hall = hall_of(one.result)
+    if hall is None or not hall["chips"]:
+        metrics = one.result.metrics
+        least = float(metrics["peak_facility_power_w_per_chip"] or 0) * float(metrics["chips"] or 0) / 1e6
+        asked = one.result.inputs[SITE_POWER].value / 1e6
+        raise DataError(f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least that do are {least:.3g} MW")
+    return hall
+
+
 HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 
 
@@ -132,7 +141,8 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
     world = float(metrics["it_power_w_per_chip"] or 0) * chips
     crowded = inputs.get(f"parts.{SIDECAR}.hall_share")
     share = 1.0 if crowded is None else crowded.value
-    worlds = float(worlds_in_power(sellable_power(power, inputs["site.pue_peak"].value) * share, world))
+    sold = sellable_share(*(inputs[path].value for path in FENCE))
+    worlds = float(worlds_in_power(sellable_power(power, sold) * share, world))
     racks = float(metrics["racks"] or 0)
     together = worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks) or 1 / racks
     rate = metrics["output_tokens_per_s_per_chip"]

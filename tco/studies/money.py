@@ -43,6 +43,7 @@ from tco.economics.income import (
     straight_line_book,
     token_income,
 )
+from tco.economics.site import idle_draw
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.values import Values
 
@@ -89,23 +90,27 @@ def money_of(result: Result, catalogue: Catalogue, after: Result | None = None, 
     """Return the money of a result by month; from a month of operation on it may run as another variant of its system."""
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
     values = Values(lambda path: result.inputs.get(path) or defaults[path])
-    return Project(result, values, market_rent(result, catalogue), after, swap).money()
-
-
-def market_rent(result: Result, catalogue: Catalogue) -> float | None:
-    """Return what a chip of a result is let for at its date, committed; None where no rent is known but one that follows from its own cost."""
     chip = load_system(catalogue, result.system).chip
-    if not catalogue.has_part_value(chip, COMMITMENTS[COMMITTED]):
+    return Project(result, values, chip, market_rent(result, catalogue, chip), after, swap).money()
+
+
+def market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
+    """Return what a chip of a result is let for at its date, committed; None where no rent is known but one that follows from its own cost."""
+    name = next((name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None)
+    if name is None:
         return None
-    given = catalogue.part_input(chip, COMMITMENTS[COMMITTED], result.texts["terms.date"])
+    given = catalogue.part_input(chip, name, result.texts["terms.date"])
     return None if given.source == CIRCULAR else given.value
+
+
+ENERGY = "site/energy"  # the line of which a part is paid by use
 
 
 class Project:
     """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
 
-    def __init__(self, result: Result, values: Values, rent: float | None = None, after: Result | None = None, swap: int = 0) -> None:
-        self.result, self.values, self.market_rent = result, values, rent
+    def __init__(self, result: Result, values: Values, chip: str, rent: float | None = None, after: Result | None = None, swap: int = 0) -> None:
+        self.result, self.values, self.chip, self.market_rent = result, values, chip, rent
         self.after, self.swap = after, swap
         self.flows = result.lines
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
@@ -144,7 +149,7 @@ class Project:
         hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
         tokens = None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
         linear = rent > 0 and not self.values["money.take_or_pay"]  # otherwise idle hours earn as well
-        utilisation = float(break_even_utilisation(hour * self.values["terms.utilisation"], rent)) if linear else None
+        utilisation = self.break_even(hour, hour * worth([one for one in costs if one.line == ENERGY], self.rate) / whole, rent) if linear else None
         books = list(self.books())
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
         ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
@@ -152,6 +157,15 @@ class Project:
         carrying = worth(ahead, self.rate) - tied
         found = ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, carrying, books, self.market_rent, self.turns(costs), notes
         return Money(*found)
+
+    def break_even(self, hour: float, energy: float, rent: float) -> float:
+        """Return the utilisation at which a used hour costs its rent, of which the part of the energy that idle racks do not draw is paid by use."""
+        use, power = self.values["terms.utilisation"], self.result.metrics["it_power_w_per_chip"] * self.chips
+        lines = self.result.bill.lines if self.result.bill else []
+        chips = sum(float(line.power) for line in lines if line.part == self.chip)
+        idle = idle_draw(chips, power, self.values["site.idle_chips"], self.values["site.idle_rest"])
+        by_use = energy * (1 - idle) * use / (idle + (1 - idle) * use)
+        return float(break_even_utilisation((hour - by_use) * use, rent - by_use))
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:

@@ -5,6 +5,9 @@ A file of `scenarios/published/` is a scenario on the terms its source states, w
 `ratio` one of two prices here, which no level of prices moves, and `independent` holds what the catalogue knows by itself against a price
 of others. All but the last must come out; an independent figure may miss, and then says why. A row may change `system` and `set`tings,
 so that one file is one set of terms.
+
+Whether a figure is independent is no word of its file: it is where none of the prices that move it is of its publisher, or was solved from
+figures of his. One whose publisher's prices carry more of it than a miss within its tolerance would show is of `same-publisher`.
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.economics.flows import Flow
 
-INDEPENDENT = "independent"
-KINDS = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")
+INDEPENDENT, RELATED = "independent", "same-publisher"
+STATED = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")  # in a file
+KINDS = (*STATED, RELATED)
+MOVES = 0.2  # share of a figure from which prices move it: at half as much again by a tenth, the most that a figure may be off which must come out
 KEYS = (
     *("kind", "metric", "value", "unit", "tolerance", "low", "high", "source", "note", "reason"),
     *("system", "variant", "set", "lines", "parts", "over"),
@@ -49,6 +54,8 @@ class Figure(NamedTuple):
     source: str
     note: str
     reason: str  # why it misses, where it does
+    publisher: str = ""
+    rests_on_publishers: tuple[str, ...] = ()  # whose prices move it
 
     @property
     def ok(self) -> bool:
@@ -65,10 +72,10 @@ class Publication(NamedTuple):
     def findings(self) -> Iterator[str]:
         """Yield what does not come out and should, or misses without a reason."""
         for one in self.figures:
-            if one.ok or (one.kind == INDEPENDENT and one.reason):
+            if one.ok or (one.kind in (INDEPENDENT, RELATED) and one.reason):
                 continue
             stated = f"{one.low:g} to {one.high:g}" if one.tolerance is None else f"{one.published:g} within {one.tolerance:.0%}"
-            mute = ", and no reason is given" if one.kind == INDEPENDENT else ""
+            mute = ", and no reason is given" if one.kind in (INDEPENDENT, RELATED) else ""
             yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{mute}"
 
 
@@ -108,7 +115,7 @@ MEASURES: dict[str, tuple[str, Callable[[Flow], float], Callable[[Result], float
     "usd": ("USD", capital, lambda _: 1.0),
     "usd_per_chip": ("USD/chip", capital, worlds_chips),
     "usd_per_chip_hour": ("USD/chip/h", lambda line: float(line.usd_per_chip_hour), lambda _: 1.0),
-    "usd_per_facility_w": ("USD/W", capital, chips_and("facility_power_w_per_chip")),
+    "usd_per_facility_w": ("USD/W", capital, chips_and("peak_facility_power_w_per_chip")),
     "usd_per_it_w": ("USD/W", capital, chips_and("it_power_w_per_chip")),
     "cluster_usd": ("USD", capital, worlds_share),
     "cluster_usd_per_year": ("USD/year", yearly, worlds_share),
@@ -120,8 +127,10 @@ BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip", "bill_w_per_chip": "
 def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
     """Return what a row asks of a result, and its unit."""
     metric = row["metric"]
-    if metric in METRICS:
+    if metric in METRICS and "lines" not in row:
         return result.metrics[metric], METRICS[metric].unit
+    if metric in result.inputs:
+        return float(result.inputs[metric].value), result.inputs[metric].unit
     if metric in BILL and result.bill is not None:
         known = {line.part for line in result.bill.lines}
         parts = row.get("parts", known)
@@ -157,9 +166,10 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
     for position, row in enumerate(document.get("published", []), start=1):
         where = f"{path}:published {position}"
         refuse_unknown("key", row, KEYS, where)
-        refuse_unknown("kind of figure", [str(row.get("kind"))], KINDS, where)
-        if kind in (None, row["kind"]):
-            figures.append(figure(row, where, partial(result_of, catalogue, scenario)))
+        refuse_unknown("kind of figure", [str(row.get("kind"))], STATED, where)
+        if kind in (None, row["kind"]) or (kind == RELATED and row["kind"] == INDEPENDENT):
+            one = figure(row, where, partial(result_of, catalogue, scenario), catalogue)
+            figures += [one] if kind in (None, one.kind) else []
     return Publication(name, figures)
 
 
@@ -173,7 +183,7 @@ def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> 
     return evaluate(changed, catalogue=catalogue)
 
 
-def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result]) -> Figure:
+def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result], catalogue: Catalogue) -> Figure:
     """Return one figure, computed; `over` names the system that the row's is divided by."""
     found = result(row)
     value, native = measured(found, row, where)
@@ -186,8 +196,43 @@ def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], R
     if named := [*row.get("lines", ()), *row.get("parts", ())]:
         metric = f"{metric} of {', '.join(named)}"
     stated = row.get("value", (low + high) / 2)
-    said = (row["source"], row.get("note", ""), row.get("reason", ""))
-    return Figure(row["kind"], found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, *said)
+    publisher, others = catalogue.publisher(row["source"]), publishers_of(catalogue, found, row, where)
+    kind = RELATED if row["kind"] == INDEPENDENT and publisher in others else row["kind"]
+    said = (row["source"], row.get("note", ""), row.get("reason", ""), publisher, others)
+    return Figure(kind, found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, *said)
+
+
+def publishers_of(catalogue: Catalogue, result: Result, row: dict[str, Any], where: str) -> tuple[str, ...]:
+    """Return whose prices move a figure: who states them, and of whose figures they were solved, for a fifth of it or more."""
+    sums: dict[str, float] = {}
+    for amount, paths in moving(result, row, where):
+        given = [result.inputs[path] for path in paths if path in result.inputs and path.rpartition(".")[2].endswith(PRICES)]
+        sources = {source for one in given for source in (one.source, *filter(None, one.solved_from.split(";")))}
+        for publisher in {catalogue.publisher(source) for source in sources if source in catalogue.sources}:
+            sums[publisher] = sums.get(publisher, 0.0) + amount
+    whole = sum(amount for amount, _ in moving(result, row, where))
+    return tuple(sorted(name for name, amount in sums.items() if amount >= MOVES * whole))
+
+
+PRICES = ("price", "cost", "usd_per_mw", "rent")  # how the names of inputs end that are prices
+
+
+def moving(result: Result, row: dict[str, Any], where: str) -> list[tuple[float, tuple[str, ...]]]:
+    """Return what a figure is a sum of, in shares of it, and the inputs that each amount is priced by."""
+    metric, parts = row["metric"], row.get("parts")
+    if metric in result.inputs:
+        return [(1.0, (metric,))]
+    if metric in BILL and result.bill is not None:
+        lines = [line for line in result.bill.lines if parts is None or line.part in parts]
+        return [(float(line.extended or 0.0), line.inputs) for line in lines]
+    flows = chosen_lines(result, row.get("lines"), where)
+    if "hour" in metric:
+        return [(float(flow.usd_per_chip_hour), flow.inputs) for flow in flows]
+    capex = metric.startswith("capex")
+    return [(float(flow.amount), flow.inputs) for flow in flows if not flow.recurs and (not capex or flow.asset in BOUGHT)]
+
+
+BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT price is of
 
 
 def range_of(row: dict[str, Any], where: str) -> tuple[float, float]:

@@ -47,7 +47,7 @@ def test_sources(catalogue):
 
 
 def test_a_source_is_listed_once():
-    rows = [row["id"] for _, row in read_csv(DATA / "sources.csv", ("id", "title", "url", "date"))]
+    rows = [row["id"] for _, row in read_csv(DATA / "sources.csv", ("id", "title", "url", "date", "publisher"))]
     assert [name for name, times in Counter(rows).items() if times > 1] == []
 
 

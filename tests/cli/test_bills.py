@@ -34,7 +34,7 @@ def test_a_clos(file_regression):
 
 def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_labelled():
     first, second, blank, *lines = kept(tco("compare", "--full")).splitlines()
-    assert first.startswith("20 tokens/s: too close to call, P(")
+    assert first.startswith("20 tokens/s: software decides (public: trn3-nl32x2, best: ")
     assert second.startswith("30 to 100 tokens/s: software decides (public: gb200-nvl72, best: ")
     assert blank == ""
     assert lines[0].startswith("deepseek-v3, 8,192 tokens in, 1,024 out, FP8")

@@ -165,7 +165,7 @@ def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own):
     own.write("sites/us-hyperscale.toml", text[:start] + text[end:])
     found = evaluate("trn3-nl72x2", None, result("trn3-nl72x2").plan, catalogue=own.catalogue())
     building = next(line.usd for line in found.lines if line.path == "site/building")
-    assert building == pytest.approx(found.metrics["it_power_w_per_chip"] * 144 * 11.7, rel=1e-12)
+    assert building == pytest.approx(found.metrics["it_power_w_per_chip"] * 144 * 12.3, rel=1e-12)
 
 
 # ---------------------------------------------------------------- parts

@@ -133,13 +133,13 @@ def test_a_share_of_spend_follows_the_share():
 
 
 def test_both_readings_of_amds_warrant_lie_in_its_range(catalogue):
-    """Book value of the grant at today's share: 37 % of what the accelerators cost; what AMD expects to book: less than 5 % of revenue."""
+    """Book value of the grant at today's share: 31 % of what the accelerators cost; what AMD expects to book: less than 5 % of revenue."""
     low, high = (
         evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI", "rebates.amd-openai.reachable": share}, catalogue=catalogue) for share in ("0.11", "1")
     )
     shares = [found.rebates[0].value / found.rebates[0].spend for found in (low, high)]
     assert shares[0] < 0.06
-    assert shares[1] > 0.35
+    assert shares[1] > 0.3
 
 
 def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):

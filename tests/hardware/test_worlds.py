@@ -13,8 +13,8 @@ WORLDS = {  # world: low, base, high; and what it means
     "trn3-nl32x2": (663e3, 727e3, 839e3),  # 64 chips in two air-cooled racks, first-generation switches, at built-up cost
     "trn3-nl72x2": (1.70e6, 1.86e6, 2.12e6),  # 144 chips in two liquid-cooled racks, first-generation switches, at built-up cost
     "gb200-nvl72": (2.85e6, 3.15e6, 3.54e6),  # 72 GPUs in one rack at the price an assembler asks
-    # 72 GPUs in one double-wide rack at the price an assembler asks; the build has them at 45,000, the bill at 55,000
-    "mi450x-ualoe72": (4.40e6, 5.17e6 + 72 * 10_000, 6.16e6),
+    # 72 GPUs in one double-wide rack at the price an assembler asks; the build has them at 45,000, the bill at 66,700
+    "mi450x-ualoe72": (4.40e6, 5.17e6 + 72 * 21_700, 6.16e6 + 72 * 21_700),
 }
 
 
@@ -42,11 +42,11 @@ def test_published_rack_prices(name, price, rel):
     assert on_vendors_network(name).bill.price == pytest.approx(price, rel=rel)
 
 
-def test_helios_lies_by_its_rumoured_price():
+def test_helios_costs_what_amd_says_of_a_gigawatt_not_what_is_rumoured():
     """5.25 million USD are rumoured; a list of its parts puts it at 4.2 with the accelerators at the 40,000 that are called a lower bound."""
     bill = on_vendors_network("mi450x-ualoe72").bill.price
-    assert bill == pytest.approx(5.25e6, rel=0.10)
-    assert bill - 72 * 15_000 == pytest.approx(4.2e6, rel=0.10)
+    assert 1.2 < bill / 5.25e6 < 1.3
+    assert bill - 72 * 26_700 == pytest.approx(4.2e6, rel=0.10)
 
 
 @pytest.mark.parametrize(
