@@ -20,7 +20,7 @@ from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import scenario_directory
+from tco.foundation.files import read_toml, scenario_directory
 from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
@@ -78,7 +78,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
             more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
             raise unknown("scenario", str(name), racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more])
         return of_system(str(name), system, variants_of(variants, str(name)))
-    document = catalogue.toml(path)
+    document = catalogue.toml(path) if path in (known.get(path.stem), catalogue.published.get(path.name)) else read_toml(path)
     for key in document:
         if key not in SCENARIO_KEYS:
             raise unknown("key", key, SCENARIO_KEYS, str(path))

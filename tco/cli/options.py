@@ -194,7 +194,8 @@ class Request:
         """Print or write an answer; one that rests on nothing but what is shipped is made once, and kept as it was printed."""
         from tco.foundation.kept import are_shipped, kept
 
-        if any(self.texts[own] for own in ("set", "anchor", "data", "redact")) or not are_shipped(names):
+        plan = str(self.texts["plan"] or "")
+        if any(self.texts[own] for own in ("set", "anchor", "data", "redact")) or plan.endswith(".json") or not are_shipped(names):
             self.emit(make())
             return
 
@@ -204,7 +205,7 @@ class Request:
             answer = make()
             return {"text": text_of(answer, self.form, width), "notes": [*answer.notes]}
 
-        found = kept(" ".join(map(repr, (command, *names, *how, self.hold, self.form, width))), said)
+        found = kept(" ".join(map(repr, (command, *names, *how, self.hold, plan, self.texts["variant"], self.form, width))), said)
         emit(found["text"], self.texts["output"])
         self.tell(found["notes"])
 
