@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tco.catalog.rows import COLUMNS, OPTIONAL, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory, stamp_of
-from tco.foundation.provenance import Input, anchoring, making
+from tco.foundation.provenance import Input, anchoring, making, refuse_own
 from tco.foundation.stand_ins import WITHHELD
 
 CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
@@ -207,6 +207,8 @@ class Catalogue:
     def document(self, folder_name: str, name: str, what: str) -> tuple[Path, dict[str, Any]]:
         """Return path and content of a TOML document."""
         path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
+        if folder_name == "systems" and self.is_overlay(path):
+            refuse_own(f"{path}: a system of your own, its counts and lanes,")
         return path, self.toml(path)
 
     def with_base(self, folder_name: str, name: str, what: str) -> list[str]:

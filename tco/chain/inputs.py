@@ -21,7 +21,7 @@ from tco.economics.perspective import FOLDER, Perspective, load_perspective, own
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_toml, scenario_directory
-from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
+from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period, refuse_own
 from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
@@ -256,6 +256,8 @@ class Inputs:
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
         if path in TEXTS or path == ALIAS:
+            if given.keeps_back(path):
+                refuse_own(f"{given.where}: {path}: a text")
             self.texts[SOFTWARE if path == ALIAS else path] = given.text
         elif path.partition(".")[0] not in GROUPS:
             raise unknown("input path", path, self.known_paths(), "--set")
