@@ -1,13 +1,12 @@
 """The shipped catalogue, read once in a process: what a test asks it for is there for the next one. Do not change it.
 
-So is what commands and functions open where they are given no catalogue, and of a folder of one's own the shipped files that it is laid over.
+It is the one that commands and functions have where they are given none. Of folders of one's own the shipped files below them are read once too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from tco import Catalogue, load_catalogue
@@ -15,13 +14,11 @@ from tco.catalog import catalogue as reading
 from tco.catalog import checks
 from tco.catalog.rows import attribute, attributes
 from tco.catalog.systems import load_system
-from tco.chain import draws, scenario
 from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
 from tco.hardware.network import tiers_needed
 from tco.models.architecture import Architecture, load_model
 from tco.models.families import READERS
 from tco.models.layers import Attention, FeedForward
-from tco.studies import evaluation
 
 __all__ = [
     "READERS",
@@ -44,24 +41,6 @@ CATALOGUE: Catalogue = load_catalogue()
 DATA = CATALOGUE.folders[0]
 
 
-class Shipped(Catalogue):
-    """The shipped catalogue, opened again: with all that was asked of it before, but where it gets measured runs of its own."""
-
-    def __init__(self) -> None:
-        self.__dict__ = CATALOGUE.__dict__
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "anchors":
-            self.__dict__ = {**CATALOGUE.__dict__, "cache": {}}
-        super().__setattr__(name, value)
-
-
-def opened(overlays: Iterable[Path] = ()) -> Catalogue:
-    """Return a catalogue of some folders, of the shipped one alone as it is known already."""
-    folders = list(overlays)
-    return Catalogue(folders) if folders else Shipped()
-
-
 def read_once(read: Callable[..., Any], keep: Callable[[Any], Any]) -> Callable[..., Any]:
     """Return what reads a shipped file once, however many catalogues ask for it, and any other each time."""
     kept = cache(lambda path, *columns, **optional: keep(read(path, *columns, **optional)))
@@ -71,4 +50,3 @@ def read_once(read: Callable[..., Any], keep: Callable[[Any], Any]) -> Callable[
 def keep() -> None:
     """Let all that is asked in this process share what is read of the shipped catalogue."""
     reading.read_csv, reading.read_toml = read_once(reading.read_csv, list), read_once(reading.read_toml, lambda found: found)
-    evaluation.Catalogue = scenario.load_catalogue = draws.load_catalogue = opened

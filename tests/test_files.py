@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,30 @@ def test_a_name_as_long_as_names_may_be(tmp_path):
         write_atomically(tmp_path / ("n" * 256), "x")
 
 
+def test_nobody_waits_for_who_writes_to_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "scenario.toml")
+    with pytest.raises(DataError, match="is a pipe"):
+        read_toml(tmp_path / "scenario.toml")
+
+
+@pytest.mark.parametrize("steps", ["a.", '"a".', "1.", "a . "])
+@pytest.mark.parametrize("around", ["{}b = 1", "[{}b]", "x = {{ {}b = 1 }}"])
+def test_a_key_of_many_steps_is_refused_before_it_is_read(tmp_path, steps, around):
+    """What reads TOML takes the square of the steps: those of 200 KB half a minute."""
+    path = tmp_path / "deep.toml"
+    path.write_text("y = 1\n" + around.format(steps * 60_000))
+    began = time.process_time()
+    with pytest.raises(DataError, match=r"deep\.toml:2: more than 200 dots"):
+        read_toml(path)
+    assert time.process_time() - began < 1
+
+
+def test_a_long_list_of_numbers_and_a_long_text_are_plain(tmp_path):
+    path = tmp_path / "long.toml"
+    path.write_text(f"x = {[one / 8 for one in range(1000)]}\ny = '{'a.' * 1000}'\n")
+    assert len(read_toml(path)["x"]) == 1000
+
+
 def test_a_device_without_end_is_no_data_file():
-    with pytest.raises(DataError, match="/dev/zero: larger than 64 MiB"):
+    with pytest.raises(DataError, match="/dev/zero: is a pipe, a socket or a device"):
         read_text(Path("/dev/zero"))

@@ -69,13 +69,13 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
     assert len(made) == 3
 
 
-@pytest.mark.parametrize("other", ["numpy", "processor", "switch"])
-def test_another_numpy_and_other_instructions_are_seen(keeping, tmp_path, monkeypatch, other):
+@pytest.mark.parametrize("other", ["numpy", "scipy", "pint", "processor", "switch"])
+def test_other_libraries_and_other_instructions_are_seen(keeping, tmp_path, monkeypatch, other):
     """They round in the last digits."""
     _, read, made = keeping
-    if other == "numpy":
-        (tmp_path / "version.py").write_text('version = "0.0"')
-        monkeypatch.setattr("tco.foundation.kept.find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "__init__.py")))
+    if other in ("numpy", "scipy", "pint"):
+        (tmp_path / f"{other}-0.0.dist-info").mkdir()
+        monkeypatch.setattr("tco.foundation.kept.find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / name / "__init__.py")))
     elif other == "processor":
         (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse2\n")
         monkeypatch.setattr("tco.foundation.kept.PROCESSOR", tmp_path / "cpuinfo")
@@ -83,6 +83,38 @@ def test_another_numpy_and_other_instructions_are_seen(keeping, tmp_path, monkey
         monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "X86_V4")
     read(), read()
     assert len(made) == 2
+
+
+def planted(file, what, prize):
+    """Put something that is no file of the user's own at the path of a kept file."""
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "link":
+        file.symlink_to(prize)
+    else:
+        file.write_text("[]")
+        file.chmod(0o666)
+
+
+@pytest.mark.parametrize("what", ["pipe", "link", "open to all"])
+def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(keeping, tmp_path, what):
+    file, read, made = keeping
+    text, prize = file.read_text(), tmp_path / "prize"
+    prize.write_text(text)
+    planted(file, what, prize)
+    read(), read()
+    assert len(made) == 2
+    assert file.is_file()
+    assert not file.is_symlink()
+    assert (file.read_text(), prize.read_text()) == (text, text)
+
+
+def test_a_folder_that_others_may_write_to_keeps_nothing(keeping):
+    file, read, made = keeping
+    file.parent.chmod(0o777)
+    read(), read()
+    assert len(made) == 3
 
 
 # ---------------------------------------------------------------- answers

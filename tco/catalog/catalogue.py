@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 
 from tco.catalog.rows import COLUMNS, OPTIONAL, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
-from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory
-from tco.foundation.provenance import Input, anchoring, making
+from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory, stamp_of
+from tco.foundation.provenance import Input, anchoring, making, refuse_own
 from tco.foundation.stand_ins import WITHHELD
 
 CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
@@ -219,6 +220,8 @@ class Catalogue:
     def document(self, folder_name: str, name: str, what: str) -> tuple[Path, dict[str, Any]]:
         """Return path and content of a TOML document."""
         path: Path = self.once((folder_name, name), lambda: self.find(folder_name, name, what))
+        if folder_name == "systems" and self.is_overlay(path):
+            refuse_own(f"{path}: a system of your own, its counts and lanes,")
         return path, self.toml(path)
 
     def with_base(self, folder_name: str, name: str, what: str) -> list[str]:
@@ -344,5 +347,31 @@ def values_of(
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:
-    """Return the shipped catalogue, with the folder `data` (if any) laid over it."""
-    return Catalogue([] if data is None else [Path(data)])
+    """Return the shipped catalogue, with the folder `data` (if any) laid over it; the shipped one alone is shared, and is not to be changed."""
+    return shipped() if data is None else Catalogue([Path(data)])
+
+
+LOOK = 1.0  # seconds between two looks at whether a shipped file has changed: to look takes as long as an answer
+
+
+class Read(NamedTuple):
+    """The shipped catalogue as this process has read it."""
+
+    catalogue: Catalogue
+    stamp: tuple[Any, ...]
+    looked: float
+
+
+_read: dict[Path, Read] = {}
+
+
+def shipped() -> Catalogue:
+    """Return the one catalogue of the shipped data in this process, read anew once a file of it, or the scenarios beside it, has changed."""
+    folder, now = data_directory(), monotonic()
+    held = _read.get(folder)
+    if held is not None and now - held.looked < LOOK:
+        return held.catalogue
+    stamp = (*stamp_of(folder, "measured"), *stamp_of(scenario_directory()))
+    found = held.catalogue if held is not None and held.stamp == stamp else Catalogue()
+    _read[folder] = Read(found, stamp, now)
+    return found

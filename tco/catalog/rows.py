@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
-from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, Input, bounded, period
+from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
 from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
@@ -182,7 +182,7 @@ def row_in_place(row: Row, path: str, wanted: Attribute, like: Sequence[Row], us
     try:
         given = to_input(row, path, wanted)
     except DataError:
-        raise DataError(f"{row.where}: {path}: cannot be read; what is wrong is told without --redact") from None
+        raise DataError(f"{row.where}: {path}: cannot be read; {UNTOLD}") from None
     middle = to_input(like[-1], path, wanted).value if like else usual()
     after = stand_in(given, middle, wanted.minimum, wanted.maximum)
     unit = after.shown[1] if after.shown else wanted.unit

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tco.catalog.catalogue import Catalogue
 from tco.foundation.errors import DataError, unknown
+from tco.foundation.provenance import refuse_own
 
 
 class Leaf(NamedTuple):
@@ -186,6 +187,8 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     for folder in catalogue.folders:
         path = folder / "assemblies.toml"
         if path.is_file():
+            if catalogue.is_overlay(path):
+                refuse_own(f"{path}: what parts of your own contain")
             document = catalogue.toml(path)
             for part, children in document.items():
                 if not isinstance(children, dict):

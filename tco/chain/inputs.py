@@ -20,8 +20,8 @@ from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.files import scenario_directory
-from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
+from tco.foundation.files import read_toml, scenario_directory
+from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period, refuse_own
 from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
@@ -77,7 +77,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
             more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
             raise unknown("scenario", str(name), racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more])
         return of_system(str(name), system, variants_of(variants, str(name)))
-    document = catalogue.toml(path)
+    document = catalogue.toml(path) if path in (known.get(path.stem), catalogue.published.get(path.name)) else read_toml(path)
     for key in document:
         if key not in SCENARIO_KEYS:
             raise unknown("key", key, SCENARIO_KEYS, str(path))
@@ -258,6 +258,8 @@ class Inputs:
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
         if path in TEXTS or path == ALIAS:
+            if given.keeps_back(path):
+                refuse_own(f"{given.where}: {path}: a text")
             self.texts[SOFTWARE if path == ALIAS else path] = given.text
         elif path.partition(".")[0] not in GROUPS:
             raise unknown("input path", path, self.known_paths(), "--set")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from tco.cli import app
 from tco.cli.options import Baseline, Cluster, Ends, Metric, RatioTo, Request, Samples, Scenario, Seed, Starts, Workers, called, command
 from tco.foundation.errors import UsageError
 from tco.foundation.streams import tell
+
+if TYPE_CHECKING:
+    from tco.outputs.record import Answer
 
 
 @command(app, "set", "anchor", "hold")
@@ -25,14 +28,18 @@ def uncertainty(
     cluster: Cluster = None,
 ) -> None:
     """Say how sure the metrics are: draw every input within its range, and count how often the baseline is beaten."""
-    from tco.outputs.progress import Bar
-    from tco.outputs.uncertainties import uncertainty_answer
-    from tco.studies import uncertainty as study
 
-    with Bar(given.quiet or samples <= study.BLOCK) as bar:
-        asked = partial(study.uncertainty, scenario, baseline, samples, seed, given.hold, given.settings, given.data)
-        found = asked(workers=workers, cluster=cluster, tell=bar.tell)
-    given.emit(uncertainty_answer(found))
+    def answer() -> Answer:
+        from tco.outputs.progress import Bar
+        from tco.outputs.uncertainties import uncertainty_answer
+        from tco.studies import uncertainty as study
+
+        with Bar(given.quiet or samples <= study.BLOCK) as bar:
+            asked = partial(study.uncertainty, scenario, baseline, samples, seed, given.hold, given.settings, given.data)
+            found = asked(workers=workers, cluster=cluster, tell=bar.tell)
+        return uncertainty_answer(found)
+
+    given.emit_kept("uncertainty", [scenario, *([baseline] if baseline else ())], (baseline, samples, seed, workers, cluster), answer)
 
 
 @command(app, "set", "hold", "variant")

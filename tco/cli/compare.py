@@ -156,12 +156,16 @@ def frontier(
     ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
 ) -> None:
     """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
-    from tco.outputs.frontiers import frontier_answer
-    from tco.studies import frontier as study
-    from tco.studies.designs import designs_of
 
-    found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.hold)
-    given.emit(frontier_answer(given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None))
+    def answer() -> Answer:
+        from tco.outputs.frontiers import frontier_answer
+        from tco.studies import frontier as study
+        from tco.studies.designs import designs_of
+
+        found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.hold)
+        return frontier_answer(given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None)
+
+    given.emit_kept("frontier", [*scenarios, *(prefill or ())], (prefill, pareto, ranges), answer)
 
 
 @command(app, "set")

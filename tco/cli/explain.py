@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Request, Scenario, called, command
 from tco.foundation.errors import DataError, UsageError, unknown
+
+if TYPE_CHECKING:
+    from tco.outputs.record import Answer
 
 
 @command(app, "set", "anchor", "variant")
@@ -21,29 +24,37 @@ def price(
     ] = None,
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
-    from tco.outputs.costs import price_answer
-    from tco.studies.evaluation import evaluate_each
-    from tco.studies.money import money_of, swap_of
 
-    catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
-    if swap is not None and not cash_flow:
-        raise UsageError("--swap is of the money by month: add --cash-flow")
-    money = None
-    if swap is not None:
-        chosen = swap_of(swap)
-        (after,) = evaluate_each([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
-        money = money_of(result, catalogue, after.result, chosen.month)
-    elif cash_flow:
-        money = money_of(result, catalogue)
-    given.emit(price_answer(catalogue, result, money))
+    def answer() -> Answer:
+        from tco.outputs.costs import price_answer
+        from tco.studies.evaluation import evaluate_each
+        from tco.studies.money import money_of, swap_of
+
+        catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
+        if swap is not None and not cash_flow:
+            raise UsageError("--swap is of the money by month: add --cash-flow")
+        money = None
+        if swap is not None:
+            chosen = swap_of(swap)
+            (after,) = evaluate_each([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
+            money = money_of(result, catalogue, after.result, chosen.month)
+        elif cash_flow:
+            money = money_of(result, catalogue)
+        return price_answer(catalogue, result, money)
+
+    given.emit_kept("price", [scenario], (cash_flow, swap), answer)
 
 
 @command(app, "plan", "set", "anchor", "variant")
 def perf(given: Request, scenario: Scenario) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
-    from tco.outputs.performance import performance_answer
 
-    given.emit(performance_answer(*given.performed(scenario)))
+    def answer() -> Answer:
+        from tco.outputs.performance import performance_answer
+
+        return performance_answer(*given.performed(scenario))
+
+    given.emit_kept("perf", [scenario], (), answer)
 
 
 @command(app, "plan", "set", "variant")
@@ -58,6 +69,11 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
+    given.emit_kept("explain", [scenario], (metric, depth, everything), lambda: explained(given, scenario, metric, depth, everything))
+
+
+def explained(given: Request, scenario: str, metric: str | None, depth: int | None, everything: bool) -> Answer:
+    """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.chain.metrics import METRICS
     from tco.chain.result import why_absent
     from tco.foundation.trace import walk
@@ -82,7 +98,7 @@ def explain(
         raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
     view = View(catalogue, depth)
     short = view._replace(depth=SHALLOW) if depth is None and not everything else view
-    given.emit(explanation_answer(result, metric, root, view, short))
+    return explanation_answer(result, metric, root, view, short)
 
 
 @command(app, "set", "variant")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tco.foundation.errors import TcoError, UsageError
-from tco.foundation.provenance import making
+from tco.foundation.errors import KeptBackError, TcoError
+from tco.foundation.provenance import UNTOLD, making
 from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
 from tco.outputs.record import Answer
 from tco.outputs.redaction import NOTE, alike, alike_text
@@ -34,10 +34,6 @@ class Made(Exception):  # noqa: N818 - it ends a run and is no error
     def __init__(self, answer: Any) -> None:
         super().__init__()
         self.answer = answer
-
-
-class KeptBackError(UsageError):
-    """What cannot be shown without telling of own values; its own words tell nothing of them."""
 
 
 class Others:
@@ -95,6 +91,8 @@ def make(run: Callable[[], None], one: Making, found: Others) -> None:
             run()
     except Made as made:
         found.answers.append(made.answer)
+    except KeptBackError:
+        raise
     except Exception as error:  # far-away values may end in any fault
         if one.shown:
             raise
@@ -104,6 +102,8 @@ def make(run: Callable[[], None], one: Making, found: Others) -> None:
 def told(error: str, errors: list[str]) -> str:
     """Return what may be told of an error: what the makings that ended in one say alike, if it is that one."""
     said = reduce(alike_text, errors) if errors else WITHHELD
+    if said.endswith(UNTOLD):  # it was said where the value was read, and without it
+        return said
     if said != WITHHELD and alike_text(said, error) == said:
         return said
     place, colon, _ = said.partition(": ")

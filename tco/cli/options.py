@@ -7,6 +7,7 @@ it gets as one `Request`. Types such as `Scenario` declare parameters that it ge
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,6 +81,8 @@ def shared(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any
     return Annotated[kind, typer.Option(*names, **how)], default
 
 
+REDACT = "TCO_REDACT"  # of the environment
+ASKED = ("1", "true", "t", "yes", "y", "on")  # by which a switch is on there
 WHAT_IF = {"rich_help_panel": "What if"}
 HOW = {"rich_help_panel": "How the answer is given"}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
@@ -117,7 +120,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "output": shared(Path | None, "--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.", **HOW),
     "quiet": shared(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
     "redact": shared(
-        *(bool, "--redact"), default=False, envvar="TCO_REDACT", show_envvar=False, help="Withhold whatever rests on values of your own.", **HOW
+        *(bool, "--redact"), default=False, envvar=REDACT, show_envvar=False, help="Withhold whatever rests on values of your own.", **HOW
     ),
 }
 USUAL = ("data", "form", "output", "quiet", "redact")
@@ -194,7 +197,8 @@ class Request:
         """Print or write an answer; one that rests on nothing but what is shipped is made once, and kept as it was printed."""
         from tco.foundation.kept import are_shipped, kept
 
-        if any(self.texts[own] for own in ("set", "anchor", "data", "redact")) or not are_shipped(names):
+        plan = str(self.texts["plan"] or "")
+        if any(self.texts[own] for own in ("set", "anchor", "data", "redact")) or plan.endswith(".json") or not are_shipped(names):
             self.emit(make())
             return
 
@@ -204,7 +208,7 @@ class Request:
             answer = make()
             return {"text": text_of(answer, self.form, width), "notes": [*answer.notes]}
 
-        found = kept(" ".join(map(repr, (command, *names, *how, self.hold, self.form, width))), said)
+        found = kept(" ".join(map(repr, (command, *names, *how, self.hold, plan, self.texts["variant"], self.form, width))), said)
         emit(found["text"], self.texts["output"])
         self.tell(found["notes"])
 
@@ -236,6 +240,7 @@ def command(
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
+        called_by = name or function.__name__
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
         options = {one: SHARED[one] for one in SHARED if one in takes or one in usual}
         if forms:
@@ -244,6 +249,8 @@ def command(
 
         def run(**texts: Any) -> None:
             mine = {one.name: texts.pop(one.name) for one in own}
+            if "redact" not in options and os.environ.get(REDACT, "").lower() in ASKED:
+                raise UsageError(f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes cannot withhold your own values; unset it")
             if not texts.get("redact"):
                 function(Request(texts), **mine)
                 return
@@ -266,7 +273,7 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not sign or not key.strip() or not value.strip():
-            raise UsageError(f"{option} {text!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
+            raise UsageError(f"{option} {text if making.get() is None else '...'!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
         found[key.strip()] = value.strip()
     if one := making.get():
         one.said.update(found.items())

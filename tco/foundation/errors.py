@@ -20,6 +20,10 @@ class UsageError(TcoError):
     exit_code = 2
 
 
+class KeptBackError(UsageError):
+    """What cannot be shown without telling of own values; its own words tell nothing of them."""
+
+
 class DataError(TcoError):
     """The data is wrong: an unknown id or path, a wrong unit, a bad value or file."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tco.foundation.errors import DataError
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import os
 
 LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
+DEEPEST = 200  # dots of a line of TOML, but those of texts and numbers
+QUOTED = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
 LARGEST_TOML = 2**20  # bytes; a document that people write is shorter, and a larger one takes long to read
 
 
@@ -39,7 +42,7 @@ def read_text(path: Path, most: int | None = None) -> str:
     """Return the text of a UTF-8 file of at most so many bytes; a folder, a binary or an unreadable file raises `DataError`."""
     most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
     try:
-        with path.open("rb") as stream:  # a device or a pipe has no size to ask for: no more is read than a data file may hold
+        with opened(path) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
             raise DataError(f"{path}: larger than {most // 2**20} MiB, expected a data file")
@@ -52,6 +55,19 @@ def read_text(path: Path, most: int | None = None) -> str:
         raise DataError(f"{path}: not UTF-8 text (byte {error.start}), expected a text file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def opened(path: Path | str, flags: int = 0) -> BinaryIO:
+    """Return a regular file, open to be read; any other raises `DataError`: to read a pipe or a socket is to wait for whoever writes to it."""
+    import os
+    import stat
+
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags)
+    mode = os.fstat(handle).st_mode  # of what is open: whatever stands at the path next is another file
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise IsADirectoryError if stat.S_ISDIR(mode) else DataError(f"{path}: is a pipe, a socket or a device, expected a file")
+    return os.fdopen(handle, "rb")
 
 
 def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
@@ -98,6 +114,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = read_text(path, LARGEST_TOML)
     if not text.strip():
         raise DataError(f"{path}: is empty, expected TOML")
+    for number, line in enumerate(text.split("\n"), 1):  # what reads TOML takes the square of the steps of a dotted key
+        if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
+            raise DataError(f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected a plain TOML file")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -128,6 +147,21 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
+    """Return path, size and time of change of every file below a folder, but in some of its folders."""
+    import os
+
+    found, left = [], [str(folder)]
+    while left:
+        for one in os.scandir(left.pop()):
+            if not one.is_dir():
+                state = one.stat()
+                found.append((one.path, state.st_size, state.st_mtime_ns))
+            elif one.name not in unread:
+                left.append(one.path)
+    return sorted(found)
 
 
 def refuse_odd_files(folder: Path) -> None:
@@ -178,9 +212,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
     A link is followed, and a file that was there keeps its mode and owner. What is no regular file (a device, a pipe) is written in place.
     """
-    import os
     import stat
-    import tempfile
 
     from tco.foundation.errors import UsageError
 
@@ -198,17 +230,25 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             with place.open("wb") as stream:
                 stream.write(data)
             return
-        handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            _take_rights(name, before)
-            os.replace(name, place)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace(place, data, lambda name: _take_rights(name, before))
     except (OSError, RuntimeError) as error:
         raise UsageError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def replace(place: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:
+    """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is the user's alone, but for what `finish` does."""
+    import os
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        finish(name)
+        os.replace(name, place)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _take_rights(name: str, before: os.stat_result | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -15,9 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tco.foundation.errors import TcoError
-from tco.foundation.files import data_directory, scenario_directory, write_atomically
+from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory, opened, replace, scenario_directory
 
+LIBRARIES = ("numpy", "scipy", "pint")  # that compute
+LARGEST = 64 * 2**20  # bytes of a file that is kept
 UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
 SWITCHES = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")  # by which numpy is told what a processor may do
 PROCESSOR = Path("/proc/cpuinfo")  # of Linux
@@ -27,23 +30,39 @@ ABLE = ("flags", "Features")  # its lines of what a processor can do
 def kept(name: str, make: Callable[[], Any]) -> Any:
     """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
 
-    A file that is not whole, or that another than this program on this data has written or changed, is made anew.
+    A file that is not whole, or that another than this program on this data has written or changed, is made anew; so is what is no file of the
+    user's own, such as a link or a pipe, and a folder that others may write to keeps nothing.
     """
     folder, rests = cache_folder(), f"{name} {stamp()}"
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(own_bytes(path))
         if isinstance(found, dict) and found.get("sum") == summed(rests, found.get("content")):
             return found["content"]
-    except (OSError, ValueError, RecursionError):
+    except (OSError, DataError, ValueError, RecursionError):
         pass
     made = json.loads(json.dumps(make(), default=float))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({"sum": summed(rests, made), "content": made}))
-    except (OSError, TcoError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_others(folder.lstat())
+        replace(path, json.dumps({"sum": summed(rests, made), "content": made}).encode())
+    except OSError:
         pass
     return made
+
+
+def own_bytes(path: Path) -> bytes:
+    """Return what is in a file of the user's own; whatever else stands there raises `OSError` or `DataError`."""
+    refuse_others(path.parent.lstat())
+    with opened(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
+        refuse_others(os.fstat(stream.fileno()))
+        return stream.read(LARGEST)
+
+
+def refuse_others(state: os.stat_result) -> None:
+    """Raise `OSError` of what is a link, or what others own or may write to."""
+    if stat.S_ISLNK(state.st_mode) or (hasattr(os, "geteuid") and (state.st_uid != os.geteuid() or state.st_mode & 0o022)):
+        raise PermissionError
 
 
 def summed(rests: str, content: Any) -> str:
@@ -73,10 +92,15 @@ def stamp() -> str:
 
 
 def computes() -> str:
-    """Return what computes, as far as figures round by it: numpy's version, what the processor can do, and what numpy may use of that."""
-    found = find_spec("numpy")
-    version = Path(found.origin).with_name("version.py").read_text(encoding="utf-8") if found and found.origin else ""
-    return "\n".join([version, sys.platform, processor(), *(os.environ.get(one, "") for one in SWITCHES)])
+    """Return what computes, as far as figures round by it: versions of Python and libraries, what the processor can do, what numpy may use of it."""
+    return "\n".join([sys.version, *map(installed, LIBRARIES), sys.platform, processor(), *(os.environ.get(one, "") for one in SWITCHES)])
+
+
+def installed(name: str) -> str:
+    """Return what stands beside a library that is called after it and its version; it is not imported, which takes long."""
+    found = find_spec(name)
+    beside = Path(found.origin).parents[1] if found and found.origin else None
+    return " ".join(sorted(one for one in os.listdir(beside) if one.startswith(f"{name}-"))) if beside else ""
 
 
 def processor() -> str:
@@ -89,7 +113,9 @@ def processor() -> str:
 
 
 def are_shipped(names: Iterable[str]) -> bool:
-    """Say whether scenarios are those that travel with the program, on its data: no file of the name and no folder `data/` of one's own lie here."""
+    """Say whether scenarios are those that travel with the program, on its data: no file, model or folder `data/` of one's own in their place."""
     own = Path("data")
-    known = {path.stem for path in scenario_directory().glob("*.toml")}
-    return (not own.is_dir() or own.resolve() == data_directory()) and all(name in known and not os.path.exists(name) for name in names)
+    known, models = {path.stem for path in scenario_directory().glob("*.toml")}, os.listdir(data_directory() / "models")
+    if (own.is_dir() and own.resolve() != data_directory()) or any(map(os.path.isdir, models)):
+        return False
+    return all(name in known and not os.path.exists(name) for name in names)

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from tco.foundation.errors import DataError
+from tco.foundation.errors import DataError, KeptBackError
 
 WRITTEN = re.compile(r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d{2})(-(?P<day>\d{2}))?)?", re.ASCII)
 EXPECTED = "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
@@ -62,11 +62,18 @@ LEADER = "follows "  # begins the note of a fitted value that is another's, or i
 
 P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile: `low` and `high` are P5 and P95 of a belief
 
+UNTOLD = "what is wrong is told without --redact"
 ANCHOR = "anchor"  # the key of a scenario that names a file of measured runs
 # Measured runs of one's own that answers are moved by: the file that `--anchor` names.
 anchoring: ContextVar[Any] = ContextVar("anchoring", default=None)
 # A person's own values are read as they are, or in the making of an answer that keeps them back others in their place.
 making: ContextVar[Any] = ContextVar("making", default=None)
+
+
+def refuse_own(what: str) -> None:
+    """Refuse something of a person's own that an answer is to keep back, and that nothing can stand in for, before any of it is told."""
+    if making.get():
+        raise KeptBackError(f"--redact: {what} cannot be withheld: nothing can stand in its place; leave it out, or ask without --redact")
 
 
 def worst(kinds: list[str]) -> str:
@@ -111,6 +118,11 @@ class Given(NamedTuple):
     where: str = SETTING
     many: Any = None  # an array of values in the input's unit, asked together; the text then only says how many
     own: bool = True  # a person's own, and not of a file that is shipped
+
+    def keeps_back(self, path: str) -> bool:
+        """Say whether it is to be kept back in the making under way: one that a study sets in turn is no value of a person's own."""
+        one = making.get()
+        return bool(one) and self.own and (self.where != SETTING or (path, self.text) in one.said)
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:

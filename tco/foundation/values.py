@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
-from tco.foundation.provenance import SETTING, Given, Input, bounded, making, worst
+from tco.foundation.provenance import UNTOLD, Given, Input, bounded, worst
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import convert, is_pure, number_and_unit, parse_quantity
 
@@ -220,14 +220,22 @@ class Values(Readable):
                 if not least <= value <= most:
                     bounded(made._replace(value=value), least, most)
             return made
+        keeps_back = given.keeps_back(path)
         try:
-            value = parse_quantity(given.text, unit)
-        except DataError as error:
-            raise DataError(f"{path}={given.text}: {error}") from None
-        number, unit_text = number_and_unit(given.text) or (value, unit)
-        shown = (number, unit_text) if unit_text != "%" else (value, unit)
-        made = bounded(Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path))
-        if (one := making.get()) and given.own and (given.where != SETTING or (path, given.text) in one.said):
+            try:
+                value = parse_quantity(given.text, unit)
+            except DataError as error:
+                raise DataError(f"{path}={given.text}: {error}") from None
+            number, unit_text = number_and_unit(given.text) or (value, unit)
+            shown = (number, unit_text) if unit_text != "%" else (value, unit)
+            made = bounded(
+                Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path)
+            )
+        except DataError:
+            if keeps_back:
+                raise DataError(f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its bounds; {UNTOLD}") from None
+            raise
+        if keeps_back:
             from tco.foundation.stand_ins import stand_in
 
             return stand_in(made, self.unset(path), *self.bounds(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 import sys
 import threading
 import warnings
@@ -22,6 +23,7 @@ CORES = min(os.cpu_count() or 1, 4)  # that share work
 SHARING = threading.Lock()  # held while they do, by the copies of this process too
 MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
 TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
+END_WITH_PARENT = 1  # the option of prctl
 NONE: Mapping[int, Array] = {}
 
 
@@ -50,10 +52,18 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
         yield from enumerate(map(make, many))
         return
     try:
-        copies = [copied(make, many[at::cores]) for at in range(1, cores)]
+        copies: list[tuple[int, IO[bytes]]] = []
         try:
-            for at, one in enumerate(many[::cores]):
-                yield at * cores, make(one)
+            with contextlib.suppress(OSError, AttributeError):  # where the system refuses processes, or files in memory, this one makes their shares
+                copies.extend(copied(make, many[at::cores]) for at in range(1, cores))
+            for first in (0, *range(len(copies) + 1, cores)):
+                for at, one in enumerate(many[first::cores]):
+                    yield first + at * cores, make(one)
+        except BaseException:  # nobody takes what the copies make
+            for process, file in copies:
+                os.kill(process, signal.SIGKILL)
+                file.close()
+            raise
         finally:
             failed = [os.waitpid(process, 0)[1] for process, _ in copies]
         for first, ((_, file), missing) in enumerate(zip(copies, failed, strict=True), 1):
@@ -67,19 +77,33 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
 
 def copied(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
     """Return a process that makes something of each of some, and the file in memory it writes that to."""
-    file, failed = os.fdopen(os.memfd_create("made"), "w+b"), 1
-    with warnings.catch_warnings():  # from Python 3.12 on, of numpy's own threads, which stand still
-        warnings.simplefilter("ignore", DeprecationWarning)
-        process = os.fork()
+    file, failed, parent = os.fdopen(os.memfd_create("made"), "w+b"), 1, os.getpid()
+    try:
+        with warnings.catch_warnings():  # from Python 3.12 on, of numpy's own threads, which stand still
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = os.fork()
+    except OSError:
+        file.close()
+        raise
     if process:
         return process, file
     try:
+        end_with(parent)
         for one in some:
             pickle.dump(make(one), file, pickle.HIGHEST_PROTOCOL)
         file.flush()
         failed = 0
     finally:
         os._exit(failed)
+
+
+def end_with(parent: int) -> None:
+    """Let the system end this process with the one it is a copy of, however that one ends."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before this was asked for
+        os._exit(1)
 
 
 class Run:

@@ -12,6 +12,7 @@ from typing import Any
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import is_folder
+from tco.foundation.provenance import refuse_own
 from tco.models import latent
 from tco.models.config import Config, Layout, read_config
 from tco.models.layers import Architecture, Attention, Block, FeedForward, StateMixer
@@ -32,6 +33,7 @@ def load_model(catalogue: Catalogue, name: str, size: Callable[[], float] | None
     A model of a given size may be asked for in another: `size` says how many parameters, zero as many as its config says.
     """
     if is_stated(name):
+        refuse_own("a model stated by its figures")
         from tco.models.stated import stated_model
 
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
@@ -40,8 +42,11 @@ def load_model(catalogue: Catalogue, name: str, size: Callable[[], float] | None
         path = Path(name) / "config.json" if is_folder(Path(name)) else Path(name)
         if path.suffix != ".json":
             raise unknown("model", name, catalogue.models)
+        refuse_own(f"{path}: a model of your own")
         return architecture(of_size(read_config(path), size), path.resolve().parent.name, str(path))
     path = catalogue.models[name]
+    if catalogue.is_overlay(path):
+        refuse_own(f"{path}: a model of your own")
     content = of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
     found: Architecture = catalogue.once((path, content.get(SIZE)), lambda: architecture(content, name, str(path)))
     return found

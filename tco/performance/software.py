@@ -102,24 +102,27 @@ def gap_after(gap: Pure, approach: Pure, months: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-model")
-def reached_time(public: Second, best: Second, gap: Pure) -> Any:
-    """A time between that of public software and the best, never above the public one: t_b min(x, 1) max(x, 1)^g, x = t_p / t_b."""
-    over = public / best
-    return best * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Any:
+    """A time between that of public software and the best, never above the public one: t_b min(x, 1) max(x, 1)^g, x = t_p / t_b, t_b > 0."""
+    floor = np.maximum(best, least)
+    over = public / floor
+    return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
 
 
 @formula(unit="", source="tco-model")
-def reached_factor(public: Pure, best: Pure, gap: Pure) -> Any:
+def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
     """The same of a time over that of other software: f_b min(x, 1) max(x, 1)^g, x = f_p / f_b."""
-    over = public / best
-    return best * np.minimum(over, 1) * np.maximum(over, 1) ** gap
+    floor = np.maximum(best, least)
+    over = public / floor
+    return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
 
 
 @formula(unit="", source="tco-model")
-def reached_share(public: Pure, best: Pure, gap: Pure) -> Any:
+def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
     """A share of a peak between that of public software and the best, never below the public one: e_b max(x, 1) min(x, 1)^g, x = e_p / e_b."""
-    over = public / best
-    return best * np.maximum(over, 1) * np.minimum(over, 1) ** gap
+    floor = np.maximum(best, least)
+    over = public / floor
+    return floor * np.maximum(over, 1) * np.minimum(over, 1) ** gap
 
 
 class Reach(NamedTuple):

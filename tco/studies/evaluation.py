@@ -10,7 +10,7 @@ from os.path import isfile  # unlike a path's method it says no to a name that n
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tco.catalog import Catalogue
+from tco.catalog import Catalogue, load_catalogue
 from tco.foundation.errors import DataError, UsageError, refuse_unknown
 from tco.foundation.files import data_directory, read_toml
 from tco.foundation.provenance import ANCHOR, anchoring, making
@@ -30,7 +30,8 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
     """
     beside = [Path("data")] if scenario is None or not isfile(scenario) else [Path("data"), Path(scenario).resolve().parent / "data"]
     found = {path.resolve(): path for path in beside if path.is_dir() and path.resolve() != data_directory()}
-    catalogue = Catalogue([*found.values(), *([data] if data is not None else [])])
+    folders = [*found.values(), *([data] if data is not None else [])]
+    catalogue = Catalogue(folders) if folders else load_catalogue()
     if checked and len(catalogue.folders) > 1:
         from tco.catalog.own import check_own_rows
 
@@ -41,6 +42,7 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
         if file is not None:
             from tco.studies.validation.anchors import read_anchors
 
+            catalogue = Catalogue(folders)  # what it is asked rests on the runs: it is shared with no other
             catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
 

@@ -1,4 +1,4 @@
-"""How long the answers take once the catalogue is read. Run with `--benchmark-only`."""
+"""How long the answers take in a loop, as a user of the library asks for them. Run with `--benchmark-only`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from tco import evaluate, load_catalogue
+from tco import Catalogue, evaluate
 from tests.chain import HEADLINE, bill_of_system, load_scenario
 from tests.performance.servers import serving as phases
 
@@ -28,13 +28,12 @@ def another(result, side):
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("side", ["price", "performance"])
 @pytest.mark.parametrize("name", HEADLINE)
-def test_evaluate_with_a_fixed_plan(name, side, benchmark, catalogue):
+def test_evaluate_with_a_fixed_plan(name, side, benchmark):
     """The whole chain on one plan, with an input that is new each time: the unit of every study. 2 ms are the mark of a machine at rest."""
-    scenario = load_scenario(catalogue, name)
-    result = evaluate(scenario, catalogue=catalogue)
+    result = evaluate(name)
 
     def anew():
-        return (scenario, another(result, side), result.plan), {"catalogue": catalogue}
+        return (name, another(result, side), result.plan), {}
 
     benchmark.pedantic(evaluate, setup=anew, rounds=300, warmup_rounds=2)
     assert benchmark.stats.stats.min <= 2e-3
@@ -50,14 +49,13 @@ def reference() -> float:
 
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", HEADLINE)
-def test_evaluate_with_the_search(name, benchmark, catalogue):
+def test_evaluate_with_the_search(name, benchmark):
     """Five milliseconds are the mark of a machine at rest; the limit, in loops of the reference, holds on any."""
-    scenario, loops = load_scenario(catalogue, name), []
-    result = evaluate(scenario, catalogue=catalogue)
+    result, loops = evaluate(name), []
 
     def anew():
         loops.append(reference())
-        return (scenario, another(result, "performance")), {"catalogue": catalogue}
+        return (name, another(result, "performance")), {}
 
     benchmark.pedantic(evaluate, setup=anew, rounds=60, warmup_rounds=1)
     ratio = benchmark.stats.stats.min / min(loops)
@@ -95,4 +93,4 @@ def test_bill_of_the_largest_system(benchmark, catalogue):
 
 def test_bill_with_a_fresh_catalogue(benchmark, catalogue):
     name = largest(catalogue)
-    benchmark(lambda: bill_of_system(load_catalogue(), name, {}, {}))
+    benchmark(lambda: bill_of_system(Catalogue(), name, {}, {}))

@@ -245,3 +245,129 @@ def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypa
         assert (done.exit_code, done.stdout) == (2, ""), command
         assert "was saved with values of your own" in done.stderr
         assert "12345" not in done.stderr
+
+
+# ---------------------------------------------------------------- two people with other files of their own
+SYSTEM = """name = "Rack of our own"
+chip = "b200-sxm"
+owner_pays = "selling-price"
+cooling = "air"
+source = "tco-estimate-2026"
+racks = 1
+
+[assemblies]
+world = {{ rack = 1, assembly-test-air = 1 }}
+rack = {{ tray = {0}, nvswitch-5 = 2, power-shelf-33kw = 1 }}
+tray = {{ b200-sxm = 2, connectx-7 = 2 }}
+
+[fabric]
+kind = "star"
+switch = "nvswitch-5"
+
+[fabric.lanes]
+nvlink = {0}
+
+[network]
+first_tier = "leaf"
+scale_out = {{ nic = "connectx-7" }}
+"""
+TRAY = "tray,own_price,3000,USD,2000,4500,2026-03,estimate,tco-estimate-2026,,\ntray,power,60,W,40,90,2026-03,estimate,tco-estimate-2026,,\n"
+SCENARIO = """system = "gb200-nvl72"
+workload = "deepseek-v3-8k-1k"
+site = "us-hyperscale"
+terms = "hyperscaler-2025-12"
+cluster = "tor-100g-16k"
+
+[set]
+"{0}" = "{1}"
+"""
+
+
+def of_own(own, kind, other):
+    """Write what one of two people has of some kind, and return what a command is asked with."""
+    value = (3, 5)[other]
+    if kind == "system":
+        own.write("parts/mine.csv", COLUMNS + TRAY)
+        own.write("systems/mine.toml", SYSTEM.format(value))
+        return ["mine", "--data", own.folder]
+    if kind == "model":
+        config = json.loads(load_catalogue().models["deepseek-v3"].read_text(encoding="utf-8"))
+        own.write("models/deepseek-v3/config.json", json.dumps(config | {"num_hidden_layers": 10 * value}))
+        return ["gb200-nvl72", "--data", own.folder]
+    if kind in ("layers", "date", "software"):
+        path, text = {"layers": ("model", "layers=3,hidden=40"), "date": ("date", "2026-0"), "software": ("software", "2026-0")}[kind]
+        return ["gb200-nvl72", "--set", f"{'terms' if kind == 'date' else 'workload'}.{path}={text}{value}"]
+    if kind == "price":
+        own.write("parts/mine.csv", COLUMNS + f"gb200-gpu,price,{value}0000,USD,{value}0000,{value}0000,2026-03,vendor,own-quote,{NOTE},\n")
+        own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE,,2026-03\n")
+        return ["gb200-nvl72", "--data", own.folder]
+    if kind == "stated text":
+        return [own.write("mine.toml", SCENARIO.format("terms.date", f"2026-0{value}"))]
+    unread = {"currency": f"{value}1337 EURO", "unit": f"{value}1337 kg", "bounds": f"-{value}1337 USD", "stated price": f"{value}1337 EURO"}[kind]
+    if kind == "stated price":
+        return [own.write("mine.toml", SCENARIO.format("parts.gb200-gpu.price", unread))]
+    return ["gb200-nvl72", "--set", f"parts.gb200-gpu.price={unread}"]
+
+
+KINDS = ["system", "model", "layers", "date", "software", "price", "stated text", "currency", "unit", "bounds", "stated price"]
+ASKED = {
+    "bom": (), "price": (), "perf": (), "compare": ("--no-range",), "inputs": (), "frontier": (), "sensitivity": ("--hold",),
+    "explain": ("tco_usd_per_chip_hour",), "fabric": (), "network": (), "uncertainty": ("--samples", "64", "--hold"), "diff": ("trn3-nl32x2",),
+}  # fmt: skip
+FORMS = ("table", "json", "csv", "md")
+PAIRS = [
+    pytest.param(kind, command, form, marks=() if (at + place) % 12 == 0 and form == FORMS[at % 4] else pytest.mark.thorough)
+    for at, kind in enumerate(KINDS)
+    for place, command in enumerate(ASKED)
+    for form in FORMS
+]
+
+
+@pytest.mark.parametrize(("kind", "command", "form"), PAIRS)
+def test_two_people_with_other_files_of_their_own_get_the_same_bytes(own, kind, command, form):
+    answers = []
+    for other in (False, True):
+        first, *more = of_own(own, kind, other)
+        done = tco(command, first, *ASKED[command], *more, "--redact", "--format", form)
+        answers.append((done.exit_code, done.stdout, done.stderr))
+    assert answers[0] == answers[1]
+    assert answers[0][0] in (0, 2, 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_people_have_other_answers_where_nothing_is_kept_back(own, kind):
+    """Else the same bytes would say nothing."""
+    answers = []
+    for other in (False, True):
+        first, *more = of_own(own, kind, other)
+        done = tco("price", first, *more, "--format", "json")
+        answers.append((done.exit_code, done.stdout, done.stderr))
+    assert answers[0] != answers[1]
+
+
+@pytest.mark.parametrize("kind", ["currency", "unit", "bounds", "stated price"])
+def test_an_error_of_a_setting_names_its_path_and_not_its_value(own, kind):
+    done = tco("price", *of_own(own, kind, False), "--redact")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "parts.gb200-gpu.price: is no quantity in USD within its bounds" in done.stderr
+    assert "1337" not in done.stderr
+
+
+def test_own_measured_rows_and_claims_are_refused(own, tmp_path):
+    """An error times a prediction is a measurement."""
+    mine = own.write("mine.csv", "chip,model\n")
+    done = tco("validate", mine, "--redact")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "measured rows of your own cannot be withheld" in done.stderr
+    own.write("claims/ledger.csv", "id\n")
+    done = tco("claims", "--data", own.folder, "--redact")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "claims of your own cannot be withheld" in done.stderr
+
+
+def test_a_command_that_cannot_withhold_says_so(tmp_path):
+    """What the environment asks for is done, or refused, and never passed over."""
+    done = tco("calibrate", "kernels", "-o", tmp_path / "rows.csv", TCO_REDACT="1")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "TCO_REDACT is set, and `tco calibrate` has no --redact" in done.stderr
+    assert not (tmp_path / "rows.csv").exists()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
+import time
 from fnmatch import fnmatch
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,6 +157,57 @@ def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(mon
     with pytest.raises(ZeroDivisionError):
         dict(side_by_side(lambda one: 1 / one, [1, 0]))
     assert dict(side_by_side(lambda one: dict(side_by_side(abs, [-one, one])), [1, 2])) == {0: {0: 1, 1: 1}, 1: {0: 2, 1: 2}}
+
+
+@pytest.mark.parametrize("refused", ["fork", "memfd_create"])
+@pytest.mark.parametrize("granted", [0, 1])
+def test_where_the_system_refuses_copies_the_work_is_done_here(monkeypatch, refused, granted):
+    usual, left = getattr(os, refused), [True] * granted
+
+    def scarce(*given):
+        if not left:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        left.pop()
+        return usual(*given)
+
+    monkeypatch.setattr("tco.graph.run.CORES", 3)
+    monkeypatch.setattr(os, refused, scarce)
+    assert dict(side_by_side(lambda one: one**2, [5, 6, 7, 8])) == {0: 25, 1: 36, 2: 49, 3: 64}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone")
+def test_copies_end_with_what_they_are_a_copy_of(tmp_path):
+    """Whoever kills a long answer has his machine back."""
+    code = (
+        "import os, sys, time\nfrom tco.graph import run\nrun.CORES = 2\nhome = os.getpid()\n"
+        "def made(one):\n    os.getpid() == home or print(os.getpid(), flush=True)\n    time.sleep(30)\n"
+        "dict(run.side_by_side(made, [1, 2]))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    copy = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate()
+    for _ in range(200):
+        state = Path(f"/proc/{copy}/stat")
+        if not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z"):
+            return
+        time.sleep(0.01)
+    pytest.fail("the copy goes on without its parent")
+
+
+def test_copies_end_where_nobody_takes_what_they_make(monkeypatch):
+    monkeypatch.setattr("tco.graph.run.CORES", 2)
+    home = os.getpid()
+
+    def made(one):
+        if os.getpid() != home:
+            time.sleep(30)
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        dict(side_by_side(made, [1, 2]))
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tco.catalog import Catalogue
 from tco.catalog.rows import number
 from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
+from tco.foundation.provenance import refuse_own
 from tco.foundation.units import unit
 
 VERDICTS = ("holds", "open", "arithmetic", "not-shown", "off", "contradicts", "not-derivable")
@@ -66,6 +67,8 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
     for folder in catalogue.folders:
         path = folder / "claims" / "ledger.csv"
         if path.is_file():
+            if catalogue.is_overlay(path):
+                refuse_own(f"{path}: claims of your own")
             found |= {row["id"]: to_claim(row, f"{path}:{line}") for line, row in read_csv(path, COLUMNS, optional=("command",))}
     return found
 

@@ -25,6 +25,7 @@ from tco.studies.sweep.work import Progress, done_by
 MANIFEST = "_study.json"
 SCHEMA = "tco.sweep-study/1"
 BEGIN, END = "part-", ".parquet"
+MAGIC = b"PAR1"  # that a whole Parquet file ends with
 UNFINISHED = "_unfinished-"
 
 
@@ -71,6 +72,15 @@ class Folder:
     def lacks(self, name: str) -> bool:
         """Say whether a local folder has no file of a name; what is written to a URL is seen by all."""
         return self.remote is None and not os.path.exists(os.path.join(self.place, name))
+
+    def whole(self, name: str) -> bool:
+        """Say whether a part of a local folder ends as Parquet does; one that was cut short is made again."""
+        if self.remote is not None:
+            return True
+        with open(os.path.join(self.place, name), "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - len(MAGIC), 0))
+            return stream.read() == MAGIC
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -159,7 +169,7 @@ def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
         if other := sorted(name for name in names if not name.startswith((".", "_"))):
             raise UsageError(f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, or one of this study")
         folder.write(MANIFEST, manifest(job, kinds))
-    return {number for name in names if (number := number_of(name)) is not None}, kinds
+    return {number for name in names if (number := number_of(name)) is not None and folder.whole(name)}, kinds
 
 
 def manifest(job: Job, kinds: set[str]) -> bytes:

@@ -20,6 +20,7 @@ import pandas as pd
 
 from tco.foundation.errors import DataError, located, refuse_unknown
 from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_csv, read_toml
+from tco.foundation.provenance import refuse_own
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
 CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
@@ -94,6 +95,8 @@ def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
 def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
     """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are none raise `DataError`."""
     path = travelling(path)
+    if not path.resolve().is_relative_to(data_directory()):
+        refuse_own(f"{path}: measured rows of your own")
     check_file(path)
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")

@@ -197,6 +197,9 @@ def test_a_sweep_goes_on_where_it_stopped(cut, tmp_path):
     for name in ("part-000001.parquet", "part-000004.parquet"):
         (tmp_path / "o" / name).unlink()
     (tmp_path / "o" / "_unfinished-part-000001.parquet-abc").write_bytes(b"half")
+    short = tmp_path / "o" / "part-000002.parquet"
+    short.write_bytes(short.read_bytes()[:100])
+    (tmp_path / "o" / "part-000005.parquet").write_bytes(b"")
     assert cli("sweep", path, "-o", tmp_path / "o").exit_code == 0
     assert bytes_of(tmp_path / "o") == whole
     assert (tmp_path / "o" / "part-000003.parquet").stat().st_mtime_ns == kept
