@@ -102,7 +102,7 @@ def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Co
     ]
 
 
-DRAWS = 512
+DRAWS, SEED = 512, 0
 FEW = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")

@@ -20,7 +20,7 @@ import numpy as np
 from tco.chain.draws import Draws, Many
 from tco.chain.metrics import MORE_IS_BETTER
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
-from tco.studies.curve import DRAWS, range_of
+from tco.studies.curve import DRAWS, SEED, range_of
 from tco.studies.ranges import Array, Dice
 from tco.studies.response import Response, response_of, valued
 
@@ -53,7 +53,7 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
     if not response.ranges:
         frontier.unsure = "no input of it has a range"
         return
-    dice = Dice(response.catalogue, 0, 0, DRAWS)
+    dice = Dice(response.catalogue, SEED, 0, DRAWS)
     draws = dice.settings(response.ranges)
     speeds = np.array([pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
     alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
