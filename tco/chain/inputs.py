@@ -247,10 +247,11 @@ class Inputs:
     def read(self, group: str, name: str, stated: Mapping[str, Given]) -> None:
         """Take in the values and texts of one document, over those of the one it is `base`d on; a site's over those of its country at the date."""
         for one in self.catalogue.with_base(DOCUMENTS[group], name, group):
-            where, document = self.catalogue.document(DOCUMENTS[group], one, group)
+            _, document = self.catalogue.document(DOCUMENTS[group], one, group)
             if (country := document.get("country")) is not None:
-                date = stated["terms.date"].text if "terms.date" in stated else self.date
-                period(date, f"{where}: terms.date")
+                given = stated.get("terms.date")
+                date = self.kept.get("terms.date") or (self.date if given is None else given.text)
+                period(date, f"{self.scenario.documents['terms'] if given is None else given.where}: terms.date")
                 self.found |= self.catalogue.of_country(str(country), date)
             self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group)
             self.texts |= self.catalogue.once(("texts", group, one), partial(texts_of, group, document))
