@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.chain.sizing import CHIPS, DAYS, size_for
+from tco.chain.sizing import TOKENS as TRAINED
 from tco.chain.stages import stage
 from tco.chain.texts import CHOICES, DOCUMENTS, FOLLOWS, IMPLIED, TEXTS, USUAL, implied, texts_of
 from tco.chain.workloads import KINDS, Kind
@@ -191,7 +193,20 @@ class Inputs:
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
         stage("wires", self, values, lambda: self.refuse_wires(values))
         self.take_formats(values, wanted)
+        if self.kind == "training" and not self.kept and values.exists(DAYS):
+            self.take_size(values, {path: one.text for path, one in wanted.items() if path in self.settings and one.many is None})
         self.judged = set(values.inputs)
+
+    def take_size(self, values: Values, settings: dict[str, Any]) -> None:
+        """Take as many chips as train in the days that are asked for."""
+        days, tokens, where = values.structure(DAYS), values.structure(TRAINED), values.input(DAYS).where
+        if CHIPS in self.settings:
+            raise DataError(f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out")
+        self.given.pop(CHIPS, None)  # of the scenario
+        key = DAYS, repr((self.scenario, sorted(settings.items()), sorted(self.variant.items())))
+        chips = self.catalogue.once(key, lambda: size_for(self, settings, days, tokens, where))
+        self.found[CHIPS] = self.found[CHIPS]._replace(value=chips, low=chips, high=chips, shown=(chips, self.found[CHIPS].unit))
+        self.notes.append(f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less")
 
     def refuse_wires(self, values: Values) -> None:
         """Refuse a system whose wires cannot be, or which nothing joins; a chip alone has no wires."""

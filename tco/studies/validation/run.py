@@ -77,7 +77,8 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
     )
     predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
     command = [
-        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count}) if why == "" else "" for count, why in zip(drafts, skip, strict=True)
+        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count, "workload.draft_limit": count}) if why == "" else ""
+        for count, why in zip(drafts, skip, strict=True)
     ]
     names, keys = (np.full(len(table), text, dtype=object) for text in (TARGET, KEY))
     return Prediction(target, predicted, names, skip, np.array(command, dtype=object), keys, np.ones(len(table)))
