@@ -54,7 +54,7 @@ def dearer(project):
 def test_the_workflow(project):
     workflow = yaml.safe_load(FILES[".github/workflows/cost.yml"])
     lines = {step["name"]: step["run"] for step in workflow["jobs"]["cost"]["steps"] if "run" in step}
-    assert lines.pop("Install") == "pip install tco"
+    assert lines.pop("Install") == "pip install ."
     quiet = [project(line) for line in lines.values()]
     assert [done.returncode for done in quiet] == [0, 0]
     assert quiet[-1].stdout.startswith("::notice")
