@@ -241,6 +241,7 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
             price = values[f"shares.{agreement.company}.price"]
             paths.append(f"shares.{agreement.company}.price")
             if agreement.kind == "warrant-share":
+                refuse_low_reference(path, values)
                 value = warrant_rebate_by_share(spend, first, price, strike, *rest)
             elif agreement.kind == "warrant-spend":
                 value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
@@ -249,6 +250,13 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
                 value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
         kind, sources, _ = values.grounds(paths)
         return Rebate(path, agreement.supplier, value, kind, sources, tuple(paths), agreement.note, spend)
+
+
+def refuse_low_reference(path: str, values: Values) -> None:
+    """Refuse a share of spend that was stated at a share price at which the right is worth nothing: it would be a debt, or without end."""
+    strike, reference = (values.number(f"{path}.{name}") for name in ("strike", "reference_price"))
+    if np.any(reference <= strike):
+        raise DataError(f"{path}.reference_price: not above {path}.strike, expected a share price at which the right is worth something")
 
 
 class Worth(NamedTuple):

@@ -184,3 +184,12 @@ def test_what_a_share_will_be_worth_is_drawn(name):
         ends = [evaluate(name, {"shares.astera.price": (ranges["shares.astera.price"].at(place), "USD/share")}) for place in (-P95, P95)]
         low, high = (one.metrics["rebate_usd_per_chip"] for one in ends)
         assert high / low > 2
+
+
+@pytest.mark.parametrize("reference", ["10", "20.34", "0.001"])
+def test_a_share_of_spend_stated_where_the_right_is_worth_nothing_is_refused(reference):
+    """Below the strike the rebate would be a debt, at it without end."""
+    strike = evaluate("trn3-nl72x2").inputs["rebates.astera-2022.strike"].value
+    for price in (reference, repr(strike)):
+        with pytest.raises(DataError, match=r"rebates\.astera-2022\.reference_price: not above"):
+            evaluate("trn3-nl72x2", {"rebates.astera-2022.reference_price": f"{price} USD/share"})
