@@ -15,11 +15,11 @@ from tests.registry import FORMULA
 @given(st.floats(1e-6, 1), st.floats(1, 10), st.floats(1e9, 1e15), st.floats(0, 1e12), st.floats(50, 3000), st.floats(1, 4))
 def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, power, more):
     """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is done in less time than its energy takes."""
-    rest = {"flops": flops, "bytes_moved": moved, "size": 1.0, "wide": 2.0, "flop_energy": 6.5e-13, "byte_energy": 4.5e-11}
+    rest = {"flops": flops, "bytes_moved": moved, "size": 1.0, "wide": 2.0, "flop_energy": 6.5e-13, "byte_flops": 70.0}
     slow = FORMULA.power_limited_time(time, **rest, power=power)
     assert FORMULA.power_limited_time(time / quicker, **rest, power=power) <= slow * (1 + 1e-12)
     assert FORMULA.power_limited_time(time, **rest, power=power * more) <= slow * (1 + 1e-12)
-    assert slow >= max(time, (0.5 * 6.5e-13 * flops + 4.5e-11 * moved) / power) * (1 - 1e-12)
+    assert slow >= max(time, 6.5e-13 * (0.5 * flops + 70 * moved) / power) * (1 - 1e-12)
 
 
 TRAINING = "llama-3.1-405b-training-gb200-nvl72"

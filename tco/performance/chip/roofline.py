@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, total
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerBytePerSecond, WattPerFLOPPerSecond
+from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerByte, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
 from tco.models.architecture import Architecture, Attention
 
 
@@ -188,15 +188,15 @@ def power_limited_time(
     size: Byte,
     wide: Byte,
     flop_energy: WattPerFLOPPerSecond,
-    byte_energy: WattPerBytePerSecond,
+    byte_flops: FLOPPerByte,
     power: Watt,
 ) -> Any:
-    """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + ((b/b_w e_f F + e_b Q) / W)^4)^(1/4).
+    """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + (e_f (b/b_w F + k Q) / W)^4)^(1/4).
 
-    e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part of, e_b that of a byte from memory. The clock
-    falls with the rate that is reached, never with a peak that is not.
+    e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part of; a byte from memory takes that of k of them. The
+    clock falls with the rate that is reached, never with a peak that is not.
     """
-    return (time**4 + ((size / wide * flop_energy * flops + byte_energy * bytes_moved) / power) ** 4) ** 0.25
+    return (time**4 + (flop_energy * (size / wide * flops + byte_flops * bytes_moved) / power) ** 4) ** 0.25
 
 
 @formula(unit="byte", source="scaling-book")

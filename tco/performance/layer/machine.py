@@ -125,7 +125,7 @@ class Machine(NamedTuple):
         flop_energy = self.values.unless_zero(f"performance.{self.family}.flop_energy")
         if flop_energy is None:
             return time
-        return power_limited_time(time, flops, moved, size, self.activation_size, flop_energy, self.counted("byte_energy"), self.kernels.part("tdp"))
+        return power_limited_time(time, flops, moved, size, self.activation_size, flop_energy, self.counted("byte_flops"), self.kernels.part("tdp"))
 
     def peak(self, place: int) -> Any:
         """Return the dense peak of the products in a place of the operands."""

@@ -78,7 +78,7 @@ def solved(
     rows, batch, low, high, quick, slow, ceiling, power = (one[likely] for one in (rows, batch, low, high, quick, slow, ceiling, power))
     chips, going = chips[rows], np.arange(len(rows))
     near = np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE))
-    tried, best, most = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1), low.copy(), low / quick / chips
+    tried, best, most, above = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1), low.copy(), low / quick / chips, low.copy()
     for _ in range(TRIES):
         few = DecodePlan(*(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
         found = np.broadcast_to(decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape)
@@ -87,6 +87,7 @@ def solved(
         places, top = np.arange(len(going)), made.argmax(axis=1)
         better = made[places, top] > most[going]
         best[going[better]], most[going[better]] = sizes[places, top][better], made[places, top][better]
+        above[going[better]] = sizes[places, np.minimum(top + 1, sizes.shape[1] - 1)][better]
         met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
         low[going], high[going], quick[going], slow[going] = (one[places, at] for one in (sizes, times) for at in (met, met + 1))
         ends = np.minimum(high, ceiling)
@@ -99,6 +100,14 @@ def solved(
         if not len(going):
             break
         tried = low[going, None] + BETWEEN * (ends - low)[going, None]
+    first = most.argmax()
+    if most[first] > rate[first] * (1 - CLOSE) and above[first] > best[first]:  # it ends at a step beyond its best batch: the last one before that
+        few = DecodePlan(*(axis[rows[[first]]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
+        sizes = best[first] + BETWEEN * (above[first] - best[first])
+        times = np.broadcast_to(decode(machine, model, few._replace(sequences=sizes), request).per_token, sizes.shape)
+        made = np.where((times <= allowed) & (sizes <= ceiling[first]), sizes / times, 0.0) / chips[first]
+        if made.max() > most[first]:
+            best[first], most[first] = sizes.flat[made.argmax()], made.max()
     return Solved(rows, rate, np.maximum(bound, most), batch, (low, ends), np.clip(power, LEAST, 1.0), (best, most))
 
 
