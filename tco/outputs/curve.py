@@ -9,7 +9,7 @@ from typing import Any
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.chain.result import Result
 from tco.outputs.premises import premises, title_of, workloads
-from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, percent, percentiles, turn_words
+from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, percent, percentiles, turn_words
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
@@ -138,7 +138,6 @@ def first_tables(results: Sequence[Result], found: Confidence, deployed: str) ->
     rows = cost_rows(results, found) if found.curve else work_rows(results)
     rows += sure_rows(names, found)
     rows.append(("chip-hour, USD", *(cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
-    rows.append(("IT price, USD", *(cell(result.metrics["capex_usd_per_chip"], 3) for result in results)))
     rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
     if any(result.available for result in results):
         rows.append(("in volume from", *(result.available.volume if result.available else "-" for result in results)))
@@ -198,11 +197,7 @@ def sure_rows(names: Sequence[str], found: Confidence) -> list[tuple[str, ...]]:
     rows += [(f"at {speed:g}", *(stake(at.get((name, speed))) for name in names)) for speed in speeds]
     if not speeds:
         rows.append(("", *map(stake, found.sure)))
-    if any(one.by_software for one in found.curve):
-        middle = speeds[len(speeds) // 2]
-        ends = [(at[name, middle].by_software or {}) if (name, middle) in at else {} for name in names]
-        cells = ["..".join(percent(one.get(end, {}).get("share_of_best")).replace(" ", "") for end in ENDS) for one in ends]
-        rows.append((f"by software at {middle:g}", *cells))
+        rows.append(("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure)))
     return rows
 
 

@@ -65,7 +65,7 @@ def test_it_says_all_that_a_report_says(text):
 
 
 def test_it_has_every_point_of_the_curve(text):
-    costs = [one["usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]]
+    costs = [one["median_usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]]
     table = re.search(r'<section id="frontier".*?</section>', text, re.S).group(0)
     assert len(costs) >= 10
     for cost in filter(None, costs):

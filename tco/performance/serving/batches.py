@@ -76,8 +76,7 @@ def solved(
     if not len(likely):
         return None
     rows, batch, low, high, quick, slow, ceiling, power = (one[likely] for one in (rows, batch, low, high, quick, slow, ceiling, power))
-    chips, going = chips[rows], np.arange(len(rows))
-    near = np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE))
+    chips, going, near = chips[rows], np.arange(len(rows)), np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE))
     tried, best, most, above = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1), low.copy(), low / quick / chips, low.copy()
     for _ in range(TRIES):
         few = DecodePlan(*(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
@@ -102,13 +101,20 @@ def solved(
         tried = low[going, None] + BETWEEN * (ends - low)[going, None]
     first = most.argmax()
     if most[first] > rate[first] * (1 - CLOSE) and above[first] > best[first]:  # it ends at a step beyond its best batch: the last one before that
-        few = DecodePlan(*(axis[rows[[first]]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
-        sizes = best[first] + BETWEEN * (above[first] - best[first])
-        times = np.broadcast_to(decode(machine, model, few._replace(sequences=sizes), request).per_token, sizes.shape)
-        made = np.where((times <= allowed) & (sizes <= ceiling[first]), sizes / times, 0.0) / chips[first]
-        if made.max() > most[first]:
-            best[first], most[first] = sizes.flat[made.argmax()], made.max()
+        until = min(above[first], ceiling[first])
+        best[first], most[first] = last_before_a_step(machine, model, request, plan, rows[[first]], until, allowed, (best[first], most[first]))
     return Solved(rows, rate, np.maximum(bound, most), batch, (low, ends), np.clip(power, LEAST, 1.0), (best, most))
+
+
+def last_before_a_step(
+    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, row: Array, until: float, allowed: float, known: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the batch of a plan from a known one on that makes most in the time allowed, and how much."""
+    plain = DecodePlan(*(axis[row] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
+    one = plain._replace(sequences=np.linspace(known[0], until, len(BETWEEN[0]) + 1)[None])
+    times = np.broadcast_to(decode(machine, model, one, request).per_token, one.sequences.shape)
+    made = np.where(times <= allowed, one.sequences / times, 0.0) / attention_chips(one)
+    return max(known, (float(one.sequences.flat[made.argmax()]), float(made.max())), key=lambda batch: batch[1])
 
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:

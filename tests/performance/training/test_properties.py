@@ -23,7 +23,7 @@ JOBS = {
     "two racks": lambda: job("llama-3.1-405b-training-trn3-nl72x2", cluster__chips="288", workload__global_batch="64"),
 }
 on_every_job = pytest.mark.parametrize("name", JOBS)
-CORES = ("peak_bf16",)  # of the chip, that attention meets
+CORES = ("peak_bf16", "tdp")  # of the chip: the peak that attention meets, and its watts
 MEMORY = ("bandwidth", "row_bandwidth", "exponentials")
 PRODUCTS = ("rate", "core", "load", "stream")
 LINKS = ("inside", "direct", "pairwise", "spread", "crossing", "network", "lane", "pairwise_lane", "exchange_lane", "copy_rate")
