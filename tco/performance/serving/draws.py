@@ -35,6 +35,7 @@ FIRST = np.arange(4)  # plans, those that are the best most often, one of which 
 SPARE = 0.1  # share by which a plan of a pilot draw may be late with a batch that would be as good as another's: it may be earlier across a step
 STEPS = 0.015  # the same of every draw, for a step next to the batch
 BELOW = (0.996, 0.986, 0.977)  # of a batch that is just in time, which are tried too
+HALVES = 8  # of the way between, towards the last batch before a step
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
 Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
 OWN: Speeds = (None,)
@@ -249,12 +250,19 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
 
 def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: Array) -> None:
     """Put fewer sequences in the place of the largest batches in time, near the best, where they make more: a tile or wave less."""
-    most = batch[near]
+    most = above = batch[near]
     for below in BELOW if len(near) else ():
         fewer = np.maximum(most * below, 1.0)
         made = fewer / chips[near] / token(fewer, near)
         more = made > rate[near]
         batch[near[more]], rate[near[more]] = fewer[more], made[more]
+    near, above = near[batch[near] < most], above[batch[near] < most]
+    for _ in range(HALVES if len(near) else 0):  # what is made rises up to the step and falls across it
+        middle = (batch[near] + above) / 2
+        made = middle / chips[near] / token(middle, near)
+        more = made > rate[near]
+        batch[near], rate[near] = np.where(more, middle, batch[near]), np.where(more, made, rate[near])
+        above = np.where(more, above, middle)
 
 
 def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan, speeds: Speeds = OWN) -> Hints | None:
