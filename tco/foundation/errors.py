@@ -39,7 +39,7 @@ def library(name: str, what: str, extra: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise UsageError(f"{what} needs {name.partition('.')[0]}: pip install 'tco-racks[{extra}]'") from None
+        raise UsageError(f"{what} needs {name.partition('.')[0]}: pip install '.[{extra}]'") from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

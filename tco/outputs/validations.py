@@ -259,7 +259,7 @@ def scatter(found: Validation) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise DataError("the picture of a report needs matplotlib: pip install 'tco-racks[report]'") from None
+        raise DataError("the picture of a report needs matplotlib: pip install '.[report]'") from None
 
     rows = found.rows[found.rows.skipped == ""]
     figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")

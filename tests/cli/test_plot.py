@@ -76,7 +76,7 @@ def test_without_what_draws_points_one_is_told_what_to_install(tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     done = tco("plot", "bom", "gb200-nvl72", "-o", tmp_path / "figure.png")
     assert done.exit_code == 3
-    assert "pip install 'tco-racks[report]'" in done.stderr
+    assert "pip install '.[report]'" in done.stderr
     assert not (tmp_path / "figure.png").exists()
 
 

@@ -269,7 +269,7 @@ def png_of(svg: str) -> bytes:
     except ImportError:
         letters = None
     if letters is None:
-        raise DataError("a figure as PNG needs resvg-py and matplotlib: pip install 'tco-racks[report]', or write it as .svg")
+        raise DataError("a figure as PNG needs resvg-py and matplotlib: pip install '.[report]', or write it as .svg")
     folder = Path(next(iter(letters.submodule_search_locations or ())), "mpl-data", "fonts", "ttf")
     fonts = [str(folder / name) for name in FILES]
     return bytes(svg_to_bytes(svg_string=svg, zoom=ZOOM, font_files=fonts, font_family=FACE, sans_serif_family=FACE, skip_system_fonts=True))

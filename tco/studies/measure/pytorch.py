@@ -96,7 +96,7 @@ class Meter:
         return self.last
 
 
-INSTALL = "pip install 'tco-racks[measure]'"
+INSTALL = "pip install '.[measure]'"
 GRAPH_TIME, MOST_CALLS = 1e-3, 64  # seconds of a captured graph, roughly, and most calls in it
 
 

@@ -148,7 +148,7 @@ def test_a_machine_that_can_run_nothing_writes_nothing(toy, tmp_path):
         (["--kind", "training", "-o", "x.csv"], 2, "training"),
         (["--device", "tpu", "-o", "x.csv"], 2, "tpu"),
         (["-o", "x.csv", "--data", "nowhere"], 3, "nowhere"),
-        (["-o", "x.csv"], 3, "error: measuring needs PyTorch, which is not installed: pip install 'tco-racks[measure]'"),
+        (["-o", "x.csv"], 3, "error: measuring needs PyTorch, which is not installed: pip install '.[measure]'"),
     ],
 )
 def test_what_is_wrong_is_said(arguments, code, message, monkeypatch, tmp_path):

@@ -199,4 +199,4 @@ def test_what_is_not_installed_is_named_before_anything_is_written(tmp_path, mon
     monkeypatch.setitem(sys.modules, missing, None)
     done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--workers", "2")
     assert done.exit_code == 2
-    assert f"needs {missing}: pip install 'tco-racks[{extra}]'" in done.stderr
+    assert f"needs {missing}: pip install '.[{extra}]'" in done.stderr
