@@ -35,8 +35,21 @@ def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
-    stayed = keep(path, without_own_values(given, states))
+    stayed = keep(path, without_own_values(given, states), {} if given.redact else drawn_of(given, names))
     given.emit(saved_answer(catalogue, name, str(path), names, stayed))
+
+
+def drawn_of(given: Request, names: list[str]) -> dict[str, Any]:
+    """Return what the draws of a comparison of some scenarios say; nothing of one alone."""
+    if len(names) < 2:
+        return {}
+    from tco.studies.baseline import stakes_of
+    from tco.studies.comparison import compared
+    from tco.studies.confidence import confidence_of
+    from tco.studies.evaluation import evaluate_each
+
+    asked = evaluate_each(names, given.data, given.settings, refuse=False)
+    return stakes_of(confidence_of(asked, compared([one.result for one in asked]).baseline))
 
 
 def without_own_values(given: Request, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -62,15 +75,17 @@ def check(
 ) -> None:
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric moved."""
     from tco.outputs.drift import drift_answer
-    from tco.studies.baseline import baseline_path, drifts, load, rule_of, side_by_side
+    from tco.studies.baseline import baseline_path, drifts, load, rule_of, shifts, side_by_side, stakes_in
 
     rule = rule_of(threshold, max_increase, metrics)
     kept = load(baseline_path(name))
     catalogue, results = given.evaluated(list(kept))
     found = drifts(kept, dict(zip(kept, results, strict=True)), given.catalogue_of, rule)
     checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
-    given.emit(drift_answer(catalogue, name, checked, found))
-    if found:
+    stakes = stakes_in(baseline_path(name)) if max_increase is None and not metrics else {}
+    moved = shifts(stakes, drawn_of(given, list(next(iter(stakes.values())))), rule.threshold) if stakes else []
+    given.emit(drift_answer(catalogue, name, checked, found, moved))
+    if found or moved:
         raise typer.Exit(1)
 
 

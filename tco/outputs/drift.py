@@ -11,7 +11,7 @@ from tco.chain.metrics import METRICS
 from tco.outputs.counterfactual import STRIDE, way_table
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.baseline import Drift
+from tco.studies.baseline import Drift, Shift
 from tco.studies.difference import PROGRAM, Cause, Move, Step
 from tco.studies.waterfall import Difference
 
@@ -102,14 +102,33 @@ def verdict(drift: Drift) -> str:
 MOVED = Record(Member("scenario", label="scenario"), MOVE.within("move"))
 DRIFT = Record(MOVED, Member("worse", bool | None), Member("why", [str], lambda drift: reasons(drift.move.steps)))
 DRIFT_ROW = Record(MOVED, Member("worse", read=verdict, label=""), Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))))
-CHECK = Document("baseline-check", "name", Member("ok", bool, lambda found: not found["drift"]), Member("drift", [DRIFT]))
+SHIFT = Record(
+    Member("scenario", label="scenario"),
+    Member("tokens_per_s_per_user", float, label="tokens/s", show=lambda one: f"{one.tokens_per_s_per_user:g}"),
+    Member("figure", label="of the draws"),
+    Member("old", EITHER, label="old", show=lambda one: mark(one.old)),
+    Member("new", EITHER, label="new", show=lambda one: mark(one.new)),
+)
+CHECK = Document(
+    "baseline-check",
+    "name",
+    Member("ok", bool, lambda found: not (found["drift"] or found["shifts"])),
+    Member("drift", [DRIFT]),
+    Member("shifts", [SHIFT]),
+)
 
 
-def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift]) -> Answer:
-    """Return what moved since a baseline; `checked` are the metrics that were looked at, by scenario."""
+def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift], moved: Sequence[Shift]) -> Answer:
+    """Return what moved since a baseline; `checked` are the metrics that were looked at, by scenario, `moved` is what its draws say otherwise."""
     texts = {"github": lambda: to_github(name, len(checked), found), "junit": lambda: to_junit(name, checked, found)}
-    asked = {"name": name, "drift": found}
-    return CHECK.answer(catalogue, asked, lambda: [drift_table(name, len(checked), found)], (DRIFT_ROW, found), texts=texts)
+    asked = {"name": name, "drift": found, "shifts": moved}
+    notes = [f"{len(moved)} figures of the draws moved, what is to be chosen or what a choice stands to lose among them"] if moved else []
+
+    def tables() -> list[Table]:
+        shifted = [SHIFT.table(moved, f"baseline {name}: {len(moved)} figures of the draws moved")] if moved else []
+        return [*([drift_table(name, len(checked), found)] if found or not moved else []), *shifted]
+
+    return CHECK.answer(catalogue, asked, tables, (DRIFT_ROW, found), notes, texts=texts)
 
 
 # ---------------------------------------------------------------- tco diff

@@ -21,6 +21,7 @@ from tco.studies.waterfall import Waypoint, against, points, steps
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
+    from tco.studies.comparison import Confidence
 
 FOLDER = Path("reports") / "baselines"
 SCHEMA = "tco.baseline/2"
@@ -123,7 +124,58 @@ def baseline_path(name: str, folder: Path = FOLDER) -> Path:
     return folder / f"{name}.json"
 
 
-def save(path: Path, states: Mapping[str, Mapping[str, Any]]) -> list[str]:
+ELSEWHERE = 1e-3  # share of a figure of draws
+
+
+class Shift(NamedTuple):
+    """A figure of the answer that is drawn, and what became of it."""
+
+    scenario: str
+    tokens_per_s_per_user: float
+    figure: str
+    old: float | str | None
+    new: float | str | None
+
+
+def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each keeps, and the spread of the ratio."""
+    chosen = {speed: one.choose for one in found.regimes for speed in one.speeds}
+    stakes: dict[str, dict[str, dict[str, Any]]] = {}
+    for one in found.curve:
+        speed = one.tokens_per_s_per_user
+        own = {
+            "choose": chosen.get(speed),
+            "share_of_best": (one.share_of_best or {}).get("mean"),
+            "p50_usd": one.median_usd_per_million_output_tokens,
+        }
+        stakes.setdefault(f"{speed:g}", {})[one.scenario] = own | {at: (one.range or {}).get(at) for at in ("p10", "p50", "p90")}
+    return stakes
+
+
+def shifts(old: Mapping[str, Any], new: Mapping[str, Any], limit: Limit) -> list[Shift]:
+    """Return what moved beyond a limit of all that is drawn, and beyond what the arithmetic of another processor moves at a step of plans."""
+    size = max(0.0 if limit.unit else limit.size, ELSEWHERE)
+    found = []
+    for speed, some in old.items():
+        for name, figures in some.items():
+            now = new.get(speed, {}).get(name, {})
+            for figure, was in figures.items():
+                is_ = now.get(figure)
+                both = isinstance(was, float) and isinstance(is_, float)
+                if was != is_ and not (both and abs(is_ - was) <= size * abs(was)):
+                    found.append(Shift(name, float(speed), figure, was, is_))
+    return found
+
+
+def stakes_in(path: Path) -> dict[str, Any]:
+    """Return what a baseline keeps of the draws; nothing where it was saved without."""
+    kept = read_json(path, "a baseline").get("stakes", {})
+    if not (isinstance(kept, dict) and all(isinstance(one, dict) and all(isinstance(each, dict) for each in one.values()) for one in kept.values())):
+        raise DataError(f"{path}: stakes: expected tables by speed and scenario; save the baseline again")
+    return kept
+
+
+def save(path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[str, Any]) -> list[str]:
     """Write the states of some scenarios over what the baseline keeps of them, and return the names of those it keeps beside.
 
     A value a line, so that a change shows as a small diff. A file that is no baseline is left as it is, and raises `DataError`.
@@ -133,7 +185,9 @@ def save(path: Path, states: Mapping[str, Mapping[str, Any]]) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{path.parent}: cannot be made ({error.strerror})") from None
-    text = json.dumps({"schema": SCHEMA, "scenarios": {**kept, **states}}, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        {"schema": SCHEMA, "scenarios": {**kept, **states}, **({"stakes": stakes} if stakes else {})}, indent=1, ensure_ascii=False, allow_nan=False
+    )
     write_atomically(path, text + "\n")
     return [name for name in kept if name not in states]
 

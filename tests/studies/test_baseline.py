@@ -8,6 +8,7 @@ import math
 import pytest
 
 from tco.chain.metrics import is_worse
+from tco.studies.baseline import Limit, shifts
 from tests.chain import METRICS, MORE_IS_BETTER, again
 from tests.cli import document, tco
 
@@ -235,3 +236,12 @@ def test_a_broken_state(file, case, plain):
 
 def test_an_equal_baseline_is_fine(there):
     assert document("baseline", "check", "both")["ok"] is True
+
+
+def test_what_the_draws_say_moves_beyond_a_limit_or_not_at_all():
+    old = {"50": {"a": {"choose": "a", "share_of_best": 0.8, "p90": None}}}
+    new = {"50": {"a": {"choose": "b", "share_of_best": 0.81, "p90": 2.0}}}
+    assert shifts(old, old, Limit(0.0)) == []
+    assert [one.figure for one in shifts(old, new, Limit(0.0))] == ["choose", "share_of_best", "p90"]
+    assert [one.figure for one in shifts(old, new, Limit(0.02))] == ["choose", "p90"]
+    assert [one.new for one in shifts(old, {}, Limit(0.02))] == [None, None]
