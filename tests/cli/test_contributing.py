@@ -30,6 +30,12 @@ from tests.shipped import DATA, attributes
 METRIC = "output_tokens_per_usd"
 
 
+@pytest.fixture(autouse=True)
+def keeps_nothing(monkeypatch, tmp_path):
+    """Answers of a program that a page has extended are kept for no other."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture
 def with_metric(monkeypatch, catalogue):
     """The program with the metric of the page."""
