@@ -83,7 +83,8 @@ def check(
     found = drifts(kept, dict(zip(kept, results, strict=True)), given.catalogue_of, rule)
     checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
     stakes = stakes_in(baseline_path(name)) if max_increase is None and not metrics else {}
-    moved = shifts(stakes, drawn_of(given, list(next(iter(stakes.values())))), rule.threshold) if stakes else []
+    drawn = [asked for asked, one in zip(kept, results, strict=True) if any(one.scenario in some for some in stakes.values())]
+    moved = shifts(stakes, drawn_of(given, drawn), rule.threshold) if stakes else []
     given.emit(drift_answer(catalogue, name, checked, found, moved))
     if found or moved:
         raise typer.Exit(1)
