@@ -204,17 +204,22 @@ def conclusions() -> str:
     found = check_claims(tco.load_catalogue(), {}, conclusions=True)[0]
     rows = []
     for one in found:
-        figures = [one.claim.claimed, one.computed, *(one.range or (None, None))]
+        drawn_of = one.judged
+        figures = [one.claim.claimed, one.computed, *((drawn_of.low, drawn_of.high, drawn_of.probability) if drawn_of else (None, None, None))]
         cells = ("-" if figure is None else f"{figure:,.4g}" for figure in figures)
         rows.append((one.claim.claim, one.claim.unit, *cells, one.verdict, f"`{one.claim.command}`"))
     above = [
         "# Conclusions",
-        "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`): from and to are the figure as far "
-        "as the model may be off in it, and a bound that lies between them is `not-shown`.",
+        "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`): P10, P90 and chance are of the draws "
+        "that `compare` makes; a conclusion holds from a chance of 0.9, is off up to 0.1, and open between.",
     ]
     return (
         "\n\n".join(
-            [*above, drawn(f"tco plot frontier {FOUR}"), table(("conclusion", "unit", "claimed", "figure", "from", "to", "verdict", "command"), rows)]
+            [
+                *above,
+                drawn(f"tco plot frontier {FOUR}"),
+                table(("conclusion", "unit", "claimed", "figure", "P10", "P90", "chance", "verdict", "command"), rows),
+            ]
         )
         + "\n"
     )

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.chain import again, result
+from tco import evaluate
+from tests.chain import result
 from tests.registry import FORMULA
 
 
@@ -25,15 +26,15 @@ def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, p
 TRAINING = "llama-3.1-405b-training-gb200-nvl72"
 MORE = ("peak_bf16", "peak_fp8", "peak_fp4", "peak_vector", "hbm_bandwidth", "hbm_capacity", "tdp", "lane_bandwidth", "scale_out_bandwidth", "clock")
 MORE += ("exponentials_per_clock", "dma_bandwidth")  # attributes of a chip of which more is better
-ANY_HALL = {"site__rack_kw_max": "10000 kW"}  # more watts want more cooling
+ANY_HALL = {"site.rack_kw_max": "10000 kW"}  # more watts want more cooling
 FACTORS = (1.1, 1.5, 2.0, 4.0)
 
 
 def answers(name, path, factors):
     """What an answer says of time or rate, better being more, as an input grows."""
     base = result(name)
-    given, key = base.inputs[path], path.replace(".", "__")
-    metrics = [base.metrics, *(again(name, **{key: f"{given.value * factor!r} {given.unit}"}, **ANY_HALL).metrics for factor in factors)]
+    given = base.inputs[path]
+    metrics = [base.metrics, *(evaluate(name, {path: f"{given.value * factor!r} {given.unit}", **ANY_HALL}).metrics for factor in factors)]
     return [1 / one["step_s"] if one["step_s"] is not None else one["output_tokens_per_s_per_chip"] or 0.0 for one in metrics]
 
 
