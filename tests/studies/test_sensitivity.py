@@ -102,7 +102,10 @@ def test_a_ratio_moves_both_sides_together():
     own, other = (tco.evaluate(name, catalogue=CATALOGUE) for name in (TRN3, GB200))
     assert found.centre == pytest.approx(other.metrics[TOKEN] / own.metrics[TOKEN], rel=1e-12)
     by_path = {one.given.path: one for one in found.swings}
-    assert by_path["terms.utilisation"].swing == 0  # common to both, it cancels
+    used = by_path["terms.utilisation"]  # common to both, it cancels but for energy, which follows use and is a larger share of one
+    one, two = (solved(name, used.given.path, [used.given.low, used.given.high], TOKEN) for name in (GB200, TRN3))
+    assert (used.at_low, used.at_high) == pytest.approx(tuple(theirs / mine for theirs, mine in zip(one, two, strict=True)), rel=1e-7)
+    assert abs(used.swing) < 0.05
     chip = by_path["parts.gb200-gpu.price"]
     theirs = solved(GB200, chip.given.path, [chip.given.high], TOKEN)[0]
     mine = solved(TRN3, "terms.rate", [own.inputs["terms.rate"].value], TOKEN)[0]

@@ -242,8 +242,8 @@ def test_what_both_share_cancels():
         drawable(CASES[name]).drawn(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour] for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
     )
     assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
-    used = {"terms.utilisation": (np.array([0.5, 0.8, 0.95]), "")}
-    costs = [drawable(CASES[name]).at(used).metrics[COST] for name in (TRN3, GB200)]
+    there = {"terms.availability": (np.array([0.9, 0.95, 0.99]), "")}
+    costs = [drawable(CASES[name]).at(there).metrics[COST] for name in (TRN3, GB200)]
     assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
     itself = tco.uncertainty(GB200, GB200, samples=500)
     assert share(itself.sample.better) == 0
