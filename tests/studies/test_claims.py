@@ -105,7 +105,7 @@ def test_sources_are_known(catalogue, found):
             {"parts.trn3.hbm_bandwidth": "4.0 TB/s"},
             {"C008", "C034", "C040", "C045", "C154", "C197"} | BY_PLAN - {"C093", "C128", "P009", "P010"} - BOUGHT,
         ),
-        ({"parts.trn2.lane_bandwidth": "4.4 GB/s"}, {"C051", "C052", "C063", "C105", "C106", "C107", "C108", "C109", "C032", "C036", "P019"}),
+        ({"parts.trn2.lane_bandwidth": "4.4 GB/s"}, {"C051", "C052", "C063", "C105", "C106", "C107", "C108", "C109", "C032", "C036", "P019", "P028"}),
         (
             {"parts.backplane-cable.pairs": "1 count", "shares.credo.price": "171.13 USD/share", "parts.mi355x.tdp": "1 kW"},
             {"C062", "C098", "C190"},
@@ -171,8 +171,7 @@ def test_a_claim_without_a_feasible_plan_says_why(catalogue, found):
     again = {one.claim.id: one for one in check_claims(catalogue, {"workload.interactivity": "1e5 token/s"})[0]}
     assert {claim for claim, one in again.items() if one.computed is None and found[claim].computed is not None} == SERVED | BOUGHT
     assert again["P001"].verdict == "not-derivable"
-    assert found["P001"].note.startswith("No number in the source; we read little as at most a tenth. DeepSeek-V3 at 8,192 tokens prefills 6,")
-    assert "prefills none tokens/s a chip" in again["P001"].note
+    assert found["P001"].note.startswith("No number in the source; we read little as at most a tenth less.")
     assert "100000 are asked for" in again["P001"].note
 
 
@@ -215,6 +214,7 @@ def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
     values = plain_inputs(catalogue, {}).values()
     factor = {path: 1.05 + zlib.crc32(path.encode()) % 1000 / 2000 for path in paths}
     settings = {path: f"{values.input(path).value * factor[path]} {values.input(path).unit}" for path in paths}
+    settings |= {"site.rack_kw_max": "1000 kW"}  # racks that draw more want more cooling
     again = computed({one.claim.id: one for one in check_claims(catalogue, settings)[0]})
     still = {claim for claim, one in found.items() if one.claim.formula and again[claim] == pytest.approx(found[claim].computed, rel=1e-9)}
     assert still == STRUCTURE | CANCELS | BY_CLAIM
