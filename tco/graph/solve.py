@@ -40,7 +40,8 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
         third = np.where(late, slow, quick) if step >= STEPS else newest
         np.copyto(slow, newest, where=late)
         np.copyto(quick, newest, where=~late)
-        going = ((newest[1] < -3 * OVER) | late) & (slow[0] - quick[0] > CLOSE * slow[0])
+        step_between = (slow[0] - quick[0] <= CLOSE * slow[0]) & ~(slow[1] - quick[1] <= 2 * CLOSE)
+        going = ((newest[1] < -3 * OVER) | late) & ~step_between
         if not going.all():
             done, left = np.flatnonzero(~going), np.flatnonzero(going)
             best, worst = quick.take(done, axis=1), newest.take(done, axis=1)

@@ -31,7 +31,9 @@ def text(tmp_path_factory):
 
 
 def program(text):
-    return json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
+    found = json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
+    keys = found["controls"].keys()
+    return found | {"controls": [dict(zip(keys, row, strict=True)) for row in zip(*found["controls"].values(), strict=True)]}
 
 
 # ---------------------------------------------------------------- the file

@@ -11,6 +11,7 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.outputs.page.program import script
+from tco.studies.evaluation import evaluate_each
 from tests.chain import HEADLINE, nodes_below, result
 from tests.cli import document, tco
 from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser
@@ -151,8 +152,7 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
     off, possible = [], []
     for settings, costs in one.page.evaluate(WHERE, moves):
         asked = dict(words.split("=", 1) for words in settings)
-        for name, mine in zip(HEADLINE, costs, strict=True):
-            cost = cost_with(name, asked)
+        for mine, cost in zip(costs, costs_with(asked), strict=True):
             possible.append((mine is None) == (cost is None))
             off += [mine / cost - 1] if mine is not None and cost is not None else []
     assert len(off) > 2 * MOVES
@@ -163,12 +163,13 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
     one.page.close()
 
 
-def cost_with(name, settings):
-    """Return what a million output tokens cost with some settings; none where that is refused, or not possible."""
+def costs_with(settings, names=HEADLINE):
+    """Return what a million output tokens cost each with some settings, renters by one statistic; none where that is refused, or not possible."""
     try:
-        return evaluate(name, settings, catalogue=CATALOGUE, refuse=False).metrics["usd_per_million_output_tokens"]
+        found = evaluate_each(names, None, settings, refuse=False)
     except DataError:
-        return None
+        return [None] * len(names)
+    return [one.result.metrics["usd_per_million_output_tokens"] for one in found]
 
 
 OTHERS = {  # workloads whose plans are chosen by something else: requests in flight, a whole queue, a training step
@@ -204,6 +205,13 @@ def test_who_pays_is_chosen_too(fresh):
     assert fresh.page.url.endswith("#terms.perspective=renter")
     words = shlex.split(fresh.command)[1:]
     assert words[-2:] == ["--set", "terms.perspective=renter"]
+    rows = {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}
+    assert rows[PAIR[0]]["usd_per_million_output_tokens"] is None  # its rents are of another statistic
+    assert set(fresh.metrics()) == {PAIR[1]}
+    assert refuse_difference(fresh.metrics(), rows) == 7
+    fresh.page.select_option("#who", "hyperscaler")
+    fresh.settle()
+    words = shlex.split(fresh.command)[1:]
     assert refuse_difference(fresh.metrics(), {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}) > 10
     fresh.page.select_option("#who", "neocloud")  # which nobody sells a Trainium to
     fresh.settle()
@@ -377,7 +385,7 @@ def test_a_rack_that_no_plan_fits_gives_nothing_and_says_why(fresh):
     for capacity, possible in ((60, True), (2, False)):
         fresh.page.evaluate(f"move('parts.gb200-gpu.hbm_capacity', {capacity})")
         fresh.settle()
-        expected = cost_with(PAIR[1], {"parts.gb200-gpu.hbm_capacity": f"{capacity} GB"})
+        expected = costs_with({"parts.gb200-gpu.hbm_capacity": f"{capacity} GB"}, PAIR[1:])[0]
         assert (expected is not None) is possible
         shown = fresh.page.get_attribute(cell, "data-value")
         assert shown == "" if expected is None else float(shown) == pytest.approx(expected, rel=1e-8)

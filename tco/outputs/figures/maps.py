@@ -68,9 +68,9 @@ def drawn(field: Map, width: float, named: bool) -> str:
 
 
 def cell_words(names: Sequence[str], winner: int, figures: Array) -> str:
-    """Say what each scenario comes to in a cell, the winner first."""
-    order = sorted(range(len(names)), key=lambda at: at != winner)
-    return ", ".join(f"{names[at]} {'none' if np.isnan(figures[at]) else significant(figures[at], 3)}" for at in order)
+    """Say what the best scenario of a cell comes to, and the one that comes next."""
+    nearest = sorted(np.flatnonzero(~np.isnan(figures)).tolist(), key=lambda at: (at != winner, abs(figures[at] - figures[winner])))
+    return ", then ".join(f"{names[at]} {significant(figures[at], 3)}" for at in nearest[:2])
 
 
 def scale_of(values: Sequence[float], start: float, end: float) -> Scale:

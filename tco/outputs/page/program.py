@@ -28,6 +28,7 @@ from tco.hardware.bill import bill_of_materials
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
 from tco.studies.evaluation import Evaluation
+from tco.studies.renters import of_one_statistic
 
 WRITTEN = {  # operation -> how it is written; every operation keeps its brackets, so that what is rounded where stays as it is
     **{sign: f"({{}}{sign}{{}})" for sign in ("<", "<=", ">", ">=", "+", "-", "*", "/")},
@@ -105,28 +106,37 @@ def chip_of(catalogue: Catalogue, result: Result) -> str:
     return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
 
 
-def ways_of(recording: Recording, one: Evaluation) -> dict[str, list[Way]]:
+def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
+    """Return every scenario as each perspective pays for it, its own first; renters pay by one statistic, as in a comparison."""
+    found = [{one.result.texts[WHO]: one} for one in asked]
+    for who in dict.fromkeys(who for one in asked for who in one.catalogue.ids("perspectives")):
+        others = [(at, one) for at, one in enumerate(asked) if one.result.bill and who not in found[at]]
+        paid = [one._replace(settings={**one.settings, WHO: who}, result=one.again({WHO: who}, refuse=False)) for _, one in others]
+        for (at, _), one in zip(others, of_one_statistic(paid, {"refuse": False}), strict=True):
+            found[at][who] = one
+    return found
+
+
+def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, list[Way]]:
     """Return a scenario as each perspective pays for it: as it is, and where its chip is built up with a price of the whole chip instead."""
-    price, found = f"parts.{chip_of(one.catalogue, one.result)}.price", {}
-    own = one.result.texts[WHO]
-    for who in dict.fromkeys([own, *(one.catalogue.ids("perspectives") if one.result.bill else ())]):
-        asked = {} if who == own else {WHO: who}
-        result = one.again(asked, refuse=False) if asked else one.result
-        way = way_of(recording, one, asked, result)
+    own, found = next(iter(paid.values())), {}
+    price = f"parts.{chip_of(own.catalogue, own.result)}.price"
+    for who, one in paid.items():
+        way = way_of(recording, one, {}, one.result)
         found[who] = [way._replace(fixed=way.fixed - {price})]
         if price in way.fixed and not way.none:
-            whole = price_of_chip(one, asked, result, price)
+            whole = price_of_chip(one, price)
             recording.given.setdefault(price, Input(price, whole, "USD", kind="derived", source=DERIVED))
-            asked = {**asked, price: f"{whole!r} USD"}
+            asked = {price: f"{whole!r} USD"}
             found[who].append(way_of(recording, one, asked, one.again(asked, refuse=False)))
     return found
 
 
-def price_of_chip(one: Evaluation, asked: Mapping[str, str], result: Result, price: str) -> float:
+def price_of_chip(one: Evaluation, price: str) -> float:
     """Return what the parts come to that a price of the whole chip would stand for: what the bill has less where they cost nothing."""
-    free = one.again({**asked, price: "0 USD"}, refuse=False).bill
-    count = next(line.quantity for line in result.bill.lines if f"parts.{line.part}.price" == price)  # type: ignore[union-attr]
-    return float(f"{float(result.bill.price - free.price) / float(count):.6g}")  # type: ignore[union-attr]
+    free, bill = one.again({price: "0 USD"}, refuse=False).bill, one.result.bill
+    count = next(line.quantity for line in bill.lines if f"parts.{line.part}.price" == price)  # type: ignore[union-attr]
+    return float(f"{float(bill.price - free.price) / float(count):.6g}")  # type: ignore[union-attr]
 
 
 def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result) -> Way:
@@ -139,8 +149,9 @@ def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], resu
         names, cut = recorded(recording, inputs, plan)
         results.append(names | beside(recording, inputs, names))
         fixed |= cut
-    if result.bill is not None and f"{METRIC}{HOUR}" not in results[0]:
-        none = next((note for note in result.notes if note.startswith(("does not fit", "cannot be priced"))), "it has no cost")
+    if f"{METRIC}{HOUR}" not in results[0]:
+        missed = "it has no cost" if result.bill is not None else none
+        none = next((note for note in result.notes if note.startswith(("does not fit", "cannot be priced"))), missed)
     return Way(results, plan_words(plans[0]), inputs.system.racks, none, fixed)
 
 
@@ -195,7 +206,7 @@ class PageProgram(NamedTuple):
 def program_of(asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()) -> PageProgram:
     """Return the program of some scenarios; of their metrics those that are shown, of the functions some `more`."""
     recording = Recording()
-    ways = [ways_of(recording, one) for one in asked]
+    ways = [ways_of(recording, paid) for paid in payers_of(asked)]
     every = [way for own in ways for some in own.values() for way in some]
     needed = reached(recording, [place for way in every for names in way.results for place in wanted(names, shown).values()])
     leaves, steps = ([place for place in needed if (recording.steps[place] is None) is leaf] for leaf in (True, False))
@@ -246,6 +257,13 @@ def reached(program: Program, wanted: Iterable[int]) -> list[int]:
 def number_of(leaf: float | Row) -> Any:
     """Return a number, or the axis and the numbers of a row of plans."""
     return [leaf.axis, *map(short, leaf.numbers.tolist())] if isinstance(leaf, Row) else short(leaf)
+
+
+def shortest(value: Any) -> Any:
+    """Return a value with its numbers, or those of a list, in the fewest digits."""
+    if isinstance(value, list):
+        return [shortest(one) for one in value]
+    return short(value) if isinstance(value, float) else value
 
 
 def short(number: float) -> float | None:

@@ -15,7 +15,7 @@ from tco.outputs.cells import GROSS, RATIOS, cost_behind, own_unit, place_of
 from tco.outputs.counterfactual import TITLES
 from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
-from tco.outputs.page.program import WHO, PageProgram, chip_of, program_of
+from tco.outputs.page.program import WHO, PageProgram, chip_of, program_of, shortest
 from tco.outputs.premises import SEVERAL, SHOWN, workload_line
 from tco.outputs.table import headed, sentence
 from tco.studies.reporting import COSTS, Material
@@ -108,6 +108,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     swings = [[one.given.path for one in tornado.swings if one.swing != 0] for tornado in material.tornados]
     read = material.catalogue.document
     perspectives = list(dict.fromkeys(who for own in program.document["ways"] for who in own))
+    controls = controls_of(program, results, material.catalogue, swings)
     document = {
         "program": program.document,
         "scenarios": [result.scenario for result in results],
@@ -119,7 +120,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "priced": [f"parts.{chip_of(material.catalogue, result)}.price" for result in results],
         "baseline": base,
         "colours": vendor_colours(results),
-        "controls": controls_of(program, results, material.catalogue, swings),
+        "controls": {key: [shortest(one[key]) for one in controls] for key in controls[0]},  # the name of each attribute once
         "rows": rows_of(known),
         "ratios": [{"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of} for ratio, of in ratios.items()],
         "rank": {"metric": cost, "words": sentence(words), "fair": workload_line(results) != SEVERAL, "unit": unit, "size": size},

@@ -26,6 +26,8 @@ WHOLE = 2.0 ** np.arange(8)[None]  # whole tiles end at multiples of these: a ba
 NARROW = 13e-3  # of a batch: time is nearly even between two as near as this, but for steps of tiles and waves
 BETWEEN = np.arange(1, 129)[None] / 128  # of the way across what is left, where a step lies between: tried together
 STEEP = 1.1  # power of the batch by which the time of a token grows nowhere but across a step: it is even, or less than proportional
+STEPS = 0.02  # share of the best rate by which a plan may lie below it, and make more at a smaller batch before a step
+BELOW = np.linspace(0.94, 1.0, 61)[None]  # of a batch that is just in time, among which its steps are looked for
 CLOSE = 25e-6  # of a batch: so near to one that takes longer, across a step, it is large enough
 TRIES = 6  # one is the rule, and three where the best ends at a step
 LEAST = 0.05  # power by which the time of a token grows with the batch
@@ -77,7 +79,7 @@ def solved(
         return None
     rows, batch, low, high, quick, slow, ceiling, power = (one[likely] for one in (rows, batch, low, high, quick, slow, ceiling, power))
     chips, going, near = chips[rows], np.arange(len(rows)), np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE))
-    tried, best, most, above = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1), low.copy(), low / quick / chips, low.copy()
+    tried, best, most = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1), low.copy(), low / quick / chips
     for _ in range(TRIES):
         few = DecodePlan(*(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
         found = np.broadcast_to(decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape)
@@ -86,7 +88,6 @@ def solved(
         places, top = np.arange(len(going)), made.argmax(axis=1)
         better = made[places, top] > most[going]
         best[going[better]], most[going[better]] = sizes[places, top][better], made[places, top][better]
-        above[going[better]] = sizes[places, np.minimum(top + 1, sizes.shape[1] - 1)][better]
         met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
         low[going], high[going], quick[going], slow[going] = (one[places, at] for one in (sizes, times) for at in (met, met + 1))
         ends = np.minimum(high, ceiling)
@@ -99,22 +100,30 @@ def solved(
         if not len(going):
             break
         tried = low[going, None] + BETWEEN * (ends - low)[going, None]
-    first = most.argmax()
-    if most[first] > rate[first] * (1 - CLOSE) and above[first] > best[first]:  # it ends at a step beyond its best batch: the last one before that
-        until = min(above[first], ceiling[first])
-        best[first], most[first] = last_before_a_step(machine, model, request, plan, rows[[first]], until, allowed, (best[first], most[first]))
+    near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
+    few = DecodePlan(*(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
+    best[near], most[near] = before_a_step(machine, model, request, few, allowed, low[near], (best[near], most[near]))
     return Solved(rows, rate, np.maximum(bound, most), batch, (low, ends), np.clip(power, LEAST, 1.0), (best, most))
 
 
-def last_before_a_step(
-    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, row: Array, until: float, allowed: float, known: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the batch of a plan from a known one on that makes most in the time allowed, and how much."""
-    plain = DecodePlan(*(axis[row] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
-    one = plain._replace(sequences=np.linspace(known[0], until, len(BETWEEN[0]) + 1)[None])
-    times = np.broadcast_to(decode(machine, model, one, request).per_token, one.sequences.shape)
-    made = np.where(times <= allowed, one.sequences / times, 0.0) / attention_chips(one)
-    return max(known, (float(one.sequences.flat[made.argmax()]), float(made.max())), key=lambda batch: batch[1])
+def before_a_step(
+    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, allowed: float, batch: Array, known: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return the batch of each plan that makes most and how much, of those known and some smaller than one in time.
+
+    What is made rises up to a step and falls across it: batches below tell which step is the best, those up to the next where it begins.
+    """
+    (best, most), chips, every = known, attention_chips(plan), np.arange(len(batch))
+    tried = batch[:, None] * BELOW
+    for _ in range(2):
+        times = np.broadcast_to(decode(machine, model, plan._replace(sequences=tried), request).per_token, tried.shape)
+        made = np.where(times <= allowed, tried / times, 0.0) / chips
+        top = made.argmax(axis=1)
+        found, after = tried[every, top], tried[every, np.minimum(top + 1, tried.shape[1] - 1)]
+        better = made[every, top] > most
+        best, most = np.where(better, found, best), np.where(better, made[every, top], most)
+        tried = found[:, None] + BETWEEN * (after - found)[:, None]
+    return best, most
 
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:

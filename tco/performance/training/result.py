@@ -12,7 +12,7 @@ from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import total
 from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
-from tco.performance.chip.roofline import flops_per_token, message_bytes, per_rank, repeated
+from tco.performance.chip.roofline import message_bytes, per_rank, repeated
 from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
 from tco.performance.profile import BOUNDS, Line, Report
@@ -22,7 +22,7 @@ from tco.performance.training.job import Job
 from tco.performance.training.plans import ORDERS, Plan, fixed_axes
 from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, pipeline_stride, shape_of, slots, way_of
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, sharded_bytes, shards
+from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, model_flops, sharded_bytes, shards
 from tco.performance.training.work import Item, Part, Work, expert_group
 
 
@@ -175,10 +175,10 @@ def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str,
         )
     plan = chosen_share(job, machine, plan)
     made, pipe, micro, work = evaluate_plan(job, machine, plan)
-    whole = schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
+    at_peak = schedule.step_at_peak(model_flops(job), job.values["cluster.chips"], machine.peak(DENSE))
     rates = {
         "step_s": made.time,
-        "mfu": schedule.model_flops_utilisation(whole, made.time, job.values["cluster.chips"], machine.peak(DENSE)),
+        "mfu": schedule.model_flops_utilisation(at_peak, made.time),
         "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time, job.values["workload.evaluation_share"]),
         "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),

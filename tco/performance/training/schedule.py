@@ -258,10 +258,16 @@ def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Any:
     return flops_per_token * sequences * sequence
 
 
+@formula(unit="s", source="tco-model")
+def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Any:
+    """Least time of a step, its model FLOPs at the dense peak of every chip, whatever runs leave unexplained: t = F / (n P)."""
+    return flops / (chips * peak)
+
+
 @formula(unit="", source="chowdhery2022")
-def model_flops_utilisation(flops: FLOP, step: Second, chips: Pure, peak: FLOPPerSecond) -> Any:
-    """Model FLOPs a second over the dense peak of the compute format: MFU = F / (t n P). Recomputed work does not count."""
-    return flops / (step * chips * peak)
+def model_flops_utilisation(at_peak: Second, step: Second) -> Any:
+    """Model FLOPs a second over the dense peak of the compute format: MFU = F / (n P) / t. Recomputed work does not count."""
+    return at_peak / step
 
 
 @formula(unit="token/s", source="tco-contract")

@@ -12,8 +12,9 @@ from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, with_unexplained
+from tco.performance.chip.roofline import added_beside, exposed_time, flops_per_token, message_bytes, with_unexplained
 from tco.performance.layer.machine import Machine
+from tco.performance.layer.operators import DENSE
 from tco.performance.training import schedule
 from tco.performance.training.job import Job
 from tco.performance.training.plans import Plan
@@ -211,8 +212,15 @@ def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, 
     summed = total("step_without_loss", list(parts.values()))
     known = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
     time = known if machine.unexplained is None else with_unexplained(known, machine.unexplained)
+    if machine.unexplained is not None and not job.software.adapters:  # which leave the gradients of weights out
+        time = greatest("step", [time, common.of("at the peak", lambda: schedule.step_at_peak(model_flops(job), job.chips, machine.peak(DENSE)))])
     used = memory_of(job, plan, micro, pipe, groups, common)
     return Step(time, parts, used, total("memory_in_use", list(used.values())), known)
+
+
+def model_flops(job: Job) -> Any:
+    """Return the model FLOPs of a step of the whole job."""
+    return schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
 
 
 def gathered_once(job: Job, links: Links, groups: list[Shard]) -> Any:
