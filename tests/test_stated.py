@@ -26,7 +26,7 @@ def test_a_stated_rate_is_charged_as_a_computed_one(catalogue):
     assert stated.metrics["usd_per_million_output_tokens"] == pytest.approx(used / 3.6, rel=1e-12)
     assert stated.metrics["input_tokens_per_s_per_chip"] is None
     assert stated.metrics["usd_per_million_tokens"] is None
-    assert stated.standing.rows == 0
+    assert stated.standing.validated_rows == 0
     assert "stated" in stated.standing.text
     assert "workload.output_rate" in {node.path for node in nodes_below(stated.nodes["usd_per_million_output_tokens"])}
 

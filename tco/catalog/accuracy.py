@@ -13,36 +13,31 @@ CHIPS = ("kind", "part", "n", "median_ape", "p90_ape", "left_out", "date")
 ORDERS = ("kind", "pairs", "right", "ratio_error", "date")
 LEFT_OUT = ("kind", "left_out", "member", "path", "value")
 FILES = {"kinds": ERRORS, "chips": CHIPS, "orders": ORDERS, "left_out": LEFT_OUT}
+FEW = 20  # rows of a chip, below which it is anchored on its relatives as well
+FAR = 0.5  # median error from which rows refute rather than validate
 WORDS = {"inference": "serving points", "training": "training runs", "collectives": "collectives", "kernels": "kernels"}
 
 
 class Standing(NamedTuple):
-    """How an answer stands: the rows of its kind it was held against, of its own chip or of the chips it is anchored on, or none."""
+    """How an answer stands: the rows of its kind it was held against, of its own chip and of the chips it is anchored on, or none."""
 
-    rows: int
+    validated_rows: int  # of this very chip
     median: float | None
     left_out: float | None
     text: str
     path: str = ""  # of the engine that the answer took
     unmeasured: str = "prior"  # what an answer without rows rests on
-    anchors: tuple[str, ...] = ()  # chips of the same family that were measured where this one was not
-
-    @property
-    def validated_rows(self) -> int:
-        """Rows of this very chip."""
-        return 0 if self.anchors else self.rows
-
-    @property
-    def anchored_rows(self) -> int:
-        """Rows of relatives, where this chip has none."""
-        return self.rows if self.anchors else 0
+    anchors: tuple[str, ...] = ()  # chips of the same family that were measured where this one was not, or hardly
+    anchored_rows: int = 0  # of these
 
     @property
     def short(self) -> str:
         """The standing in a table cell."""
+        if self.median is not None:
+            return f"{self.validated_rows} rows, {self.median * 100:.0f} %"
         if self.anchors:
-            return f"{self.rows} rows of {self.anchors[0]}" + (f" +{len(self.anchors) - 1}" if self.anchors[1:] else "")
-        return f"{self.rows} rows, {self.median * 100:.0f} %" if self.median is not None else self.unmeasured
+            return f"{self.anchored_rows} rows of {self.anchors[0]}" + (f" +{len(self.anchors) - 1}" if self.anchors[1:] else "")
+        return self.unmeasured
 
 
 STATED = Standing(0, None, None, "not computed: no model is run, rates are stated", unmeasured="stated")
@@ -78,19 +73,22 @@ def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[s
 
 def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]) -> Standing:
     """Return how answers of a kind on a chip stand, whichever path they took."""
-    measured = {row["part"]: row for row in table(catalogue, "chips") if row["kind"] == kind or row["kind"].endswith(f"_{kind}")}
+    rows = (row for row in table(catalogue, "chips") if row["kind"] == kind or row["kind"].endswith(f"_{kind}"))
+    measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}  # of several kinds the one with most rows
     found = measured.get(chip)
+    own = int(found["n"]) if found else 0
+    others = sorted((-int(row["n"]), part) for part, row in measured.items() if part in relatives and part != chip) if own < FEW else []
+    anchors, anchored = tuple(part for _, part in others), -sum(count for count, _ in others)
+    rest = f"; anchored on {anchored:,} of {', '.join(anchors)}" if anchors else ""
     if found is None:
-        anchors = tuple(sorted((part for part in measured if part in relatives), key=lambda part: -int(measured[part]["n"])))
-        none = f"not validated: no published {WORDS[kind]} on {chip}"
-        if not anchors:
-            return Standing(0, None, None, f"{none.replace(':', ' (prior):', 1)}")
-        rows = sum(int(measured[part]["n"]) for part in anchors)
-        return Standing(rows, None, None, f"{none}; anchored on {rows:,} of {', '.join(anchors)}", anchors=anchors)
-    rows, median = int(found["n"]), float(found["median_ape"])
+        text = f"not validated{'' if anchors else ' (prior)'}: no published {WORDS[kind]} on {chip}{rest}"
+        return Standing(0, None, None, text, anchors=anchors, anchored_rows=anchored)
+    median = float(found["median_ape"])
     apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
-    rest = "" if apart is None else f", leave-one-chip-out {apart * 100:.0f} %"
-    return Standing(rows, median, apart, f"validated on {rows:,} {WORDS[kind]} of {chip}, median error {median * 100:.0f} %{rest}")
+    said = "" if apart is None else f", leave-one-chip-out {apart * 100:.0f} %"
+    word = "validated on" if median < FAR else "held against"
+    text = f"{word} {own:,} {WORDS[kind]} of {chip}, median error {median * 100:.0f} %{said}{rest}"
+    return Standing(own, median, apart, text, anchors=anchors, anchored_rows=anchored)
 
 
 def order_of(catalogue: Catalogue, kind: str) -> str:

@@ -47,4 +47,4 @@ def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
     cost = marked(result, metric, significant(float(result.metrics[metric]) / size, DIGITS))
     beside = (significant(result.metrics[name], DIGITS) or "-" for name in BESIDE)
     own, relatives = result.standing.validated_rows, result.standing.anchored_rows
-    return (str(row.rank), result.system, cost, *beside, row.cooling, row.released or "", f"({relatives:,})" if relatives else f"{own:,}")
+    return (str(row.rank), result.system, cost, *beside, row.cooling, row.released or "", f"({relatives:,})" if relatives and not own else f"{own:,}")

@@ -20,7 +20,8 @@ from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
 from tco.studies.validation.back_test import order
-from tco.studies.validation.fit import LEFT_OUT, NORMAL_P95, Free, Task, paths_of
+from tco.studies.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, paths_of
+from tco.studies.validation.measured import texts, tiers
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import PARAMETERS, residuals, unexplained_rows
@@ -65,7 +66,7 @@ def calibrate(
     fit_name: str = "",
 ) -> Calibration:
     """Fit the shared parameters of one kind of measurements, and again without each accelerator, model and source; `values` carry the fit."""
-    task = Task(kind, table, catalogue, values, fit_name)
+    whole, task = table, Task(kind, table, catalogue, values, fit_name)
     table, groups, free = task.table, task.groups(), task.free
     progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
     everything = np.ones(len(table), dtype=bool)
@@ -85,9 +86,18 @@ def calibrate(
     if kind in PARAMETERS and not fit_name:  # of a fit of some chips alone there are too few rows to say how far single ones lie off
         rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
     blind = unseen(made, refits)
-    return Calibration(
-        fit_name or kind, found, refits, rows, accuracy, chips_of(task.chips, made, blind), order(table, blind) if kind == "inference" else {}
-    )
+    chips = held_back(task, whole, catalogue) | chips_of(task.chips, made, blind)
+    return Calibration(fit_name or kind, found, refits, rows, accuracy, chips, order(table, blind) if kind == "inference" else {})
+
+
+def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
+    """Return the errors on each chip's rows that its software holds back: no fit sees them, and of some chips they are all there is."""
+    rest = table[np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+    if rest.empty:
+        return {}
+    chips = Specifications(catalogue, task.chips.values, texts(rest, "accelerator"))
+    made = task.predict(rest, chips)
+    return chips_of(chips, made, unseen(made, ()))
 
 
 def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
