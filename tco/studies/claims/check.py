@@ -13,6 +13,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.expression import evaluate, in_unit
 from tco.foundation.files import place_in
 from tco.foundation.values import as_number
+from tco.graph.run import side_by_side
 from tco.studies.claims.ledger import (
     ARITHMETIC,
     COMPUTED,
@@ -66,7 +67,9 @@ def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions:
     values = inputs.values(as_number)
     inputs.unused(values)  # what is wrong with a setting is no fault of a row's
     ledger = read_ledger(catalogue)
-    found = [finding(claim, Context(catalogue, settings, ledger, claim)) for claim in ledger.values() if claim.command or not conclusions]
+    asked = [claim for claim in ledger.values() if claim.command or not conclusions]
+    made = dict(side_by_side(lambda claim: finding(claim, Context(catalogue, settings, ledger, claim)), asked))
+    found = [made[place] for place in range(len(asked))]
     used = {path for one in found for path in one.rests_on}
     return found, [f"{path} is set, but no claim rests on it" for path in values.given if path not in used]
 

@@ -48,7 +48,7 @@ class Drawn(Context):
 
     def metric(self, scenario: str, metric: str, **settings: str) -> Amount:
         """Return a metric of a scenario in every draw."""
-        drawn, own = self.draws_of(scenario, {**settings, **self.settings})
+        drawn, own = self.draws_of(scenario, {**settings, **self.settings}, metric in PERFORMANCE)
         if self.speed is not None and self.speed != own and metric in PERFORMANCE:
             drawn, self.follows = drawn.at.get(self.speed, drawn._replace(metrics={})), True
         if drawn.metrics.get(metric) is None:
@@ -58,8 +58,11 @@ class Drawn(Context):
         text = METRICS[metric].unit
         return amount(np.where(np.isnan(many), missed, many) * unit(text).factor, text)  # type: ignore[arg-type]
 
-    def draws_of(self, scenario: str, settings: Mapping[str, str]) -> tuple[Draws, float | None]:
-        """Return a scenario in all draws, made once for all conclusions that ask, and the speed its workload asks for."""
+    def draws_of(self, scenario: str, settings: Mapping[str, str], works: bool) -> tuple[Draws, float | None]:
+        """Return a scenario in all draws, made once for all conclusions that ask, and the speed its workload asks for.
+
+        It is asked at other speeds where what it works is asked for: what it costs rests on none.
+        """
 
         def make() -> tuple[Draws, float | None]:
             result = centre(load_scenario(self.catalogue, scenario), settings, catalogue=self.catalogue)
@@ -67,10 +70,10 @@ class Drawn(Context):
             if (why := why_undrawable(asked)) is not None:
                 raise Underived(f"{scenario}: {why}")
             own, response = speed_of(asked.result), response_of(asked)
-            speeds = [] if own is None else [speed for speed in SPEEDS if speed != own]
+            speeds = [speed for speed in SPEEDS if speed != own] if works and own is not None else []
             return response.at(Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges), speeds=speeds), own
 
-        found: tuple[Draws, float | None] = self.catalogue.once(("claims in draws", scenario, *sorted(settings.items())), make)
+        found: tuple[Draws, float | None] = self.catalogue.once(("claims in draws", scenario, works, *sorted(settings.items())), make)
         return found
 
 
