@@ -140,7 +140,7 @@ def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command):
 @pytest.mark.parametrize(
     ("setting", "values"),
     [
-        ("terms.rate={}", ("0.0876543", "0.0712")),
+        ("terms.rate={}", ("0.0876543", "0.0712345")),
         ("parts.nitro-v6-400g.price={} USD", ("12345.67", "9876.54")),
         ("site.electricity_price={} USD/kWh", ("0.0512", "0.1777")),
     ],
