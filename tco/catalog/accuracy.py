@@ -76,6 +76,9 @@ def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[st
     rows = (row for row in table(catalogue, "chips") if row["kind"] == kind or row["kind"].endswith(f"_{kind}"))
     measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}  # of several kinds the one with most rows
     found = measured.get(chip)
+    if found is None and catalogue.is_own(chip):
+        text = f"not validated (prior): {chip} is a sketch of one's own, of which nothing is measured"
+        return Standing(0, None, None, text, unmeasured="a sketch")
     own = int(found["n"]) if found else 0
     others = sorted((-int(row["n"]), part) for part, row in measured.items() if part in relatives and part != chip) if own < FEW else []
     anchors, anchored = tuple(part for _, part in others), -sum(count for count, _ in others)

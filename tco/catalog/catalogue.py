@@ -250,6 +250,11 @@ class Catalogue:
         """The `config.json` of every model, by model id (the name of its folder)."""
         return {path.parent.name: path for folder in self.folders for path in sorted((folder / "models").glob("*/config.json"))}
 
+    def is_own(self, part: str) -> bool:
+        """Whether a part is one that a person added: no shipped row is of it."""
+        rows = [row for (owner, _), some in self.part_rows.items() if owner == part for row in some]
+        return bool(rows) and all(row.overlay for row in rows)
+
     def is_overlay(self, path: Path) -> bool:
         """Say whether a file belongs to a person's own folder."""
         return any(path.is_relative_to(folder) for folder in self.folders[1:])

@@ -15,6 +15,7 @@ from tco.foundation.files import is_there, read_text, write_all
 
 OWN, OWN_TITLE = "my-own", "My own figures"
 COLUMNS = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use")
+HISTORY = ("general_availability", "first_volume", "bring_up")  # when the other part came: the new one is a sketch, and has not
 FAMILIES = "performance/families.toml"
 Files = dict[str, str]  # path below the data folder -> text
 
@@ -32,7 +33,7 @@ def part_draft(catalogue: Catalogue, folder: Path, part: str, like: str, date: s
     writer.writerow(COLUMNS)
     left = []
     for (owner, name), rows in catalogue.part_rows.items():
-        if owner == like and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]):
+        if owner == like and name not in HISTORY and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]):
             chosen = at_date(live, date)
             writer.writerow(copied(chosen, part, name, like))
             left += [f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})" for row in live if row is not chosen]

@@ -112,9 +112,12 @@ def inputs(
     """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
     from tco.catalog.systems import load_system
     from tco.outputs.inputs import inputs_answer, listed, named
+    from tco.studies.chip_price import built_up
 
-    catalogue, (result,) = given.evaluated([scenario], priced=False)
-    rows = named(listed(catalogue, result), words or (), load_system(catalogue, result.system).chip)
+    (asked,) = given.asked([scenario], priced=False)
+    catalogue, result = asked.catalogue, asked.result
+    price = built_up(asked)
+    rows = named([*listed(catalogue, result), *([price] if price else [])], words or (), load_system(catalogue, result.system).chip)
     if not rows:
         raise DataError(f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all")
     given.emit(inputs_answer(catalogue, result, rows))

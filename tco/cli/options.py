@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.result import Result
     from tco.outputs.record import Answer
+    from tco.studies.evaluation import Evaluation
 
 
 def completed(kind: str) -> Callable[[str], list[str]]:
@@ -161,10 +162,16 @@ class Request:
 
     def evaluated(self, names: Sequence[str] | None, **how: Any) -> tuple[Catalogue, list[Result]]:
         """Return scenarios evaluated as the options say, those of the headline where none is named, and their catalogue."""
-        from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
+        from tco.studies.evaluation import catalogue_of
 
-        asked = evaluate_each(names or HEADLINE, self.data, self.settings, self.variant, axes(self.texts["plan"]), **how)
+        asked = self.asked(names, **how)
         return catalogue_of(asked, self.data), [one.result for one in asked]
+
+    def asked(self, names: Sequence[str] | None, **how: Any) -> list[Evaluation]:
+        """Return scenarios evaluated as the options say, each with what it was asked with."""
+        from tco.studies.evaluation import HEADLINE, evaluate_each
+
+        return evaluate_each(names or HEADLINE, self.data, self.settings, self.variant, axes(self.texts["plan"]), **how)
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
         """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""

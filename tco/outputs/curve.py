@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tco.catalog.catalogue import CONFIGURATION, RUN
+from tco.catalog.words import short_name
 from tco.chain.result import Result
 from tco.outputs.premises import premises, title_of, workloads
 from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, percent, percentiles, turn_words
@@ -66,18 +67,6 @@ def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> R
 
 
 # ---------------------------------------------------------------- words
-def label(path: str) -> str:
-    """Return an input in words: its owner, if it has one, and its name."""
-    _, *owner, name = path.split(".")
-    if name in (SERVING, TRAINING):
-        level, _, system = owner[0].partition("-")
-        alone = {CONFIGURATION: system, RUN: f"one run of {system}"}
-        return f"model error on {alone.get(level, owner[0])}"
-    if name == "software_reach":
-        return f"software of {owner[0]}"
-    return " ".join([*owner, name]).replace("_", " ")
-
-
 def together(drivers: Sequence[Driver]) -> list[Driver]:
     """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
     found: dict[str, Driver] = {}
@@ -213,7 +202,7 @@ def flips(sure: Sequence[Sureness]) -> list[str]:
     levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING))
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
-    said = "; ".join(f"{label(one.path)} {flips_at(one)}" for one in most)
+    said = "; ".join(f"{short_name(one.path)} {flips_at(one)}" for one in most)
     return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
 
 
@@ -236,7 +225,7 @@ MEASURED = {
     "training": "a training run of this model on {}, published or your own (tco validate, tco calibrate)",
 }
 NOTICE = Record(
-    Member("path", label="input", show=lambda one: label(one.path)),
+    Member("path", label="input", show=lambda one: short_name(one.path)),
     Member("kind", str | None, label="rows of", show=lambda one: one.kind or "none"),
     Member("rows", int, label="rows that notice", show=lambda one: f"{one.rows:,}" if one.rows else "none"),
     Member("error_low", float | None, "errors.0", "error at P5", "{:.4f}"),
@@ -249,7 +238,8 @@ def why_table(one: Regime) -> Table:
     """Return what moves a regime, and the measurements that would narrow its range most."""
     columns = ("what moves it, from its P5 to its P95", "tokens per dollar", "turns the order")
     rows = [
-        (label(each.path), "decides who meets it" if each.swing is None else f"{each.swing:+.2f}", flips_at(each)) for each in together(one.drivers)
+        (short_name(each.path), "decides who meets it" if each.swing is None else f"{each.swing:+.2f}", flips_at(each))
+        for each in together(one.drivers)
     ]
     title = f"{span(one)} tokens/s: {claim(one)}" if one.speeds else claim(one)
     below = (

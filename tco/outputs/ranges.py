@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tco.catalog.words import short_name
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, RATIOS
 from tco.outputs.record import LEFT_OUT, Maybe, Member, Record, read_from
 from tco.outputs.table import significant
@@ -94,7 +95,7 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
         for one in of.drivers:
             swing = "decides who meets the target" if one.swing is None else f"{one.swing:+.2f}"
             flips = "no flip in range" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
-            told.append(f"{one.path} ({swing}, {flips})")
+            told.append(f"{short_name(one.path)} ({swing}, {flips})")
         lines += [f"Top drivers of {name}: {'; '.join(told)}."] if told else []
     return [*lines, *drawn_words(found)]
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
+from tco.catalog.catalogue import CONFIGURATION, RUN
+from tco.catalog.words import short_name
 from tco.chain.metrics import METRICS
 from tco.foundation.provenance import Input
 from tco.foundation.units import convert
@@ -17,10 +21,9 @@ NAMED = 3  # flips below it
 HALF = 5  # marks of a bar on either side of the middle
 MISSED = "!"  # at an end where the target is not met
 LEAST = 0.01  # share of a group that is named
-
-
+OWNED = re.compile(rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?")  # before what an input belongs to
 GROUPS = {  # by what an input belongs to (a part, a family's practice, the terms), by its kind and by its source
-    "part": lambda given: given.path.rpartition(".")[0].removeprefix("parts."),
+    "part": lambda given: OWNED.sub("", given.path.rpartition(".")[0]),
     "kind": lambda given: given.kind,
     "source": lambda given: given.source,
 }
@@ -52,7 +55,7 @@ def plan_words(found: Sensitivity) -> str:
 def sensitivity_notes(found: Sensitivity) -> list[str]:
     """Return what is to be said beside: ends at which the target is not met."""
     ends = [
-        f"{one.given.path} at its {end}"
+        f"{short_name(one.given.path)} at its {end}"
         for one in found.swings
         if one.swing != 0
         for end, met in (("low", one.meets_low), ("high", one.meets_high))
@@ -135,7 +138,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
     rows = []
     for one in moving[:SHOWN]:
         ends = [end_words(one.at_low, one.meets_low), end_words(one.at_high, one.meets_high)]
-        row = [one.given.path, range_words(one.given), *ends, bar(one, centre, farthest)]
+        row = [short_name(one.given.path), range_words(one.given), *ends, bar(one, centre, farthest)]
         if found.drivers:
             driver = found.drivers.get(one.given.path)
             row += [share_words(driver.first), share_words(driver.total)] if driver else ["", ""]
@@ -155,7 +158,7 @@ def remarks(found: Sensitivity, moving: int) -> list[str]:
         shares = [f"{key} {share_words(share)}" for key, share in found.groups(name).items() if share >= LEAST]
         lines += [f"Squares of the swings by {group}: {', '.join(shares)}."] if shares else []
     if found.worth:
-        known = [(one.given.path, found.narrows(one)) for one in found.worth]
+        known = [(short_name(one.given.path), found.narrows(one)) for one in found.worth]
         decides = "decides whether any plan meets the target"
         named = [f"{path} ({decides if share is None else f'narrows the range by {share_words(share)}'})" for path, share in known]
         lines.append(f"Highest value of information, of estimates and assumptions (~): {', '.join(named)}.")
@@ -169,11 +172,16 @@ def flip_lines(found: Sensitivity) -> list[str]:
     """Say what flips the order, alone and in pairs."""
     if found.pairs is None:
         return []
-    alone = [f"{one.given.path} {turn_words(one.flips_at or 0.0, one.given.value, one.given.unit, one.given.shown)}" for one in found.flips]
+    alone = [
+        f"{short_name(one.given.path)} {turn_words(one.flips_at or 0.0, one.given.value, one.given.unit, one.given.shown)}" for one in found.flips
+    ]
     lines = [f"Flips the order alone: {', '.join(alone)}." if alone else "No input flips the order alone."]
     pairs = []
     for pair in found.pairs[:NAMED]:
-        ends = [f"{path} at {significant(at)} {unit}".rstrip() for path, at, unit in (pair_end(found, *one) for one in zip(*pair[:2], strict=True))]
+        ends = [
+            f"{short_name(path)} at {significant(at)} {unit}".rstrip()
+            for path, at, unit in (pair_end(found, *one) for one in zip(*pair[:2], strict=True))
+        ]
         pairs.append(f"{' with '.join(ends)} ({significant(pair.ratio)})")
     more = f"; {len(found.pairs) - NAMED} more pairs do" if len(found.pairs) > NAMED else ""
     return [*lines, f"Two that do not alone flip it together: {', '.join(pairs)}{more}." if pairs else "No two that do not alone flip it together."]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 
 from tco.catalog import Catalogue
+from tco.catalog.words import axis_label, short_name
 from tco.chain.metrics import METRICS
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
@@ -88,7 +89,7 @@ def change(found: Solution, value: float) -> str:
 def solution_table(found: Solution) -> Table:
     """Return the answer as a table: today, and every value at which the target is reached."""
     unit = METRICS[found.metric].unit
-    title = f"{found.scenario}: {found.path} at which {found.metric} {target_words(found)}"
+    title = f"{found.scenario}: {short_name(found.path)} at which {found.metric} {target_words(found)}"
     ends = [f"{shown(found, value, 3)} {unit_words(found)}".rstrip() for value, _ in (found.points[0], found.points[-1])]
     above = [f"search range {ends[0]} to {ends[1]}, plan {found.plan}"]
     rows = [["today", shown(found, found.today.value), "", significant(found.centre, 6)]]
@@ -97,7 +98,7 @@ def solution_table(found: Solution) -> Table:
         words = step if one.metric != one.short else "target"
         rows.append([words, shown(found, one.value), change(found, one.value), significant(one.metric, 6)])
     below = [f"--set '{setting(found, found.breaks[0])}'"] if found.breaks else [f"No crossing: {found.reason}."]
-    named = f"{found.path}, {unit_words(found)}".rstrip(", ")
+    named = axis_label(found.path, unit_words(found))
     moved = "change" if found.today.value else ""
     return Table(("", named, moved, f"{found.metric}, {unit}".rstrip(", ")), rows, title, above, below)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tco.catalog.words import axis_label
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, NEITHER, RATIOS
 from tco.foundation.errors import DataError, UsageError, refuse_unknown
 from tco.foundation.shown import Shown
@@ -40,7 +41,7 @@ class MapAxis(NamedTuple):
     @property
     def words(self) -> str:
         """The input with its unit."""
-        return f"{self.path}, {self.unit}" if self.unit else self.path
+        return axis_label(self.path, self.unit)
 
 
 @dataclass(repr=False)

@@ -14,6 +14,7 @@ from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.provenance import period
 from tco.foundation.trace import walk
 from tco.foundation.units import convert, parse_quantity
+from tco.studies.chip_price import built_up
 from tco.studies.evaluation import Evaluation
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
@@ -94,6 +95,9 @@ def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[
         value, unit = given.shown or (given.value, given.unit)
         return Amount(value, unit, given.unit), resting
     own = sides[0]
+    built = [(side, found) for side in sides if path.endswith(".price") and (found := built_up(side)) is not None and found.path == path]
+    if built:
+        return Amount(built[0][1].value, "USD", "USD"), [side for side, _ in built]
     for root in own.again({}, own.result.plan, trace=True).nodes.values():
         for node in walk(root):
             if node.path == path:

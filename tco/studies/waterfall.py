@@ -27,6 +27,7 @@ from tco.foundation.files import read_json
 from tco.foundation.shown import Shown
 from tco.performance.chip.formats import family_of
 from tco.performance.software import practised, served_by
+from tco.studies.chip_price import chip_of
 from tco.studies.difference import (
     Cause,
     Move,
@@ -129,7 +130,7 @@ def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
             yield Stride(cause, "asked", said[0], said[1], at, at := float(result.metrics[metric]), asked)
             base = result
     before = hour = float(base.metrics[HOUR])
-    sums, its = cost_groups(base, chip_of(own)), cost_groups(other.result, chip_of(other))
+    sums, its = cost_groups(base, chip_of(own.catalogue, own.result)), cost_groups(other.result, chip_of(other.catalogue, other.result))
     for group in GROUPS:
         here, there = sums.get(group, 0.0), its.get(group, 0.0)
         if here or there:
@@ -193,12 +194,6 @@ def group_of(line: Flow, chip: str) -> str:
     return SITE if line.path.startswith("site/") and line.asset == "upkeep" else ASSETS.get(line.asset, OTHER)
 
 
-def chip_of(one: Evaluation) -> str:
-    """Return the chip of a system."""
-    _, document = one.catalogue.document("systems", one.result.system, "system")
-    return str(document["chip"])
-
-
 def hours_paid(result: Result) -> float:
     """Return the hours that are paid for each that is used."""
     return float(result.metrics[USED]) / float(result.metrics[HOUR])
@@ -215,7 +210,7 @@ class Swap(NamedTuple):
 
 def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
     """Yield the groups of inputs that decide how fast a system is."""
-    mine, its = chip_of(own), chip_of(other)
+    mine, its = chip_of(own.catalogue, own.result), chip_of(other.catalogue, other.result)
     for cause, figures in FIGURES.items() if mine != its else ():
         put = {}
         for name, metric in figures.items():
@@ -248,7 +243,7 @@ def figure(result: Result, metric: str) -> float | None:
 
 def practice_of(own: Evaluation, other: Evaluation, family: str, its: str) -> dict[str, str]:
     """Return what the other's family reaches, as settings of one's own: as the other's answer has it, or else as the catalogue does."""
-    chip = chip_of(own)
+    chip = chip_of(own.catalogue, own.result)
     found = {
         path: other.result.inputs.get(path.replace(f".{family}.", f".{its}."), known) for path, known in practised(own.catalogue, chip, its).items()
     }

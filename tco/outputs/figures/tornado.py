@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tco.catalog.words import short_name
 from tco.chain.metrics import METRICS
 from tco.foundation.errors import DataError
 from tco.outputs.figures import WIDE
@@ -27,7 +28,9 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
         )
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
-    said = "; ".join(f"{one.given.path} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown)
+    said = "; ".join(
+        f"{short_name(one.given.path)} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown
+    )
     centre = marked(found.sides[0].result, found.metric, significant(found.centre))
     now = f"{metric.label}: {centre} {metric.unit}".rstrip()
     drawing = Drawing(f"What drives {found.sides[0].result.title}", f"{now} at the centre; from low to high of each input: {said}.", width)
@@ -55,7 +58,7 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
 
 def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: float) -> None:
     """Draw an input: its name and range, and below them how far either end moves the metric."""
-    name, y, words = one.given.path, top + 17, range_words(one.given)
+    name, y, words = short_name(one.given.path), top + 17, range_words(one.given)
     room = drawing.right - drawing.left - width_of(words, SMALL) - TAIL
     drawing.text((drawing.left, top + 12), fitted(name, room, BODY, bold=True), bold=True, halo=True, tail=words)
     ends = [(one.at_low, LOW, "low", one.meets_low), (one.at_high, HIGH, "high", one.meets_high)]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.catalog import Catalogue
 from tco.chain.inputs import Inputs
 from tco.chain.metrics import gross_token_cost
 from tco.chain.ownership import rebates_of
@@ -21,12 +20,12 @@ from tco.foundation.equation import Symbol, expression
 from tco.foundation.formula import REGISTRY, Formula, normal_form
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by
-from tco.foundation.values import DERIVED
 from tco.graph.kernel import BATCH_PATH
 from tco.graph.program import Program, Row
 from tco.hardware.bill import bill_of_materials
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
+from tco.studies.chip_price import built_up, chip_of
 from tco.studies.evaluation import Evaluation
 from tco.studies.renters import of_one_statistic
 
@@ -101,11 +100,6 @@ class Way(NamedTuple):
     fixed: Set[str]  # inputs that are not moved here: those that decide what exists, and that stand for what they would be computed from
 
 
-def chip_of(catalogue: Catalogue, result: Result) -> str:
-    """Return the chip of a system; a chip alone is its own."""
-    return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
-
-
 def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
     """Return every scenario as each perspective pays for it, its own first; renters pay by one statistic, as in a comparison."""
     found = [{one.result.texts[WHO]: one} for one in asked]
@@ -124,19 +118,11 @@ def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, l
     for who, one in paid.items():
         way = way_of(recording, one, {}, one.result)
         found[who] = [way._replace(fixed=way.fixed - {price})]
-        if price in way.fixed and not way.none:
-            whole = price_of_chip(one, price)
-            recording.given.setdefault(price, Input(price, whole, "USD", kind="derived", source=DERIVED))
-            asked = {price: f"{whole!r} USD"}
+        if price in way.fixed and not way.none and (whole := built_up(one)) is not None:
+            asked = {price: f"{whole.value!r} USD"}
+            recording.given.setdefault(price, whole)
             found[who].append(way_of(recording, one, asked, one.again(asked, refuse=False)))
     return found
-
-
-def price_of_chip(one: Evaluation, price: str) -> float:
-    """Return what the parts come to that a price of the whole chip would stand for: what the bill has less where they cost nothing."""
-    free, bill = one.again({price: "0 USD"}, refuse=False).bill, one.result.bill
-    count = next(line.quantity for line in bill.lines if f"parts.{line.part}.price" == price)  # type: ignore[union-attr]
-    return float(f"{float(bill.price - free.price) / float(count):.6g}")  # type: ignore[union-attr]
 
 
 def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result) -> Way:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from tco.catalog.accuracy import table as accuracies
+from tco.catalog.words import short_name
 from tco.foundation.provenance import Input
 from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
@@ -81,7 +82,7 @@ def order(material: Material) -> Iterator[Section]:
             value, unit = driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
             scale = value / driver.value if driver.value else 1.0
             flip = "-" if driver.flips_at is None else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
-            rows.append((result.scenario, driver.path, f"{significant(value, 3)} {unit}".rstrip(), f"{driver.swing:+.2f}", flip))
+            rows.append((result.scenario, short_name(driver.path), f"{significant(value, 3)} {unit}".rstrip(), f"{driver.swing:+.2f}", flip))
     if rows:
         columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
@@ -148,8 +149,8 @@ def winners(material: Material) -> Iterator[Section]:
     for name, rows in zip(names, field.values, strict=True):
         costs = [["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows]
         cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *some) for y, some in zip(field.y.values, costs, strict=True)]
-        heads = (field.y.path, *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
-        tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {field.x.path}", align="r"))
+        heads = (short_name(field.y.path), *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
+        tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {short_name(field.x.path)}", align="r"))
     words = ["The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."]
     yield Section("map", "Who wins where", words, [both(partial(map_figure, field))], folded=tables, paper=False)
 

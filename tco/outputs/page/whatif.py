@@ -15,9 +15,10 @@ from tco.outputs.cells import GROSS, RATIOS, cost_behind, own_unit, place_of
 from tco.outputs.counterfactual import TITLES
 from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
-from tco.outputs.page.program import WHO, PageProgram, chip_of, program_of, shortest
+from tco.outputs.page.program import WHO, PageProgram, program_of, shortest
 from tco.outputs.premises import SEVERAL, SHOWN, workload_line
 from tco.outputs.table import headed, sentence
+from tco.studies.chip_price import chip_of
 from tco.studies.reporting import COSTS, Material
 
 OPEN = 13  # sliders that stand open

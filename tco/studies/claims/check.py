@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tco.catalog import Catalogue
@@ -29,6 +29,7 @@ from tco.studies.claims.ledger import (
     read_ledger,
 )
 from tco.studies.claims.questions import Context, Underived
+from tco.studies.comparison import SPEEDS
 
 if TYPE_CHECKING:
     from tco.studies.claims.draws import Judged
@@ -68,14 +69,18 @@ def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions:
     inputs.unused(values)  # what is wrong with a setting is no fault of a row's
     ledger = read_ledger(catalogue)
     asked = [claim for claim in ledger.values() if claim.command or not conclusions]
-    made = dict(side_by_side(lambda claim: finding(claim, Context(catalogue, settings, ledger, claim)), asked))
+    speeds = SPEEDS if conclusions else ()
+    made = dict(side_by_side(lambda claim: finding(claim, Context(catalogue, settings, ledger, claim), speeds), asked))
     found = [made[place] for place in range(len(asked))]
     used = {path for one in found for path in one.rests_on}
     return found, [f"{path} is set, but no claim rests on it" for path in values.given if path not in used]
 
 
-def finding(claim: Claim, context: Context) -> Finding:
-    """Return what the catalogue gives for one claim; one without a formula, a feasible plan or a finite value cannot be derived."""
+def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Finding:
+    """Return what the catalogue gives for one claim, a conclusion at some speeds as well.
+
+    One without a formula, a feasible plan or a finite value cannot be derived.
+    """
     note = FIGURE.sub(lambda found: figure(found, claim, context), claim.note)
     if "{" in note:
         raise DataError(f"{claim.where}: note: {note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}")
@@ -95,7 +100,7 @@ def finding(claim: Claim, context: Context) -> Finding:
     from tco.studies.claims.draws import judged  # most claims are figures
 
     try:
-        found = judged(claim, context)
+        found = judged(claim, context, speeds)
     except Underived as reason:
         return Finding(claim, computed, NOT_DERIVABLE, context.rests_on, str(reason))
     word = HOLDS if found.probability >= SURE else OFF if found.probability <= 1 - SURE else OPEN

@@ -5,7 +5,7 @@ What misses its target costs without end, and does nothing; a draw in which noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from tco.foundation.files import place_in
 from tco.foundation.units import unit
 from tco.studies.claims.ledger import Claim
 from tco.studies.claims.questions import Context, Underived
-from tco.studies.comparison import SPEEDS, speed_of
+from tco.studies.comparison import speed_of
 from tco.studies.curve import DRAWS, SEED
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
@@ -43,6 +43,7 @@ class Judged(NamedTuple):
 class Drawn(Context):
     """The catalogue as one claim sees it in draws: a metric of a scenario is an array of them, at a speed where one is named."""
 
+    others: Sequence[float] = ()  # speeds that are asked for beside each workload's own
     speed: float | None = None
     follows: bool = False  # whether anything asked for depends on the speed
 
@@ -70,21 +71,22 @@ class Drawn(Context):
             if (why := why_undrawable(asked)) is not None:
                 raise Underived(f"{scenario}: {why}")
             own, response = speed_of(asked.result), response_of(asked)
-            speeds = [speed for speed in SPEEDS if speed != own] if works and own is not None else []
+            speeds = [speed for speed in self.others if speed != own] if works and own is not None else []
             return response.at(Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges), speeds=speeds), own
 
-        found: tuple[Draws, float | None] = self.catalogue.once(("claims in draws", scenario, works, *sorted(settings.items())), make)
+        found: tuple[Draws, float | None] = self.catalogue.once(("claims in draws", scenario, works, *self.others, *sorted(settings.items())), make)
         return found
 
 
-def judged(claim: Claim, context: Context) -> Judged:
+def judged(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Judged:
     """Return the chance that a claim bears out, at the speed of its own case and at others, and between what its figure lies."""
     drawn = Drawn(context.catalogue, context.settings, context.ledger, claim)
+    drawn.others = speeds
     many = figures(claim, drawn)
     low, high = (ended(one) for one in quantiles(many, np.array([TAIL, 1 - TAIL])))
     by_speed = []
     try:
-        for drawn.speed in SPEEDS:
+        for drawn.speed in speeds:
             by_speed.append((drawn.speed, chance(claim, figures(claim, drawn))))
     except Underived:  # the figure rests on what is known at its own speed alone
         by_speed = []
