@@ -58,7 +58,7 @@ class Comparison(study.Comparison):
 
 
 def compare(
-    scenarios: Sequence[str | Path | Result] = HEADLINE,
+    scenarios: str | Sequence[str | Path | Result] = HEADLINE,
     baseline: str | None = None,
     set: Mapping[str, str] | None = None,  # noqa: A002 - the name users know from the command line
     data: Path | None = None,
@@ -68,7 +68,8 @@ def compare(
     >>> round(compare(["gb200-nvl72"]).results[0].metrics["chips"])
     72
     """
-    found = Comparison(*study.compared([one.result for one in evaluate_each(scenarios, data, dict(set or {}), refuse=False)], baseline))
+    names = [scenarios] if isinstance(scenarios, str) else scenarios
+    found = Comparison(*study.compared([one.result for one in evaluate_each(names, data, dict(set or {}), refuse=False)], baseline))
     settings = [word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")]
     names = [str(one) for one in scenarios if not isinstance(one, Result)]
     found.asked = [*names, *settings, *(["--data", str(data)] if data else [])] if len(names) == len(scenarios) else ()

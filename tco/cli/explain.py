@@ -91,7 +91,9 @@ def explained(given: Request, scenario: str, metric: str | None, depth: int | No
     cells = {node.id: node for node in walk(*result.nodes.values())}
     root = result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
-        raise DataError(f"{unknown('metric or cell', metric, [*METRICS, *cells])}; `tco metrics list` shows the metrics")
+        told = [name for name, one in METRICS.items() if metric.lower() in one.label.lower()][:6]
+        also = f"; metrics of that word: {', '.join(told)}" if told else ""
+        raise DataError(f"{unknown('metric or cell', metric, [*METRICS, *cells])}{also}; `tco metrics list` shows the metrics")
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
     if root is None:

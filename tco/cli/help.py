@@ -8,6 +8,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from tco.foundation.errors import nearest
+
 HEADINGS = {  # heading -> the commands under it
     "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet", "gigawatt", "rents"),
     "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs", "help"),
@@ -52,6 +54,13 @@ class Taught(Page, TyperCommand):
 
 class Listing(Page, TyperGroup):
     """A group whose help says all of what each command does, not the beginning of it that fits the line."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is named; of an unknown one with no name near it, say which there are."""
+        names = self.list_commands(ctx)
+        if ctx.parent is not None and args and args[0] not in names and not nearest(args[0], names):
+            ctx.fail(f"No such command {args[0]!r}; there are {', '.join(names)}")
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; what is drawn in frames takes headings from the commands themselves."""

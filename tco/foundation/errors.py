@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+
+STEM = 3  # letters that a name begins with, by which another may be meant
 
 
 class TcoError(Exception):
@@ -49,6 +52,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     holding = [other for other in names if name and name.lower() in other.lower()]
     found = difflib.get_close_matches(name, holding or names, n=1, cutoff=0.0 if holding else 0.5)
+    if not found and len(stem := re.match("[a-z]*", name.lower())[0]) >= STEM:  # type: ignore[index]
+        found = [other for other in names if other.lower().startswith(stem)][:1]
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

@@ -213,8 +213,10 @@ def parse_quantity(text: str, target: str) -> float:
 
 def meant(text: str, target: str) -> str:
     """Return how what was probably meant is written: the number that the text holds, with the unit that is expected."""
-    number = re.match(r"\d+(\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
-    return f"{number[0] if number else '1.5'} {WRITTEN.get(target, target)}".rstrip()
+    number = re.match(r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+    times = {"k": 1e3, "m": 1e6}.get((number[2] or "").lower(), 0) if number else 0
+    written = f"{float(number[1]) * times:g}" if number and times else number[1] if number else "1.5"
+    return f"{written} {WRITTEN.get(target, target)}".rstrip()
 
 
 def table_rows() -> list[tuple[str, float, str]]:

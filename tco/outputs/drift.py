@@ -120,7 +120,7 @@ CHECK = Document(
 
 def drift_answer(catalogue: Catalogue, name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift], moved: Sequence[Shift]) -> Answer:
     """Return what moved since a baseline; `checked` are the metrics that were looked at, by scenario, `moved` is what its draws say otherwise."""
-    texts = {"github": lambda: to_github(name, len(checked), found), "junit": lambda: to_junit(name, checked, found)}
+    texts = {"github": lambda: to_github(name, len(checked), found, moved), "junit": lambda: to_junit(name, checked, found)}
     asked = {"name": name, "drift": found, "shifts": moved}
     notes = [f"{len(moved)} figures of the draws moved, what is to be chosen or what a choice stands to lose among them"] if moved else []
 
@@ -265,15 +265,18 @@ def made_by(state: dict[str, Any]) -> str:
 
 
 # ---------------------------------------------------------------- what moved, for machines that show it beside a change
-def to_github(name: str, scenarios: int, found: Sequence[Drift]) -> str:
-    """Return a workflow command for each metric that moved, its steps in the message; a notice where nothing did."""
-    if not found:
-        return f"::notice title=baseline {in_title(name)}::{scenarios} scenarios, nothing moved\n"
+def to_github(name: str, scenarios: int, found: Sequence[Drift], moved: Sequence[Shift]) -> str:
+    """Return a workflow command for each scenario that moved: why, the metric that tells most with its steps, and how much else moved."""
     lines = []
-    for drift in found:
-        head, *steps = step_lines(drift.move)
-        lines.append(f"::error title=baseline {in_title(f'{name}, {drift.scenario}')}::{in_message(chr(10).join([head, *steps]))}")
-    return "\n".join(lines) + "\n"
+    for scenario in dict.fromkeys([*(one.scenario for one in found), *(one.scenario for one in moved)]):
+        some, drawn = [one for one in found if one.scenario == scenario], sum(one.scenario == scenario for one in moved)
+        first = shown_first([one.move for one in some])
+        causes = reasons(sorted(first.steps, key=lambda step: -abs(step.difference))) if first else []
+        told = ["; ".join(causes[:NAMED]), *step_lines(first)] if first else [*why(some)]
+        counts = ((len(some) - bool(first), "more metrics moved"), (drawn, "figures of the draws moved"))
+        more = [f"{count} {what}" for count, what in counts if count]
+        lines.append(f"::error title=baseline {in_title(f'{name}, {scenario}')}::{in_message(chr(10).join(filter(None, [*told, *more])))}\n")
+    return "".join(lines) or f"::notice title=baseline {in_title(name)}::{scenarios} scenarios, nothing moved\n"
 
 
 def in_message(text: str) -> str:

@@ -165,9 +165,18 @@ def test_annotations_of_github():
     done = tco("baseline", "check", "main", *DEARER, *ONE, "--format", "github")
     first, second = done.stdout.splitlines()
     one = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
-    assert first.startswith(f"::error title=baseline main%2C gb200-nvl72::{said(one).partition(': ')[2].replace('%', '%25')}%0A")
+    cause = "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
+    assert first.startswith(f"::error title=baseline main%2C gb200-nvl72::{cause}%0A{said(one).partition(': ')[2].replace('%', '%25')}%0A")
     assert "trn3-nl72x2" in second
-    assert "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh" in second
+    assert second.count(cause) == 2
+
+
+def test_one_cause_gives_one_annotation_a_scenario():
+    done = tco("baseline", "check", "main", *DEARER, "--format", "github")
+    assert [line.partition("::")[2].partition("::")[0] for line in done.stdout.splitlines()] == [
+        f"error title=baseline main%2C {name}" for name in ("gb200-nvl72", "trn3-nl72x2")
+    ]
+    assert "more metrics moved" in done.stdout
 
 
 def test_junit_names_every_metric_that_was_checked(kept):
