@@ -68,11 +68,11 @@ def compare(
     >>> round(compare(["gb200-nvl72"]).results[0].metrics["chips"])
     72
     """
-    names = [scenarios] if isinstance(scenarios, str) else scenarios
-    found = Comparison(*study.compared([one.result for one in evaluate_each(names, data, dict(set or {}), refuse=False)], baseline))
+    some = [scenarios] if isinstance(scenarios, str) else scenarios
+    found = Comparison(*study.compared([one.result for one in evaluate_each(some, data, dict(set or {}), refuse=False)], baseline))
     settings = [word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")]
-    names = [str(one) for one in scenarios if not isinstance(one, Result)]
-    found.asked = [*names, *settings, *(["--data", str(data)] if data else [])] if len(names) == len(scenarios) else ()
+    names = [str(one) for one in some if not isinstance(one, Result)]
+    found.asked = [*names, *settings, *(["--data", str(data)] if data else [])] if len(names) == len(some) else ()
     return found
 
 

@@ -57,8 +57,7 @@ class Listing(Page, TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is named; of an unknown one with no name near it, say which there are."""
-        names = self.list_commands(ctx)
-        if ctx.parent is not None and args and args[0] not in names and not nearest(args[0], names):
+        if ctx.parent is not None and args and args[0] not in (names := self.list_commands(ctx)) and not nearest(args[0], names):
             ctx.fail(f"No such command {args[0]!r}; there are {', '.join(names)}")
         return super().resolve_command(ctx, args)
 

@@ -195,7 +195,10 @@ def save(path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[st
 def load(path: Path) -> States:
     """Return the states a baseline keeps; a missing, foreign, older or broken file raises `DataError`."""
     if not is_there(path):
-        raise unknown("baseline", path.stem, [found.stem for found in path.parent.glob("*.json")], str(path.parent))
+        known = [found.stem for found in path.parent.glob("*.json")]
+        if not known:
+            raise DataError(f"{path.parent}: holds no baseline {path.stem!r}, nor any; `tco baseline save {path.stem}` keeps the headline as one")
+        raise unknown("baseline", path.stem, known, str(path.parent))
     try:
         document = read_json(path, "a baseline")
     except DataError:

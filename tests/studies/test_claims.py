@@ -280,8 +280,9 @@ def test_verdict_of_a_kind(row, kind, computed, expected):
 
 
 # ---------------------------------------------------------------- conclusions in draws
-def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue, found):
+def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
     """P022 asks what `tco uncertainty` with as many draws counts: how often NL32x2 costs less a token than GB200."""
+    found = {one.claim.id: one for one in check_claims(catalogue, {}, conclusions=True)[0]}
     judged, words = found["P022"].judged, shlex.split(found["P022"].claim.command)[1:]
     shown = document(*words)
     assert judged.probability == shown["probability_better_than_baseline"]
@@ -301,7 +302,7 @@ def test_a_verdict_follows_its_chance(found):
     for one in judged:
         chance = one.judged.probability
         assert one.verdict == ("holds" if chance >= 0.9 else "off" if chance <= 0.1 else "open")
-        assert one.judged.by_speed == () or len(one.judged.by_speed) == 5
+        assert one.judged.by_speed == ()  # of all claims together the own speed alone is asked
     assert {one.claim.id for one in judged} == {one.claim.id for one in found.values() if one.claim.kind == "drawn"}
 
 

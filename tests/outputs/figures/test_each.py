@@ -14,6 +14,7 @@ import pytest
 
 from tco import frontier, sensitivity, uncertainty
 from tco.catalog.accuracy import table
+from tco.catalog.words import short_name
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
 from tco.outputs.figures.errors import errors_figure
@@ -304,9 +305,11 @@ def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
         if end is not None and end != found.centre
     ]
     bars = {bar.tip.rpartition(":")[0]: bar for bar in tipped(svg)}
-    assert set(bars) == {f"{one.given.path} at its {side}" for one, side, _ in ends}
+    assert set(bars) == {f"{short_name(one.given.path)} at its {side}" for one, side, _ in ends}
     far = [
-        bar.at["x"] + (bar.at["width"] if end > found.centre else 0) for (one, side, end) in ends for bar in [bars[f"{one.given.path} at its {side}"]]
+        bar.at["x"] + (bar.at["width"] if end > found.centre else 0)
+        for (one, side, end) in ends
+        for bar in [bars[f"{short_name(one.given.path)} at its {side}"]]
     ]
     assert affine(far, [end for _, _, end in ends])
     assert {bar.look for key, bar in bars.items() if key.endswith("low")} == {"fill-2"}
@@ -316,7 +319,7 @@ def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
     found = replace(tornado(), swings=[tornado().swings[0]._replace(at_high=None, meets_high=False), *tornado().swings[1:]])
     svg = tornado_figure(found)
     path = found.swings[0].given.path
-    assert f"{path} at its high" not in " ".join(bar.tip for bar in tipped(svg))
+    assert f"{short_name(path)} at its high" not in " ".join(bar.tip for bar in tipped(svg))
     assert "! the workload's targets are not met there." in texts(svg)
 
 
