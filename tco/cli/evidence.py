@@ -37,7 +37,7 @@ def claims(
 def validate(
     given: Request,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
-    kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; left out: guessed from the header.")] = None,
+    kind: Annotated[str | None, typer.Option(help="kernels, collectives, training, inference or open-loop; left out: guessed from the header.")] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
     alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
