@@ -151,6 +151,8 @@ def test_promises_are_read():
         (("--traffic", "chatt"), "did you mean 'chat'?"),
         (("--set", "traffic.rate=3"), "unknown input path 'traffic.rate'"),
         (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),
+        (("--traffic", "mix", "--set", "traffic.reuse=0.3"), "of it requests_per_s and arrival_cv may be set"),
+        (("--set", "traffic.input_p50=9000"), "do not rise"),
         (("--set", "workload.input_tokens=3"), "set traffic.* instead"),
     ],
 )
@@ -159,3 +161,25 @@ def test_what_cannot_be_is_refused(words, said):
     assert done.exit_code == 3
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("promises = 'ttft'\n[shares]\nchat = 1\n", "requests_per_s is missing"),
+        ("[shares]\nchat = 'much'\n", "shares: expected NAME = SHARE"),
+        ("[shares]\nmix = 1\n", "mix is a mix itself"),
+        ("[shares]\nchatt = 1\n", "did you mean 'chat'?"),
+        ("promises = 'ttft'\n{rate}[shares]\nchat = 1\n", "promises: expected a list"),
+        ("promises = ['ttft']\n{rate}[shares]\nchat = 1\n", "own.toml: promise 'ttft'"),
+        ("{rate}[shares]\nchat = 1\n", "promises nothing"),
+        ("{rate}", "input_p50 is missing"),
+    ],
+)
+def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, text, said):
+    monkeypatch.chdir(tmp_path)
+    rate = "[requests_per_s]\nvalue = 9\nunit = ''\nlow = 9\nhigh = 9\nkind = 'assumed'\nsource = 'own'\nnote = ''\n"
+    (tmp_path / "own.toml").write_text(text.format(rate=rate), encoding="utf-8")
+    done = tco("service", "gb200-nvl72", "--traffic", "own.toml")
+    assert done.exit_code == 3
+    assert said in done.stderr

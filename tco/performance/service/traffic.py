@@ -27,6 +27,7 @@ KNOTS = np.array([0.0, 1.2815515655446004, 2.3263478740408408])  # P50, P90 and 
 ENDS = 4.0  # standard deviations at which lengths end
 LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
 UNLESS_SAID = {"arrival_cv": 1.0, "correlation": 0.0, "turns": 1.0, "thinking_time": 0.0, "reuse": 0.0}
+OF_A_MIX = ("requests_per_s", "arrival_cv")
 ROUTERS = ("affinity", "random", "round-robin")
 
 
@@ -130,16 +131,10 @@ def knots(logs: Array) -> tuple[Array, Array]:
     return np.array([-ENDS, *KNOTS, ENDS]), np.array([ends[0], *logs, ends[1]])
 
 
-def load_traffic(catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None) -> Traffic:
-    """Read traffic of the catalogue, or a file of it, with some of its values set (`traffic.requests_per_s`)."""
-    if name.endswith(".toml") and is_there(Path(name)):
-        path, document = Path(name), read_toml(Path(name))
-        inputs = values_of(document, GROUP, path, True)
-    else:
-        path, document = catalogue.document(GROUP, name, GROUP)
-        inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
-    values = UNLESS_SAID | {key.partition(".")[2]: one.value for key, one in inputs.items()}
-    for key, text in (settings or {}).items():
+def values_set(settings: Mapping[str, str]) -> dict[str, float]:
+    """Read values of traffic that are set, as `traffic.requests_per_s`."""
+    values = {}
+    for key, text in settings.items():
         short = key.removeprefix(f"{GROUP}.")
         if (GROUP, short) not in attributes():
             raise unknown("input path", key, [f"{GROUP}.{one}" for group, one in attributes() if group == GROUP], "--set")
@@ -148,14 +143,35 @@ def load_traffic(catalogue: Catalogue, name: str, settings: Mapping[str, str] | 
             values[short] = parse_quantity(text, wanted.unit)
             if not wanted.minimum <= values[short] <= wanted.maximum:
                 raise DataError(f"{text} lies outside {wanted.minimum:g} to {wanted.maximum:g} {wanted.unit}")
+    return values
+
+
+def load_traffic(catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = "") -> Traffic:
+    """Read traffic of the catalogue, or a file of it, with some of its values set (`traffic.requests_per_s`); a part of a mix is no mix."""
+    if name.endswith(".toml") and is_there(Path(name)):
+        path, document = Path(name), read_toml(Path(name))
+        inputs = values_of(document, GROUP, path, True)
+    else:
+        path, document = catalogue.document(GROUP, name, GROUP)
+        inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
+    values = UNLESS_SAID | {key.partition(".")[2]: one.value for key, one in inputs.items()}
+    values |= values_set(settings or {})
     shares = document.get("shares", {})
     if not isinstance(shares, dict) or not all(isinstance(share, int | float) and share > 0 for share in shares.values()):
         raise DataError(f"{path}:shares: expected NAME = SHARE of the requests, each above zero")
-    parts = tuple((share / sum(shares.values()), load_traffic(catalogue, part)) for part, share in shares.items())
+    if shares and part_of:
+        raise DataError(f"{part_of}: shares: {name} is a mix itself; name its parts")
+    if shares and (lost := [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]):
+        raise DataError(f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} may be set")
+    parts = tuple((share / sum(shares.values()), load_traffic(catalogue, part, part_of=str(path))) for part, share in shares.items())
     for needed in ("requests_per_s", *(() if parts else LENGTHS)):
         if needed not in values:
             raise DataError(f"{path}: {needed} is missing")
     for side in ("input", "output") if not parts else ():
         if not values[f"{side}_p50"] <= values[f"{side}_p90"] <= values[f"{side}_p99"]:
             raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
-    return Traffic(name, values, tuple(map(promise_of, document.get("promises", ()))), parts)
+    said = document.get("promises", [])
+    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+        raise DataError(f"{path}: promises: expected a list of texts, such as ['ttft p99 <= 2 s']")
+    with located(str(path)):
+        return Traffic(name, values, tuple(map(promise_of, said)), parts)
