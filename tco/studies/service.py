@@ -20,7 +20,7 @@ from tco.chain.result import Result, why_absent
 from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, refuse_unknown
-from tco.performance.service.fleet import LEAST, Fleet, Search, quantile_error
+from tco.performance.service.fleet import REQUESTS, Fleet, Search, quantile_error
 from tco.performance.service.traffic import GROUP, PROMISED, ROUTERS, Promise, Traffic, load_traffic, promise_of
 from tco.performance.serving.plans import describe, request_of
 from tco.studies.evaluation import catalogue_for
@@ -68,7 +68,7 @@ def asked_of(
     """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the settings that say so."""
     if clash := [path for path in (*LENGTHS, "workload.cache_hit", "workload.concurrency", "workload.offline") if path in settings]:
         raise DataError(f"--set {clash[0]}: traffic says how long requests are and how they come; set {GROUP}.* instead")
-    some = traffic.requests(1, "random", LEAST, 0, 1.0)[1]
+    some = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
     own = {**settings, **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()}}
     inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(own), dict(variant))
     if inputs.kind != "serving":

@@ -17,7 +17,7 @@ from tco.foundation.trace import plain
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.service.engine import Engine, engine_of
-from tco.performance.service.simulation import serve
+from tco.performance.service.simulation import Requests, serve
 from tco.performance.service.traffic import Promise, Traffic
 from tco.performance.serving import phases
 from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, Request, attention_chips, decoding, decoding_at, depths_of
@@ -26,7 +26,8 @@ from tco.performance.serving.search import at, decode_axes, offered_axes
 Array = np.ndarray[Any, Any]
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
 STABLE = 0.98  # of the rate an engine could hold
-LEAST, MOST = 2000, 16000  # requests of a simulation
+REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
+ROUNDS = 12  # in which the sequences under way settle
 LONGER = (1.0, 1.05, 1.15, 1.35)  # times as many engines decode as the promise of each token asks for, where the first one waits for them
 TRIED = 16  # plans, where none keeps a promise, to say how near they come
 PARTS = 8  # of a simulation, whose spread says how sure it is
@@ -127,13 +128,30 @@ def readers_of(machine: Machine, model: Architecture, request: Request, fresh: f
 
 
 # ---------------------------------------------------------------- search
+def under_way(engine: Engine, rate: float, before: Requests, requests: Requests, seed: int) -> Requests:
+    """Return requests with those before them that an engine is decoding when they begin to come, as many as Little's law says.
+
+    Of answers under way long ones are as much more frequent as they are longer, and any part of each is done.
+    """
+    answer, context = float(before.answer.mean()), float((before.prompt + before.answer / 2).mean())
+    count = most = int(engine.most)
+    for _ in range(ROUNDS):
+        count = min(max(int(rate * answer * engine.step_time(max(count, 1), max(count, 1) * context)), 0), most)
+    draws = np.random.default_rng([seed, count])
+    chosen = draws.choice(len(before.answer), count, p=before.answer / before.answer.sum())
+    done = np.floor(draws.uniform(size=count) * before.answer[chosen])
+    first = Requests(*(one[chosen] for one in before))._replace(arrived=np.zeros(count))
+    first = first._replace(prompt=first.prompt + done, answer=first.answer - done)
+    return Requests(*(np.concatenate(both) for both in zip(first, requests, strict=True)))
+
+
 class Search:
     """The fleets of one machine under one traffic, each pool of each size simulated once."""
 
     def __init__(self, machine: Machine, model: Architecture, request: Request, traffic: Traffic, router: str, seed: int, pause: float) -> None:
         self.traffic, self.router, self.seed, self.pause = traffic, router, seed, pause
         self.rate, self.start = traffic.values["requests_per_s"], float(plain(machine.shared("first_token_start")))
-        some = traffic.requests(1, "random", LEAST, seed, pause)[1]
+        some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
         self.answer = float(some.answer.mean())
         fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())  # of the prompts' tokens, where a cache forgets nothing
         self.decoders, self.readers = decoders_of(machine, model, request), readers_of(machine, model, request, fresh)
@@ -143,11 +161,12 @@ class Search:
         """Return what requests see of a pool with so many engines."""
         key = id(pool), engines
         if key not in self.known:
-            under_way = self.rate / engines * pool.quickest * (1 if reads else self.answer)
-            count = int(np.clip(3 * under_way, LEAST, MOST))
-            before, requests = self.traffic.requests(engines, self.router if reads else "random", count, self.seed, self.pause)
-            served = serve(pool.build(), requests, before if reads else None, read=reads, decode=not reads)
-            steady = slice(count // 3, count)
+            engine, each = pool.build(), self.rate / engines
+            before, requests = self.traffic.requests(engines, self.router if reads else "random", REQUESTS, self.seed, self.pause)
+            if not reads:
+                requests = under_way(engine, each, before, requests, self.seed)
+            served = serve(engine, requests, before if reads else None, read=reads, decode=not reads)
+            steady = slice(len(requests.arrived) - REQUESTS * 4 // 5, None)
             first, last, answer = (one[steady] for one in (served.first, served.last, served.answer))
             self.known[key] = Times(first, last, answer, float(served.found[steady].sum() / requests.prompt[steady].sum()))
         return self.known[key]
