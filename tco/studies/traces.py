@@ -1,22 +1,20 @@
-"""A trace of requests summed up as traffic: rate, bursts, lengths, sessions. Rows are read one by one, and a bad one is told by line and column."""
+"""A trace of requests summed up as traffic: rate, bursts, lengths, sessions. A bad row is told by line and column."""
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from array import array
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tco.foundation.errors import DataError
-from tco.foundation.files import is_there
+from tco.foundation.files import is_there, read_csv
 
 NEEDED, ALSO = ("arrived", "input_tokens", "output_tokens"), ("session", "prefix")
-LEAST = 2  # requests that tell a rate
+LEAST, MOST = 2, 1e12  # requests that tell a rate, and of any number
 SAID = {
     "requests_per_s": "requests over the time they came in",
     "arrival_cv": "standard deviation of the time between requests over its mean",
@@ -37,54 +35,30 @@ class Trace(NamedTuple):
     prefix: Any
 
 
-def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the header of a CSV file and its rows, each with its line."""
-    if not is_there(path):
-        raise DataError(f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, strict=True)
-            for cells in reader:
-                if cells:
-                    yield reader.line_num, cells
-    except (UnicodeDecodeError, csv.Error, OSError) as error:
-        raise DataError(f"{path}: no CSV text ({error})") from None
-
-
 def read_trace(path: Path) -> Trace:
     """Read a trace; a gap, a text or a number that cannot be raises `DataError` with its line and column."""
-    rows = rows_of(path)
-    _, header = next(rows, (1, []))
-    names = [name.strip() for name in header]
-    missing, surplus = [name for name in NEEDED if name not in names], [name for name in names if name not in NEEDED + ALSO]
-    if missing or surplus or len(set(names)) < len(names):
-        fault = f"lacks the column {missing[0]!r}" if missing else f"has the unexpected column {surplus[0]!r}" if surplus else "repeats a column"
-        raise DataError(f"{path}:1: {fault}; expected {', '.join(NEEDED)} and, if known, {', '.join(ALSO)}")
-    kept, sessions = {name: array("d") for name in NEEDED + ALSO}, dict[str, int]()
-    before = -math.inf
-    for line, cells in rows:
-        if len(cells) != len(names):
-            raise DataError(f"{path}:{line}: {len(cells)} cells, expected {len(names)} ({', '.join(names)})")
-        row = dict(zip(names, cells, strict=True))
-        for name in (*NEEDED, *(["prefix"] if "prefix" in row else [])):
+    if not is_there(path):
+        raise DataError(f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}")
+    kept, sessions, before = {name: array("d") for name in NEEDED + ALSO}, dict[str, int](), -math.inf
+    for line, row in read_csv(path, NEEDED, ALSO):
+        for column, (name, text) in enumerate(row.items(), 1):
+            if name == "session":
+                kept[name].append(sessions.setdefault(text, len(sessions)))
+                continue
             least = 1.0 if name.endswith("_tokens") else 0.0
             try:
-                value = float(row[name])
+                value = float(text)
             except ValueError:
                 value = math.nan
-            if not least <= value < 1e12:
-                column = names.index(name) + 1
-                raise DataError(f"{path}:{line}:{column}: {name} is {row[name]!r}, expected a number of {least:g} or more")
+            if not least <= value < MOST:
+                raise DataError(f"{path}:{line}:{column}: {name} is {text!r}, expected a number of {least:g} or more")
+            if name == "arrived" and value < before:
+                raise DataError(f"{path}:{line}:{column}: arrived is earlier than in the line before, expected rows in the order they came")
             kept[name].append(value)
-        if kept["arrived"][-1] < before:
-            raise DataError(
-                f"{path}:{line}:{names.index('arrived') + 1}: arrived is earlier than in the line before, expected rows in the order they came"
-            )
         before = kept["arrived"][-1]
-        if "session" in row:
-            kept["session"].append(sessions.setdefault(row["session"], len(sessions)))
-    if len(kept["arrived"]) < LEAST or kept["arrived"][-1] <= kept["arrived"][0]:
-        raise DataError(f"{path}: {len(kept['arrived'])} requests in no time, expected {LEAST} or more that come one after another")
+    arrived = kept["arrived"]
+    if len(arrived) < LEAST or arrived[-1] <= arrived[0]:
+        raise DataError(f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one after another")
     return Trace(*(np.frombuffer(many) if len(many) else None for many in kept.values()))
 
 

@@ -35,7 +35,6 @@ class Served(NamedTuple):
     last: Array
     answer: Array
     found: Array
-    busy: float  # share of the time until the last request that the engine worked
 
     @property
     def per_token(self) -> Array:
@@ -111,7 +110,7 @@ class Run:
         self.waiting: deque[list[float]] = deque()  # prompts under way: place, tokens left, keys before them
         self.running: list[tuple[float, int]] = []  # the iteration a sequence ends with, and its place
         self.joined: list[int] = []  # that decode their first token next
-        self.now = self.iteration = self.worked = 0.0
+        self.now = self.iteration = 0.0
         self.cached = 0.0  # tokens of the sequences that decode
         self.head = 0  # the request that is taken in next
         self.full = False  # it finds no room
@@ -193,7 +192,6 @@ class Run:
     def pass_by(self, time: float, iterations: float) -> None:
         """Let time go by in which every sequence decodes a token an iteration."""
         self.now += time
-        self.worked += time
         self.iteration += iterations
         self.cached += len(self.running) * iterations
 
@@ -210,4 +208,4 @@ def serve(engine: Engine, requests: Requests, before: Requests | None = None, re
         run.cache.warm(before)
     run.go()
     first, last = (np.array(one) - requests.arrived for one in (run.first, run.last))
-    return Served(first, last, requests.answer, np.array(run.found), run.worked / max(run.now, 1e-9))
+    return Served(first, last, requests.answer, np.array(run.found))

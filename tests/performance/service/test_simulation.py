@@ -85,7 +85,6 @@ def test_every_request_is_answered_in_order_of_its_tokens():
     served = serve(engine(most=8, room=20_000.0), asked)
     assert (served.first > 0).all()
     assert (served.last >= served.first).all()
-    assert 0 < served.busy <= 1
     assert (served.per_token[asked.answer > 1] >= STEP * (1 - 1e-9)).all()  # a token a step, and no more
 
 
