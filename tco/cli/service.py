@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, Scenario, Seed, command
+from tco.cli.options import Named, Request, Seed, command
 from tco.cli.shelves import SHELVES
 from tco.foundation.streams import put
 
@@ -18,7 +18,7 @@ TRAFFIC = SHELVES["traffic"]
 @command(app, "set", "variant")
 def service(
     given: Request,
-    scenario: Scenario,
+    scenarios: Named,
     traffic: Annotated[str, typer.Option(metavar="NAME", help="Traffic by its name, or a file of it; `tco traffic list` shows them.")] = "chat",
     promise: Annotated[
         list[str] | None,
@@ -34,12 +34,11 @@ def service(
 ) -> None:
     """Show the least chips that keep promises under traffic, and what tokens, requests and agents cost on them."""
     from tco.outputs.services import service_answer
-    from tco.studies.service import service as served
+    from tco.studies.service import services
 
-    asked = served(
-        *(scenario, traffic, promise or (), given.settings, given.variant, given.data), racks=racks, router=router, samples=samples, seed=seed
-    )
-    given.emit(service_answer(given.catalogue_of(scenario), asked))
+    how = {"racks": racks, "router": router, "samples": samples, "seed": seed}
+    asked, missed = services(scenarios, traffic, promise or (), given.settings, given.variant, given.data, **how)
+    given.emit(service_answer(given.catalogue_of(scenarios[0]), asked, missed))
 
 
 @command(TRAFFIC, name="new", usual=("data",))

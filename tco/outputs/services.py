@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tco.catalog import Catalogue
@@ -9,14 +10,8 @@ from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.service import METRICS, Service
 
-
-def notes_of(found: Service) -> list[str]:
-    """Return the notes of an answer."""
-    return [*found.result.notes, "the memory beyond HBM that could keep caches is left out: what finds no room there is read again"]
-
-
-SERVICE = Document(
-    "service",
+LEFT_OUT = "the memory beyond HBM that could keep caches is left out: what finds no room there is read again"
+ONE = Record(
     Member("scenario", read="result.scenario"),
     Member("system", read="result.system"),
     Member("traffic", read="traffic.id"),
@@ -27,35 +22,43 @@ SERVICE = Document(
     Member("plan", {str: {str: float}}),
     Member("power_basis"),
     Member("range", Maybe({str: {str: float}}), lambda one: one.range and {"usd_per_million_output_tokens": one.range}),
-    Member("notes", [str], notes_of),
+    Member("share_of_best", float),
 )
+SERVICE = Document("service", ONE.within(lambda found: found["rows"][0]), Member("rows", [ONE]), Member("notes", [str]))
 ROW = Record(
     *(Member("scenario", read="result.scenario"), Member("traffic", read="traffic.id")),
     Member("promises", read=lambda one: "; ".join(map(str, one.promises))),
     *(Member(name, float, f"metrics.{name}") for name in METRICS),
-    Member("power_basis"),
+    *(Member("share_of_best", float), Member("power_basis")),
 )
 
 
-def service_answer(catalogue: Catalogue, found: Service) -> Answer:
-    """Return the least fleet, what it costs and what its requests see."""
-    return SERVICE.answer(catalogue, found, lambda: [service_table(found)], (ROW, [found]), notes_of(found), of=found.result.context)
+def service_answer(catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()) -> Answer:
+    """Return the least fleets, what they cost and what their requests see; and of others why they keep no promise."""
+    notes = [*missed, *(note for one in found for note in one.result.notes), LEFT_OUT]
+    content = {"rows": found, "notes": notes}
+    return SERVICE.answer(catalogue, content, lambda: [service_table(found)], (ROW, found), notes, of=lambda one: one.result.context)
 
 
-def service_table(found: Service) -> Table:
-    """Return the figures, each with the error of its simulation."""
+def service_table(found: Sequence[Service]) -> Table:
+    """Return the figures of each, those of one alone with the errors of their simulation."""
+    first, alone = found[0], len(found) == 1
     rows = []
     for name, metric in METRICS.items():
-        sure = f"+- {significant(found.errors[name], 2)}" if name in found.errors else ""
-        rows.append((metric.label, f"~{significant(found.metrics[name])}", metric.unit, sure))
-    asked = ", ".join(map(str, found.promises))
-    above = [f"Traffic: {found.traffic.id}, {found.traffic.values['requests_per_s']:g} requests/s, router {found.router}. Promised: {asked}."]
-    below = [f"{phase}: {axes_text(axes)}" for phase, axes in found.plan.items()]
-    below.append(f"Power: {found.power_basis}. +-: one standard error of the simulation.")
-    if found.range:
-        ends = " to ".join(significant(found.range[name], 3) for name in ("p10", "p90") if name in found.range)
-        below.append(f"P10 to P90 of the cost per million output tokens, prices and practice drawn on this plan: {ends} USD.")
-    return Table(("figure", "value", "unit", "error"), rows, found.result.title, above, below, "lrll")
+        sure = [f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""] if alone else []
+        rows.append((metric.label, *(f"~{significant(one.metrics[name])}" for one in found), metric.unit, *sure))
+    if not alone:
+        rows.append(("share of the best", *(f"~{one.share_of_best * 100:.0f}" for one in found), "%"))
+    asked = ", ".join(map(str, first.promises))
+    above = [f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, router {first.router}. Promised: {asked}."]
+    below = [f"{one.result.scenario}, {phase}: {axes_text(axes)}" for one in found for phase, axes in one.plan.items()]
+    below.append(f"Power: {first.power_basis}." + (" +-: one standard error of the simulation." if alone else ""))
+    for one in found:
+        if one.range:
+            ends = " to ".join(significant(one.range[name], 3) for name in ("p10", "p90") if name in one.range)
+            below.append(f"{one.result.scenario}, P10 to P90 of the cost per million output tokens, prices and practice drawn: {ends} USD.")
+    names = [one.result.scenario for one in found]
+    return Table(("figure", *names, "unit", *(["error"] if alone else [])), rows, "", above, below, "l" + "r" * len(found) + "ll")
 
 
 def axes_text(axes: dict[str, Any]) -> str:

@@ -60,6 +60,7 @@ class Service(NamedTuple):
     errors: dict[str, float]  # standard errors of what was simulated
     range: dict[str, float] | None  # of the cost of tokens, by percentile
     power_basis: str = BASIS
+    share_of_best: float = 1.0  # the least cost of tokens of all that are asked together, over its own
 
 
 def asked_of(
@@ -130,6 +131,20 @@ def service(
     plan = {"decode": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
     plan |= {"prefill": described(fleet.reader.plan, machine, "drafts", "batch") | {"engines": fleet.readers}}
     return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
+
+
+def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
+    """Return the services of some scenarios, and why others keep no promise; where none does the first one's reason is raised."""
+    found, missed = list[Service](), list[DataError]()
+    for name in scenarios:
+        try:
+            found.append(service(name, *asked, **how))
+        except DataError as error:
+            missed.append(error)
+    if not found:
+        raise missed[0]
+    cost = [one.metrics["usd_per_million_output_tokens"] for one in found]
+    return [one._replace(share_of_best=min(cost) / own) for one, own in zip(found, cost, strict=True)], list(map(str, missed))
 
 
 def described(plan: Any, machine: Any, *without: str) -> dict[str, Any]:
