@@ -26,6 +26,7 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
     "evidence": ("claims", "validate", "calibrate", "measure"),
     "drafts": ("init", "parts", "systems", "models", "scenarios"),
     "shelves": ("sources", "rebates", "sites", "terms", "workloads", "clusters", "perspectives", "metrics"),
+    "service": ("service", "traffic"),
     "export": ("export", "report"),
     "plot": ("plot",),
 }

@@ -21,12 +21,19 @@ def claims(
     given: Request,
     verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
     conclusions: Annotated[bool, typer.Option("--conclusions", help="Only what they conclude, each with the command that shows it.")] = False,
+    forecasts: Annotated[bool, typer.Option("--forecasts", help="What was predicted before it was measured instead, and what came.")] = False,
 ) -> None:
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
     from tco.outputs.claims import claims_answer
     from tco.studies.claims import check_claims
 
     catalogue = given.catalogue
+    if forecasts:
+        from tco.outputs.forecasts import forecasts_answer
+        from tco.studies.claims.forecasts import read_forecasts
+
+        given.emit(forecasts_answer(catalogue, read_forecasts(catalogue)))
+        return
     found, notes = check_claims(catalogue, given.settings, conclusions)
     given.emit(claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes))
     if not all(one.as_expected for one in found):
@@ -37,7 +44,9 @@ def claims(
 def validate(
     given: Request,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
-    kind: Annotated[str | None, typer.Option(help="kernels, collectives, training or inference; left out: guessed from the header.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="kernels, collectives, training, inference or open-loop; left out: guessed from the header.")
+    ] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
     alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,

@@ -11,11 +11,14 @@ from typer.core import TyperCommand, TyperGroup
 from tco.foundation.errors import nearest
 
 HEADINGS = {  # heading -> the commands under it
-    "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet", "gigawatt", "rents"),
+    "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet", "gigawatt", "rents", "service"),
     "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs", "help"),
     "Export": ("report", "plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),
-    "Data": ("init", "scenarios", "systems", "parts", "models", "sites", "terms", "workloads", "clusters", "perspectives", "rebates", "sources"),
+    "Data": (
+        *("init", "scenarios", "systems", "parts", "models", "sites", "terms", "workloads", "traffic", "clusters", "perspectives", "rebates"),
+        "sources",
+    ),
 }
 OTHERS = "More"
 UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}

@@ -20,7 +20,7 @@ Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
 Checked = tuple[list[str], list[Any]]  # findings, and figures of publications
 ONE = {  # shelf -> what one of it is called
     **{"parts": "part", "systems": "system", "models": "model", "scenarios": "scenario", "sources": "source", "rebates": "agreement"},
-    **{"sites": "site", "terms": "set of terms", "workloads": "workload", "clusters": "cluster", "perspectives": "perspective"},
+    **{"sites": "site", "terms": "set of terms", "workloads": "workload", "clusters": "cluster", "perspectives": "perspective", "traffic": "traffic"},
 }
 
 
@@ -128,7 +128,7 @@ def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
 
 
 # Documents of values are inputs of a group; each is judged by reading what its texts name, in the headline's inputs with it in place of its own.
-GROUPS = {"sites": "site", "terms": "terms", "workloads": "workload", "clusters": "cluster", "perspectives": "terms"}
+GROUPS = {"sites": "site", "terms": "terms", "workloads": "workload", "clusters": "cluster", "perspectives": "terms", "traffic": "traffic"}
 TEXTS = {"sites": ("site.tenure", "site.cooling"), "terms": ("terms.yield", "terms.commitment")}
 
 
@@ -139,9 +139,13 @@ def judge(catalogue: Catalogue, folder: str, name: str) -> None:
     from tco.economics.perspective import load_perspective
     from tco.hardware.network import switch_part
     from tco.models.architecture import load_model
+    from tco.performance.service.traffic import load_traffic
 
     if folder == "perspectives":
         load_perspective(catalogue, name)
+        return
+    if folder == "traffic":
+        load_traffic(catalogue, name)
         return
     inputs = plain_inputs(catalogue, {GROUPS[folder]: name})
     for path in TEXTS.get(folder, ()):

@@ -43,6 +43,7 @@ KINDS = {  # by the name of their folder, and of their commands
     "workloads": Kind("workload", "workload", ("name", "kind", "model", "precision")),
     "clusters": Kind("cluster", "cluster", ("name", "switch", "port")),
     "perspectives": Kind("perspective", "terms", ("name", "base", "owner", "pays")),
+    "traffic": Kind("traffic", "traffic", ("name", "promises")),
 }
 
 

@@ -227,9 +227,9 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     plan = decoding_at(axes, batches, depths_of(decode.model, request, values))
     before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
-    ready = phases.prefill(prefill.machine, prefill.model, before, request)
+    ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
-    whole_prompt = phases.reading_time(ready.time, ready.per_prompt)
+    whole_prompt = ready.until_read
     read = phases.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0

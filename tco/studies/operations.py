@@ -193,15 +193,15 @@ def figures(result: Result) -> list[dict[str, Any]]:
     """Return every figure of performance with the bound that takes most of its phase, and the gap to that bound alone."""
     found = []
     for phase, made in result.report.phases.items():
-        shares, lines = made.shares, made.lines
-        bound = max(shares, key=lambda name: shares[name])
-        floor = sum(line.ideal for line in lines if line.bound == bound and line.ideal is not None)  # the time of what it binds at its peak
-        whole = float(made.time)
-        gap = whole / floor if floor else None
         for metric in DECIDES.get(phase, ()):
             value = result.metrics.get(metric)
             if value is None:
                 continue
+            one = made.alone or made if metric == "ttft_s" else made
+            shares, lines = one.shares, one.lines
+            bound = max(shares, key=lambda name: shares[name])
+            floor = sum(line.ideal for line in lines if line.bound == bound and line.ideal is not None)  # the time of what it binds at its peak
+            gap = float(one.time) / floor if floor else None
             at_bound = None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
             found.append(
                 {"metric": metric, "value": value, "phase": phase, "bound": bound, "bound_share": shares[bound], "at_bound": at_bound, "gap": gap}

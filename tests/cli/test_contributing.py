@@ -195,7 +195,7 @@ def every_option() -> list[tuple[str, Any]]:
 
 def making() -> set[str]:
     """The commands that make something for a file and print no answer."""
-    return {"calibrate", "export", "measure", "report", *(command for command, _ in every_option() if command.startswith("plot "))}
+    return {"calibrate", "export", "measure", "report", "traffic from", *(command for command, _ in every_option() if command.startswith("plot "))}
 
 
 def test_a_shared_option_is_the_same_in_every_command():
@@ -213,6 +213,12 @@ def test_a_shared_option_is_the_same_in_every_command():
 @pytest.mark.parametrize("name", ["--data", "--format", "--output", "--quiet"])
 def test_every_command_that_answers_takes_the_usual_options(name):
     having = {command for command, one in every_option() if name in one.opts}
-    every = {command for command, _ in every_option()} - {"parts new", "systems new", "scenarios new", "models add"}  # these write files
+    every = {command for command, _ in every_option()} - {
+        "parts new",
+        "systems new",
+        "scenarios new",
+        "traffic new",
+        "models add",
+    }  # these write files
     groups = {command.partition(" ")[0] for command in every if " " in command} | {""}
     assert every - groups - having == (making() if name == "--format" else set())

@@ -66,12 +66,14 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("examples")
     with gzip.open(ROOT / "data/measured/kernels.csv.gz", "rt") as rows:
         (place / "kernels.csv").write_text("".join(next(rows) for _ in range(40)))
+    rows = "".join(f"{at / 2},{500 + at % 7 * 300},{100 + at % 5 * 80}\n" for at in range(50))
+    (place / "trace.csv").write_text(f"arrived,input_tokens,output_tokens\n{rows}")
     (place / "hf").mkdir()
     (place / "hf" / "config.json").write_text((ROOT / "data/models/gemma-2-9b/config.json").read_text())
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         assert tco("baseline", "save", "main").exit_code == 0
-        (place / "data").mkdir()
+        (place / "data" / "traffic").mkdir(parents=True)
     return place
 
 

@@ -63,7 +63,7 @@ def traced(machine: Machine, model: Architecture, values: Readable, plans: Servi
         "step": decode.time,  # type: ignore[union-attr]
         "tokens": phases.decode_rate(plans.decode.sequences, attention_chips(plans.decode), decode.per_token),  # type: ignore[union-attr]
         "held": decode.memory,  # type: ignore[union-attr]
-        "prompt": phases.reading_time(prefill.time, prefill.per_prompt),  # type: ignore[union-attr]
+        "prompt": prefill.until_read,  # type: ignore[union-attr]
         "prompts": phases.prefill_rate(request.prompt, attention_chips(plans.prefill), prefill.per_prompt),  # type: ignore[union-attr]
         "prompts held": prefill.memory,  # type: ignore[union-attr]
     }

@@ -192,7 +192,7 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     prefill = phases.prefill(machine, model, before, request, together)
     filled = groups_in_use(reading, flight) if engines.readers is None else reading
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
-    first = first_prompt_time(phases.reading_time(prefill.time, prefill.per_prompt), groups_in_use(reading, arriving), reading, start)
+    first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
     def step_of(size: Any) -> PassResult:
         return phases.decode(machine, model, plan._replace(sequences=group_sequences(size, groups)), request)

@@ -104,7 +104,7 @@ def prefill_share(
 
 @formula(unit="s", source="tco-model")
 def time_to_first_token(prefill_time: Second, step_time: Second) -> Any:
-    """Time to the first token without queueing: t_prefill + t_step."""
+    """Time to the first token without queueing, of a prompt that comes alone: t_prefill + t_step."""
     return prefill_time + step_time
 
 
@@ -120,6 +120,12 @@ def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
     return budget / tokens
 
 
+@formula(unit="", source="tco-model")
+def alone_in_a_pass(bundle: Pure) -> Any:
+    """Prompts of a group in a pass that no other waits for: one, or the part of it that the pass holds: min(n, 1)."""
+    return minimum(bundle, 1)
+
+
 ROUTED = ("router", "dispatch", "experts", "permute and gate", "combine")  # what stands between a token and its routed experts
 
 
@@ -131,6 +137,13 @@ class PassResult(NamedTuple):
     operators: list[Operator]
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
+    alone: PassResult | None = None  # the same of a prompt that comes alone, of a pool that prefills
+
+    @property
+    def until_read(self) -> Any:
+        """Time until a prompt is read: of a pool the one that comes alone."""
+        one = self.alone or self
+        return reading_time(one.time, one.per_prompt)
 
     @property
     def lines(self) -> list[Line]:
@@ -300,6 +313,12 @@ def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
+def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: Request) -> Any:
+    """Return the prompts that the engine's budget of tokens puts in one pass, below one where it holds a part of one."""
+    whole = per_rank(request.prompt, plan.context_parallel) if somewhere(plan.context_parallel > 1) else request.prompt
+    return prompts_of_a_pass(machine.habit("token_budget"), whole)
+
+
 def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
     """Return what a pass over some prompts of every group computes and where; what a prefix cache holds is read, not computed."""
     fresh, keys = request.prompt, causal_keys(request.prompt)
@@ -311,8 +330,7 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     if somewhere(plan.context_parallel > 1):
         fresh = per_rank(fresh, plan.context_parallel)
     if prompts is None:
-        whole = per_rank(request.prompt, plan.context_parallel) if somewhere(plan.context_parallel > 1) else request.prompt
-        prompts = prompts_of_a_pass(machine.habit("token_budget"), whole)
+        prompts = prompts_of_a_bundle(machine, plan, request)
     lies = layout_on(machine, plan)
     return Shape(
         lies.stage,
@@ -362,6 +380,14 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     time = whole_pass(machine, "prefill_time", operators)
     memory = prompts_in_memory(machine, model, plan, request, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
+
+
+def prefill_pool(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request) -> PassResult:
+    """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt that comes alone."""
+    busy = prefill(machine, model, plan, request)
+    with scope("prompt alone"):
+        alone = prefill_pass(machine, model, plan, request, alone_in_a_pass(prompts_of_a_bundle(machine, plan, request)))
+    return busy._replace(alone=alone)
 
 
 def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:

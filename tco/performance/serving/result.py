@@ -81,7 +81,7 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
             plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, machine.waits, fits=made.fits, needed=made.needed
         )
     else:
-        decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill(machine, model, plan.prefill, request)
+        decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill_pool(machine, model, plan.prefill, request)
         found = pooled(machine, plan, request, decode, prefill, {})
     found.notes = notes
     return found
@@ -99,7 +99,7 @@ def pooled(
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
         "tokens_per_s_per_user": phases.tokens_per_user(decode.per_token),
-        "ttft_s": phases.time_to_first_token(phases.reading_time(prefill.time, prefill.per_prompt), decode.time),
+        "ttft_s": phases.time_to_first_token(prefill.until_read, decode.time),
         "tpot_s": decode.per_token,
     }
     share = phases.prefill_share(made, read, prompt, answer, sharpness)

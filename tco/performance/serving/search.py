@@ -14,7 +14,7 @@ from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
 from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solved
-from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill, prefill_rate, reading_time, tokens_per_user
+from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill_pool, prefill_rate, tokens_per_user
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
@@ -69,7 +69,7 @@ def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
     operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
     time, memory, per_token, per_prompt = (at(value, place) for value in (result.time, result.memory, result.per_token, result.per_prompt))
-    return PassResult(time, memory, operators, per_token, per_prompt)
+    return PassResult(time, memory, operators, per_token, per_prompt, result.alone and pass_at(result.alone, place))
 
 
 def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
@@ -175,8 +175,8 @@ def just_in_time(
 def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
     """Search prefill plans, those given or all, for the most tokens per chip that read a prompt within `ttft` seconds; infinite is no limit."""
     plan = axes or offered_axes(machine, model, request.prompt)
-    result = prefill(machine, model, plan, request)
-    time = reading_time(result.time, result.per_prompt)
+    result = prefill_pool(machine, model, plan, request)
+    time = result.until_read
     fits, soon = result.memory <= machine.memory, time <= ttft
     choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan)
     if choice.plan is None:

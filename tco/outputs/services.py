@@ -1,0 +1,67 @@
+"""A service under promises: the answer of `tco service`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tco.catalog import Catalogue
+from tco.outputs.record import Answer, Document, Maybe, Member, Record
+from tco.outputs.table import Table, significant
+from tco.studies.service import METRICS, Service
+
+LEFT_OUT = "the memory beyond HBM that could keep caches is left out: what finds no room there is read again"
+ONE = Record(
+    Member("scenario", read="result.scenario"),
+    Member("system", read="result.system"),
+    Member("traffic", read="traffic.id"),
+    Member("promises", [str], lambda one: list(map(str, one.promises))),
+    Member("router"),
+    Member("metrics", Record(*(Member(name, float) for name in METRICS))),
+    Member("errors", {str: float}),
+    Member("plan", {str: {str: float}}),
+    Member("power_basis"),
+    Member("range", Maybe({str: {str: float}}), lambda one: one.range and {"usd_per_million_output_tokens": one.range}),
+    Member("share_of_best", float),
+)
+SERVICE = Document("service", ONE.within(lambda found: found["rows"][0]), Member("rows", [ONE]), Member("notes", [str]))
+ROW = Record(
+    *(Member("scenario", read="result.scenario"), Member("traffic", read="traffic.id")),
+    Member("promises", read=lambda one: "; ".join(map(str, one.promises))),
+    *(Member(name, float, f"metrics.{name}") for name in METRICS),
+    *(Member("share_of_best", float), Member("power_basis")),
+)
+
+
+def service_answer(catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()) -> Answer:
+    """Return the least fleets, what they cost and what their requests see; and of others why they keep no promise."""
+    notes = [*missed, *(note for one in found for note in one.result.notes), LEFT_OUT]
+    content = {"rows": found, "notes": notes}
+    return SERVICE.answer(catalogue, content, lambda: [service_table(found)], (ROW, found), notes, of=lambda one: one.result.context)
+
+
+def service_table(found: Sequence[Service]) -> Table:
+    """Return the figures of each, those of one alone with the errors of their simulation."""
+    first, alone = found[0], len(found) == 1
+    rows = []
+    for name, metric in METRICS.items():
+        sure = [f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""] if alone else []
+        rows.append((metric.label, *(f"~{significant(one.metrics[name])}" for one in found), metric.unit, *sure))
+    if not alone:
+        rows.append(("share of the best", *(f"~{one.share_of_best * 100:.0f}" for one in found), "%"))
+    asked = ", ".join(map(str, first.promises))
+    above = [f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, router {first.router}. Promised: {asked}."]
+    below = [f"{one.result.scenario}, {phase}: {axes_text(axes)}" for one in found for phase, axes in one.plan.items()]
+    below.append(f"Power: {first.power_basis}." + (" +-: one standard error of the simulation." if alone else ""))
+    for one in found:
+        if one.range:
+            ends = " to ".join(significant(one.range[name], 3) for name in ("p10", "p90") if name in one.range)
+            below.append(f"{one.result.scenario}, P10 to P90 of the cost per million output tokens, prices and practice drawn: {ends} USD.")
+    names = [one.result.scenario for one in found]
+    return Table(("figure", *names, "unit", *(["error"] if alone else [])), rows, "", above, below, "l" + "r" * len(found) + "ll")
+
+
+def axes_text(axes: dict[str, Any]) -> str:
+    """Return the engines of a pool in words."""
+    rest = ", ".join(f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips"))
+    return f"{axes['engines']:g} engine{'s' if axes['engines'] > 1 else ''} of {axes['chips']:g} chip{'s' if axes['chips'] > 1 else ''} ({rest})"

@@ -1,0 +1,87 @@
+"""An engine as a simulation sees it: the time of every iteration it may run, looked up in tables of the step model, and what its memory holds.
+
+A step that decodes takes t(b, L) = a(b) + s(b) L with b sequences of L cached tokens on average, a pass over c tokens of prompts
+t(c, k) = A(c) + B(c) k with k keys before each. Both come from the step model, at two contexts; between batches and tokens of the table they
+lie on straight lines. An iteration that does both runs its layers over c + b tokens, and reads the caches of the b sequences beside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.trace import plain
+from tco.models.architecture import Architecture
+from tco.performance.chip.roofline import causal_keys
+from tco.performance.layer.machine import Machine
+from tco.performance.serving import phases
+from tco.performance.serving.loaded import engine_room, sequences_held
+from tco.performance.serving.phases import reserved_context
+from tco.performance.serving.plans import DecodePlan, Request, attention_chips, reading
+
+Array = np.ndarray[Any, Any]
+SHORT, LONG = 512.0, 16384.0  # tokens of the two contexts that times are asked at
+SHORTER, MOST = 8.0, 4096.0  # times as many sequences as of the mean length may find room, and of a group no more than these
+QUANTUM = 16  # tokens of prompts from one entry of a table to the next
+SPREAD = 2.0 ** np.arange(0, 11)  # sequences of a group and, times the quantum, tokens of a pass that the step model is asked at
+
+
+class Engine(NamedTuple):
+    """Times of an engine's iterations, in seconds, and its room, in tokens of caches and in sequences."""
+
+    base: list[float]  # of a step, by sequences of a group
+    slope: list[float]  # the same, for a cached token of each sequence
+    passes: list[float]  # of a pass over prompts, by quanta of tokens of a group
+    keys: list[float]  # the same, for a key before each token
+    groups: int  # attention groups
+    budget: float  # tokens of prompts that a group reads in an iteration
+    room: float  # tokens whose caches its memory holds
+    reserved: float  # share of an answer that room is kept for while it is under way
+    most: float  # sequences that it takes in at a time
+
+    def step_time(self, sequences: int, cached: float) -> float:
+        """Return the time of a step of some sequences with so many cached tokens in all."""
+        each = -(-sequences // self.groups)
+        return self.base[each] + self.slope[each] * cached / sequences
+
+    def pass_time(self, tokens: float, keys: float, sequences: int, cached: float) -> float:
+        """Return the time of an iteration whose groups read some tokens each, with keys before each, beside sequences that decode."""
+        each = -(-sequences // self.groups)
+        at = min(int((tokens + each) / QUANTUM + 0.999), len(self.passes) - 1)
+        beside = self.slope[each] * cached / sequences if sequences else 0.0
+        return self.passes[at] + self.keys[at] * keys + beside
+
+
+def lines(short: Array, long: Array, near: float, far: float, at: Array, wanted: Array) -> tuple[list[float], list[float]]:
+    """Return base and slope of times that are known at two contexts, for all sizes that are wanted."""
+    slope = (long - short) / (far - near)
+    base = np.maximum(short - slope * near, 0.0)
+    return np.interp(wanted, at, base).tolist(), np.interp(wanted, at, slope).tolist()
+
+
+def engine_of(machine: Machine, model: Architecture, request: Request, plan: DecodePlan, most: float = np.inf) -> Engine:
+    """Return the engine of a plan, which reads prompts and decodes no more than `most` sequences at a time."""
+    before = reading(plan)
+    budget = float(plain(machine.habit("token_budget"))) * float(before.context_parallel)
+    groups = max(int(plan.chips / attention_chips(plan)), 1)
+    empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
+    held = sequences_held(machine.memory, empty, phases.sequence_memory(machine, model, plan, request))
+    reserved = float(plain(machine.habit("answer_reserved")))
+    sequences = float(plain(engine_room(held, groups)))
+    room = sequences * float(plain(reserved_context(request.prompt, request.answer, reserved)))
+    largest = int(min(np.ceil(sequences * SHORTER / groups), MOST))
+
+    def step(length: float) -> Array:
+        asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
+        return np.ravel(phases.decode(machine, model, plan._replace(sequences=SPREAD[None]), asked).per_token)
+
+    def read(length: float) -> Array:
+        asked = request._replace(prompt=length, cache_hit=None)
+        return np.ravel(phases.prefill(machine, model, before, asked, SPREAD[None] * QUANTUM / length).time)
+
+    steps = lines(step(SHORT), step(LONG), SHORT, LONG, SPREAD, np.arange(largest + 1))
+    near, far = (float(plain(causal_keys(length))) for length in (SHORT, LONG))
+    quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
+    passes = lines(read(SHORT), read(LONG), near, far, SPREAD, quanta)
+    return Engine(*steps, *passes, groups, budget, room, reserved, min(most, float(largest * groups)))

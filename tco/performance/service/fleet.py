@@ -1,0 +1,250 @@
+"""The least fleet that keeps promises: pools of engines that read prompts and that decode, each engine simulated under its share of the traffic.
+
+Engines of a pool are alike and are given requests without regard to their state, so that one of them stands for all. A prompt's cache then
+goes to a decoding engine: the first token takes what both pools take, requests of one joined with those of the other by lot. Closed forms only
+say how many engines a pool needs at least. The same random numbers serve every plan and size, so that a tighter promise is never cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.foundation.trace import plain
+from tco.models.architecture import Architecture
+from tco.performance.layer.machine import Machine
+from tco.performance.service.engine import Engine, engine_of
+from tco.performance.service.simulation import Requests, serve
+from tco.performance.service.traffic import Promise, Traffic
+from tco.performance.serving import phases
+from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, Request, attention_chips, decoding, decoding_at, depths_of
+from tco.performance.serving.search import at, decode_axes, offered_axes
+
+Array = np.ndarray[Any, Any]
+SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
+STABLE = 0.98  # of the rate an engine could hold
+REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
+ROUNDS = 12  # in which the sequences under way settle
+LONGER = (1.0, 1.05, 1.15, 1.35)  # times as many engines decode as the promise of each token asks for, where the first one waits for them
+TRIED = 16  # plans, where none keeps a promise, to say how near they come
+PARTS = 8  # of a simulation, whose spread says how sure it is
+SPARE = 8  # times the engines that are needed at least, among which the least is looked for
+
+
+class Pool(NamedTuple):
+    """A plan of a pool: its engine, chips, and the requests a second that one engine could hold."""
+
+    plan: DecodePlan
+    chips: float
+    rate: float
+    quickest: float  # seconds: of a token where it decodes, of a prompt alone where it reads
+    build: Callable[[], Engine]
+
+    def engines(self, rate: float) -> int:
+        """Return the engines that a rate of requests asks for at least."""
+        return max(int(np.ceil(rate / (STABLE * self.rate))), 1)
+
+
+class Times(NamedTuple):
+    """What requests saw of a pool, in seconds: until it handed them their first token, or the prompt, and their last; and of prompts, found."""
+
+    first: Array
+    last: Array
+    answer: Array
+    found: float  # share of the tokens of prompts
+
+
+class Fleet(NamedTuple):
+    """Engines of both pools, and what requests see of them."""
+
+    decoder: Pool
+    decoders: int
+    reader: Pool
+    readers: int
+    times: dict[str, Array]
+    answer: float  # mean tokens of an answer
+    found: float  # share of the prompts' tokens that were found in a cache
+    utilisation: float  # rate over the one that its chips could hold
+
+    @property
+    def chips(self) -> float:
+        """Chips of both pools."""
+        return self.decoder.chips * self.decoders + self.reader.chips * self.readers
+
+
+def quantile_error(times: Array, quantile: float) -> float:
+    """Return the standard error of a quantile, from those of parts of a simulation, one after another."""
+    return float(np.std([np.quantile(part, quantile) for part in np.array_split(times, PARTS)], ddof=1) / np.sqrt(PARTS))
+
+
+def kept(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
+    """Say whether promises are kept."""
+    return all(np.quantile(times[one.metric], one.quantile) <= one.limit for one in promises)
+
+
+# ---------------------------------------------------------------- plans
+def decoders_of(machine: Machine, model: Architecture, request: Request) -> list[Pool]:
+    """Return the best plans that decode, of every size at every speed."""
+    axes = decoding_at(decode_axes(machine, model, request), np.array([SEQUENCES], dtype=float), depths_of(model, request, machine.values))
+    made = phases.decode(machine, model, axes, request)
+    time, memory = np.broadcast_arrays(made.per_token, made.memory)
+    rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)
+    places = set[tuple[int, int]]()
+    for size in np.unique(axes.chips):
+        for speed in SPEEDS:
+            able = np.where((axes.chips == size) & (time * speed <= 1), rate, 0.0)
+            if able.any():
+                places.add(divmod(int(able.argmax()), able.shape[1]))
+    found = []
+    for place in sorted(places):
+        plan = DecodePlan(*(float(at(axis, place)) for axis in axes))
+        sequences = plan.sequences * plan.chips / attention_chips(plan)
+        build = cache(lambda plan=plan, most=sequences: engine_of(machine, model, request, plan, most))
+        found.append(Pool(plan, plan.chips, float(sequences / time[place] / request.answer), float(time[place]), build))
+    return found
+
+
+def readers_of(machine: Machine, model: Architecture, request: Request, fresh: float) -> list[Pool]:
+    """Return the plans that read prompts, a share of their tokens, of every size the one that reads most and the one that reads a prompt first."""
+    axes = offered_axes(machine, model, request.prompt)
+    made = phases.prefill_pool(machine, model, axes, request)
+    fits = made.memory <= machine.memory
+    places = set[tuple[int, int]]()
+    for size in np.unique(axes.chips):
+        for score in (1 / made.per_prompt / attention_chips(axes), 1 / made.until_read):
+            able = np.where(fits & (axes.chips == size), score, 0.0)
+            if able.any():
+                places.add(divmod(int(able.argmax()), able.shape[1]))
+    found = []
+    for place in sorted(places):
+        plan = PrefillPlan(*(float(at(axis, place)) for axis in axes))
+        rate = plan.chips / attention_chips(plan) / float(at(made.per_prompt, place)) / fresh
+        build = cache(lambda plan=plan: engine_of(machine, model, request, decoding(plan, 1.0)))
+        found.append(Pool(decoding(plan, 1.0), plan.chips, rate, float(at(made.until_read, place)), build))
+    return found
+
+
+# ---------------------------------------------------------------- search
+def under_way(engine: Engine, rate: float, before: Requests, requests: Requests, seed: int) -> Requests:
+    """Return requests with those before them that an engine is decoding when they begin to come, as many as Little's law says.
+
+    Of answers under way long ones are as much more frequent as they are longer, and any part of each is done.
+    """
+    answer, context = float(before.answer.mean()), float((before.prompt + before.answer / 2).mean())
+    count = most = int(engine.most)
+    for _ in range(ROUNDS):
+        count = min(max(int(rate * answer * engine.step_time(max(count, 1), max(count, 1) * context)), 0), most)
+    draws = np.random.default_rng([seed, count])
+    chosen = draws.choice(len(before.answer), count, p=before.answer / before.answer.sum())
+    done = np.floor(draws.uniform(size=count) * before.answer[chosen])
+    first = Requests(*(one[chosen] for one in before))._replace(arrived=np.zeros(count))
+    first = first._replace(prompt=first.prompt + done, answer=first.answer - done)
+    return Requests(*(np.concatenate(both) for both in zip(first, requests, strict=True)))
+
+
+class Search:
+    """The fleets of one machine under one traffic, each pool of each size simulated once."""
+
+    def __init__(self, machine: Machine, model: Architecture, request: Request, traffic: Traffic, router: str, seed: int, pause: float) -> None:
+        self.traffic, self.router, self.seed, self.pause = traffic, router, seed, pause
+        self.rate, self.start = traffic.values["requests_per_s"], float(plain(machine.shared("first_token_start")))
+        some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
+        self.answer = float(some.answer.mean())
+        fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())  # of the prompts' tokens, where a cache forgets nothing
+        self.decoders, self.readers = decoders_of(machine, model, request), readers_of(machine, model, request, fresh)
+        self.known: dict[tuple[int, int], Times] = {}
+
+    def times(self, pool: Pool, engines: int, reads: bool) -> Times:
+        """Return what requests see of a pool with so many engines."""
+        key = id(pool), engines
+        if key not in self.known:
+            engine, each = pool.build(), self.rate / engines
+            before, requests = self.traffic.requests(engines, self.router if reads else "random", REQUESTS, self.seed, self.pause)
+            if not reads:
+                requests = under_way(engine, each, before, requests, self.seed)
+            served = serve(engine, requests, before if reads else None, read=reads, decode=not reads)
+            steady = slice(len(requests.arrived) - REQUESTS * 4 // 5, None)
+            first, last, answer = (one[steady] for one in (served.first, served.last, served.answer))
+            self.known[key] = Times(first, last, answer, float(served.found[steady].sum() / requests.prompt[steady].sum()))
+        return self.known[key]
+
+    def joined(self, decoding: Times, reading: Times | None) -> dict[str, Array]:
+        """Return what promises are made of, requests of both pools joined by lot."""
+        before: Any = 0.0 if reading is None else np.random.default_rng(self.seed).choice(reading.first, len(decoding.first))
+        first, last = (one + before + self.start for one in (decoding.first, decoding.last))
+        return {"ttft": first, "tpot": (last - first) / np.maximum(decoding.answer - 1, 1), "e2e": last}
+
+    def least(self, pool: Pool, good: Callable[[int], bool], most: int) -> int | None:
+        """Return the least engines of a pool that are good, no more than `most`: more are never worse."""
+        low = pool.engines(self.rate)
+        if low > most or good(low):
+            return low if low <= most else None
+        high = low
+        while high < most:
+            low, high = high, min(high * 2, most)
+            if good(high):
+                break
+        else:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if good(middle) else (middle, high)
+        return high
+
+    def cheapest(self, promises: Sequence[Promise]) -> Fleet | None:
+        """Return the fleet of the least chips that keeps promises; None where no plan does."""
+        limit = {name: min((one.limit for one in promises if one.metric == name), default=np.inf) for name in ("ttft", "tpot", "e2e")}
+        readers = sorted((one for one in self.readers if one.quickest <= limit["ttft"]), key=lambda one: one.engines(self.rate) * one.chips)
+        best: Fleet | None = None
+        if not readers:
+            return None
+        least = readers[0].engines(self.rate) * readers[0].chips
+        for pool in sorted(self.decoders, key=lambda one: one.engines(self.rate) * one.chips):
+            room = np.inf if best is None else best.chips
+            if pool.engines(self.rate) * pool.chips + least >= room:
+                break
+
+            def soon(n: int, pool: Pool = pool) -> bool:
+                return kept(self.joined(self.times(pool, n, False), None), [one for one in promises if one.metric == "tpot"])
+
+            needed = self.least(pool, soon, self.most(pool, room))
+            for engines in dict.fromkeys(int(np.ceil(needed * share)) for share in LONGER) if needed else ():
+                best = self.with_readers(pool, engines, readers, promises, best)
+        return best
+
+    def most(self, pool: Pool, room: float) -> int:
+        """Return the engines of a pool that are tried at most: those that have room beside none of the other, and several times those it needs."""
+        return int(min(room / pool.chips, SPARE * (pool.engines(self.rate) + 1)))
+
+    def with_readers(self, pool: Pool, engines: int, readers: Sequence[Pool], promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
+        """Return the better of a fleet and the least one of so many engines that decode."""
+        decoding = self.times(pool, engines, False)
+        if not kept(self.joined(decoding, None), promises):
+            return best
+        for reader in readers:
+            room = (np.inf if best is None else best.chips) - engines * pool.chips
+            if reader.engines(self.rate) * reader.chips >= room:
+                continue
+
+            def good(n: int, reader: Pool = reader) -> bool:
+                return kept(self.joined(decoding, self.times(reader, n, True)), promises)
+
+            count = self.least(reader, good, self.most(reader, room))
+            if count is not None and count * reader.chips < room:
+                reading = self.times(reader, count, True)
+                chips = engines * pool.chips, count * reader.chips
+                load = chips[0] * self.rate / (engines * pool.rate) + chips[1] * self.rate * (1 - reading.found) / self.fresh / (count * reader.rate)
+                times, answer = self.joined(decoding, reading), float(decoding.answer.mean())
+                best = Fleet(pool, engines, reader, count, times, answer, reading.found, min(load / sum(chips), 1.0))
+        return best
+
+    def nearest(self, promises: Sequence[Promise]) -> dict[str, float]:
+        """Return the least that is seen of what was promised, by some plans with several times the engines that they need."""
+        reader = min(self.readers, key=lambda one: one.quickest)
+        reading = self.times(reader, SPARE * reader.engines(self.rate), True)
+        some = self.decoders[:: -(-len(self.decoders) // TRIED)]
+        seen = [self.joined(self.times(one, SPARE * one.engines(self.rate), False), reading) for one in some]
+        return {str(one): min(float(np.quantile(times[one.metric], one.quantile)) for times in seen) for one in promises}

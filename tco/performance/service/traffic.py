@@ -1,0 +1,177 @@
+"""Traffic: how requests arrive, how long they are, what they share with earlier ones, and what they were promised.
+
+Times between arrivals are of a gamma distribution with the coefficient of variation stated, 1 being Poisson's. Logarithms of lengths lie on
+straight lines between the quantiles stated, over those of the normal distribution; prompt and answer are joined by their rank correlation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tco.catalog import Catalogue
+from tco.catalog.catalogue import values_of
+from tco.catalog.rows import attribute, attributes
+from tco.foundation.errors import DataError, located, unknown
+from tco.foundation.files import is_there, read_toml
+from tco.foundation.units import parse_quantity
+from tco.performance.service.simulation import Requests, Served
+
+Array = np.ndarray[Any, Any]
+GROUP = "traffic"
+KNOTS = np.array([0.0, 1.2815515655446004, 2.3263478740408408])  # P50, P90 and P99 of the standard normal distribution
+ENDS = 4.0  # standard deviations at which lengths end
+LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
+UNLESS_SAID = {"arrival_cv": 1.0, "correlation": 0.0, "turns": 1.0, "thinking_time": 0.0, "reuse": 0.0}
+OF_A_MIX = ("requests_per_s", "arrival_cv")
+ROUTERS = ("affinity", "random", "round-robin")
+
+
+# ---------------------------------------------------------------- promises
+class Promise(NamedTuple):
+    """What a share of the requests gets at the latest: ttft p99 <= 2 s."""
+
+    metric: str
+    quantile: float
+    limit: float  # seconds
+
+    def __str__(self) -> str:
+        """Return it as it is written."""
+        return f"{self.metric} p{self.quantile * 100:g} <= {self.limit:g} s"
+
+
+PROMISED = {"ttft": "time to first token", "tpot": "time per output token after the first", "e2e": "time to the last token"}
+
+
+def promise_of(text: str) -> Promise:
+    """Read a promise, as `ttft p99 <= 2 s`."""
+    found = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", text)
+    if found is None:
+        raise DataError(f"promise {text!r}: expected METRIC pQUANTILE <= TIME, such as 'ttft p99 <= 2 s'")
+    metric, quantile = found[1].lower(), float(found[2]) / 100
+    if metric not in PROMISED:
+        raise unknown("promise", metric, PROMISED, repr(text))
+    with located(f"promise {text!r}"):
+        limit = parse_quantity(found[3], "s")
+    if not (0 < quantile < 1 and limit > 0):
+        raise DataError(f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero")
+    return Promise(metric, quantile, limit)
+
+
+def times_of(served: Served) -> dict[str, Array]:
+    """Return what promises are made of, of every request."""
+    return {"ttft": served.first, "tpot": served.per_token, "e2e": served.last}
+
+
+# ---------------------------------------------------------------- traffic
+class Traffic(NamedTuple):
+    """What a document of traffic states; one that is a mix has parts, each with its share of the requests."""
+
+    id: str
+    values: dict[str, float]
+    promises: tuple[Promise, ...]
+    parts: tuple[tuple[float, Traffic], ...] = ()
+
+    @property
+    def thinking(self) -> float:
+        """Mean time until a session's next request."""
+        return sum(share * part.thinking for share, part in self.parts) if self.parts else self.values["thinking_time"]
+
+    def gaps(self, engines: float, router: str) -> float:
+        """Return the coefficient of variation of arrivals at one of some engines: every n-th of all, or a share 1/n of them by lot."""
+        cv = self.values["arrival_cv"]
+        return cv / np.sqrt(engines) if router == "round-robin" else float(np.sqrt(1 + (cv**2 - 1) / engines))
+
+    def lengths(self, count: int, draws: np.random.Generator) -> tuple[Array, Array]:
+        """Return the tokens of so many prompts and answers."""
+        one, other = draws.standard_normal((2, count))
+        share = 2 * np.sin(np.pi / 6 * self.values["correlation"])
+        sides = one, share * one + np.sqrt(1 - share**2) * other
+        quantiles = np.array([self.values[name] for name in LENGTHS]).reshape(2, 3)
+        prompt, answer = (np.rint(np.exp(np.interp(at, *knots(np.log(known))))) for at, known in zip(sides, quantiles, strict=True))
+        return np.maximum(prompt, 1), np.maximum(answer, 1)
+
+    def requests(self, engines: float, router: str, count: int, seed: int, pause: float) -> tuple[Requests, Requests]:
+        """Return requests that come to one of some engines, after as many that came before; a session pauses so long between two of its own.
+
+        A slot is a session at any time: its next request comes from any of those under way, and ends it with a chance of one over its turns.
+        """
+        draws = np.random.default_rng([seed, 20260])
+        cv, each = max(self.gaps(engines, router), 1e-3), self.values["requests_per_s"] / engines
+        gaps = draws.gamma(1 / cv**2, cv**2 / each, count)
+        part = (
+            np.searchsorted(np.cumsum([share for share, _ in self.parts]), draws.uniform(size=2 * count)) if self.parts else np.zeros(2 * count, int)
+        )
+        prompt, answer, slot, known, keeps = np.ones((5, 2 * count))
+        first = 0
+        for number, (share, one) in enumerate(self.parts or ((1.0, self),)):
+            mine = np.flatnonzero(part == number)
+            prompt[mine], answer[mine] = one.lengths(len(mine), draws)
+            at_once = each * share * pause * (1.0 if router == "affinity" else engines)
+            sessions = max(1, round(at_once)) if one.values["reuse"] else len(mine) + 1
+            slot[mine] = first + (draws.integers(0, sessions, len(mine)) if one.values["reuse"] else np.arange(len(mine)))
+            again = draws.uniform(size=len(mine)) >= 1 / one.values["turns"]
+            known[mine] = np.floor(one.values["reuse"] * prompt[mine]) * again
+            keeps[mine] = (prompt[mine] + answer[mine]) * (one.values["reuse"] > 0)
+            first += sessions
+        arrived = np.concatenate([np.zeros(count), np.cumsum(gaps)])
+        every = Requests(arrived, prompt, answer, slot.astype(int), np.minimum(known, prompt - 1), keeps)
+        before, after = (Requests(*(one[side] for one in every)) for side in (slice(0, count), slice(count, None)))
+        return before, after
+
+
+def knots(logs: Array) -> tuple[Array, Array]:
+    """Return the quantiles of a length and their logarithms, those at both ends on the lines of their neighbours."""
+    slopes = np.diff(logs) / np.diff(KNOTS)
+    ends = logs[0] - slopes[0] * ENDS, logs[2] + slopes[1] * (ENDS - KNOTS[2])
+    return np.array([-ENDS, *KNOTS, ENDS]), np.array([ends[0], *logs, ends[1]])
+
+
+def values_set(settings: Mapping[str, str]) -> dict[str, float]:
+    """Read values of traffic that are set, as `traffic.requests_per_s`."""
+    values = {}
+    for key, text in settings.items():
+        short = key.removeprefix(f"{GROUP}.")
+        if (GROUP, short) not in attributes():
+            raise unknown("input path", key, [f"{GROUP}.{one}" for group, one in attributes() if group == GROUP], "--set")
+        with located(f"--set {key}"):
+            wanted = attribute(GROUP, short, "--set")
+            values[short] = parse_quantity(text, wanted.unit)
+            if not wanted.minimum <= values[short] <= wanted.maximum:
+                raise DataError(f"{text} lies outside {wanted.minimum:g} to {wanted.maximum:g} {wanted.unit}")
+    return values
+
+
+def load_traffic(catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = "") -> Traffic:
+    """Read traffic of the catalogue, or a file of it, with some of its values set (`traffic.requests_per_s`); a part of a mix is no mix."""
+    if name.endswith(".toml") and is_there(Path(name)):
+        path, document = Path(name), read_toml(Path(name))
+        inputs = values_of(document, GROUP, path, True)
+    else:
+        path, document = catalogue.document(GROUP, name, GROUP)
+        inputs = catalogue.document_inputs(GROUP, name, GROUP, GROUP)
+    values = UNLESS_SAID | {key.partition(".")[2]: one.value for key, one in inputs.items()}
+    values |= values_set(settings or {})
+    shares = document.get("shares", {})
+    if not isinstance(shares, dict) or not all(isinstance(share, int | float) and share > 0 for share in shares.values()):
+        raise DataError(f"{path}:shares: expected NAME = SHARE of the requests, each above zero")
+    if shares and part_of:
+        raise DataError(f"{part_of}: shares: {name} is a mix itself; name its parts")
+    if shares and (lost := [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]):
+        raise DataError(f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} may be set")
+    parts = tuple((share / sum(shares.values()), load_traffic(catalogue, part, part_of=str(path))) for part, share in shares.items())
+    for needed in ("requests_per_s", *(() if parts else LENGTHS)):
+        if needed not in values:
+            raise DataError(f"{path}: {needed} is missing")
+    for side in ("input", "output") if not parts else ():
+        if not values[f"{side}_p50"] <= values[f"{side}_p90"] <= values[f"{side}_p99"]:
+            raise DataError(f"{path}: {side}_p50, {side}_p90 and {side}_p99 do not rise")
+    said = document.get("promises", [])
+    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
+        raise DataError(f"{path}: promises: expected a list of texts, such as ['ttft p99 <= 2 s']")
+    with located(str(path)):
+        return Traffic(name, values, tuple(map(promise_of, said)), parts)

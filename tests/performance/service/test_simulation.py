@@ -1,0 +1,102 @@
+"""The simulation against queues whose waits are known, and against what must hold of any."""
+
+import numpy as np
+import pytest
+
+from tco.performance.service.engine import QUANTUM, Engine, engine_of
+from tco.performance.service.simulation import Cache, Requests, serve
+from tco.performance.serving.plans import decoding
+from tests.performance.servers import PrefillPlan, server
+
+COUNT = 60_000
+STEP = 0.005  # seconds
+BUDGET = 64.0
+
+
+def engine(most=1e9, room=1e15, budget=BUDGET):
+    """An engine whose steps and passes all take the same time, however much is in them."""
+    flat, none = [STEP] * 4096, [0.0] * 4096
+    return Engine(flat, none, flat, none, 1, budget, room, 1.0, most)
+
+
+def requests(arrived, prompt, answer, slot=None, known=None, keeps=None):
+    """Requests that share nothing, unless they are said to."""
+    nothing = np.zeros(len(arrived))
+    own = np.arange(len(arrived)) if slot is None else slot
+    return Requests(arrived, prompt, answer, own, nothing if known is None else known, nothing if keeps is None else keeps)
+
+
+def poisson(rate, count=COUNT, seed=0):
+    return np.cumsum(np.random.default_rng(seed).exponential(1 / rate, count))
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_prompts_wait_as_pollaczek_and_khinchine_say(load):
+    """M/G/1: prompts of a geometric number of full passes, one after another; W = rate E[S^2] / (2 (1 - load))."""
+    passes = np.random.default_rng(1).geometric(0.25, COUNT)
+    service = passes * STEP
+    rate = load / (4 * STEP)
+    served = serve(engine(), requests(poisson(rate), passes * BUDGET, np.ones(COUNT)))
+    wait = rate * (2 - 0.25) / 0.25**2 * STEP**2 / (2 * (1 - load))
+    assert (served.first - service).mean() == pytest.approx(wait, rel=0.06)
+
+
+@pytest.mark.parametrize(("servers", "load"), [(1, 0.7), (4, 0.8), (16, 0.9)])
+def test_answers_wait_as_erlang_says(servers, load):
+    """M/M/c: as many sequences at a time as there are servers, answers of a geometric number of steps, many in each."""
+    mean = 400
+    answer = np.random.default_rng(2).geometric(1 / mean, COUNT).astype(float)
+    rate = load * servers / (mean * STEP)
+    served = serve(engine(most=servers), requests(poisson(rate), np.ones(COUNT), answer), read=False)
+    offered = load * servers
+    terms = np.cumprod([1.0, *(offered / k for k in range(1, servers + 1))])
+    waits = terms[-1] / (1 - load) / (terms[:-1].sum() + terms[-1] / (1 - load))
+    wait = waits * mean * STEP / (servers * (1 - load))
+    assert (served.first - STEP).mean() == pytest.approx(wait, rel=0.12)
+
+
+def test_slots_that_come_back_evenly_are_found_as_often_as_there_is_room():
+    """Least recently used of equal slots, each as likely next: the share found is that which has room."""
+    draws = np.random.default_rng(3)
+    slot, tokens = draws.integers(0, 40, COUNT), np.full(COUNT, 100.0)
+    asked = requests(np.arange(COUNT) * 1.0, tokens + 1, np.ones(COUNT), slot, tokens, tokens)
+    served = serve(engine(room=1000.0 + 2), asked)
+    assert (served.found[COUNT // 10 :] > 0).mean() == pytest.approx(10 / 40, rel=0.05)
+
+
+def test_memory_is_never_given_twice_and_comes_back():
+    draws, cache, under_way = np.random.default_rng(4), Cache(1000.0), []
+    for _ in range(5000):
+        slot, tokens = int(draws.integers(0, 9)), float(draws.integers(1, 300))
+        if draws.uniform() < 0.5 and cache.take(slot, tokens, False):
+            under_way.append((slot, tokens))
+        elif under_way:
+            slot, tokens = under_way.pop(int(draws.integers(0, len(under_way))))
+            cache.leave(slot, tokens, float(draws.integers(0, int(tokens) + 1)))
+        held = sum(tokens for _, tokens in under_way) + sum(one for one, _ in cache.used.values()) + sum(cache.idle.values())
+        assert cache.free + held == pytest.approx(1000.0)
+        assert cache.free >= 0
+        assert cache.kept == pytest.approx(sum(cache.idle.values()))
+
+
+def test_every_request_is_answered_in_order_of_its_tokens():
+    draws = np.random.default_rng(5)
+    asked = requests(poisson(20, 500), draws.integers(1, 5000, 500) * 1.0, draws.integers(1, 300, 500) * 1.0)
+    served = serve(engine(most=8, room=20_000.0), asked)
+    assert (served.first > 0).all()
+    assert (served.last >= served.first).all()
+    assert (served.per_token[asked.answer > 1] >= STEP * (1 - 1e-9)).all()  # a token a step, and no more
+
+
+@pytest.mark.parametrize("name", ["h200-hgx8", "gb200-nvl72"])
+def test_tables_say_what_the_step_model_says(name):
+    """At a batch and a context between those that the tables were made of."""
+    asked = server(name)
+    plan = decoding(PrefillPlan(8.0, 8.0), 1.0)
+    made = engine_of(asked.machine, asked.model, asked.request, plan)
+    prompt, answer = float(asked.request.prompt), float(asked.request.answer)
+    for sequences in (1, 6, 48):
+        step = asked.decode(plan._replace(sequences=float(sequences)))
+        assert made.step_time(sequences, sequences * (prompt + answer / 2)) == pytest.approx(float(step.per_token), rel=0.1)
+    assert made.pass_time(prompt, prompt / 2, 0, 0.0) == pytest.approx(float(asked.prefill(PrefillPlan(8.0, 8.0)).time), rel=0.1)
+    assert len(made.passes) * QUANTUM >= made.budget

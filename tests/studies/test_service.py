@@ -1,0 +1,196 @@
+"""What promises cost under traffic: from a trace to a price, and what is refused on the way."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tco.performance.service.traffic import Promise, load_traffic, promise_of
+from tco.studies.traces import figures_of, read_trace
+from tests.cli import tco
+from tests.shipped import CATALOGUE
+
+BASE = ("service", "gb200-nvl72", "--set", "traffic.requests_per_s=200")
+HEADER = "arrived,input_tokens,output_tokens\n"
+
+
+def answer(*words):
+    done = tco(*words, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def loose():
+    return answer(*BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms")
+
+
+@pytest.mark.parametrize(
+    "tighter", [("ttft p99 <= 1 s", "tpot p90 <= 60 ms"), ("ttft p90 <= 5 s", "tpot p90 <= 15 ms"), ("ttft p99 <= 0.6 s", "tpot p99 <= 15 ms")]
+)
+def test_a_tighter_promise_is_never_cheaper(loose, tighter):
+    tight = answer(*BASE, *(word for text in tighter for word in ("--promise", text)))
+    assert tight["metrics"]["usd_per_million_output_tokens"] >= loose["metrics"]["usd_per_million_output_tokens"]
+    for text in tighter:
+        one = promise_of(text)
+        assert tight["metrics"][f"{one.metric}_p{one.quantile * 100:g}_s"] <= one.limit
+    assert tight["metrics"]["attainment"] >= 0.8
+
+
+def test_figures_hang_together(loose):
+    got = loose["metrics"]
+    assert got["chips"] == int(got["chips"]) >= 1
+    assert got["racks"] == np.ceil(got["chips"] / 72)
+    assert got["requests_per_s_per_chip"] == pytest.approx(200 / got["chips"])
+    assert got["usd_per_month"] == pytest.approx(
+        got["usd_per_million_output_tokens"] * got["output_tokens_per_s_per_chip"] * got["chips"] * 730.5 * 3600 / 1e6
+    )
+    assert got["usd_per_agent_hour"] * got["agents_per_chip"] * got["chips"] * 730.5 == pytest.approx(got["usd_per_month"])
+    assert 0 < got["utilisation"] <= 1
+    assert got["hit_rate"] == 0  # of chat nothing is read again
+    assert loose["power_basis"]
+    assert all(got["ttft_p50_s"] > 20 * error for name, error in loose["errors"].items() if name == "ttft_p50_s")
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_one_nearly_so(loose):
+    again, other = (answer(*BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms", "--seed", seed) for seed in ("0", "7"))
+    assert again["metrics"] == loose["metrics"]
+    assert other["metrics"]["ttft_p50_s"] != loose["metrics"]["ttft_p50_s"]
+    assert other["metrics"]["chips"] == pytest.approx(loose["metrics"]["chips"], rel=0.2)
+
+
+def test_agents_cost_less_where_their_contexts_are_found_again():
+    kept, lost = (answer("service", "gb300-nvl72", "--traffic", "agents", "--set", f"traffic.reuse={share}")["metrics"] for share in (0.931, 0.5))
+    assert kept["hit_rate"] > 0.8 > 0.5 >= lost["hit_rate"]
+    assert kept["usd_per_agent_hour"] < lost["usd_per_agent_hour"]
+
+
+def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_are_named():
+    done = answer("service", "gb200-nvl72", "a100-hgx8", "h100-hgx8", "--promise", "tpot p50 <= 4 ms")
+    cost = [row["metrics"]["usd_per_million_output_tokens"] for row in done["rows"]]
+    assert [row["share_of_best"] for row in done["rows"]] == pytest.approx([min(cost) / own for own in cost])
+    assert [row["scenario"] for row in done["rows"]] == ["gb200-nvl72", "h100-hgx8"]
+    assert any(note.startswith("a100-hgx8: no plan keeps") for note in done["notes"])
+    both = answer("service", "gb200-nvl72", "trn3-nl72x2", "--traffic", "agents")
+    assert both["metrics"] == both["rows"][0]["metrics"]
+    assert max(row["share_of_best"] for row in both["rows"]) == 1
+
+
+@pytest.mark.parametrize("name", CATALOGUE.ids("traffic"))
+def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
+    traffic = load_traffic(CATALOGUE, name)
+    before, found = traffic.requests(1, "random", 50_000, 0, 60.0)
+    assert 50_000 / found.arrived[-1] == pytest.approx(traffic.values["requests_per_s"], rel=0.15)
+    assert (np.diff(found.arrived) >= 0).all()
+    assert (found.known < found.prompt).all()
+    if not traffic.parts:
+        for side, many in (("input", found.prompt), ("output", found.answer)):
+            for at in (50, 90, 99):
+                assert np.quantile(many, at / 100) == pytest.approx(traffic.values[f"{side}_p{at}"], rel=0.06)
+        assert np.diff(found.arrived).std() / np.diff(found.arrived).mean() == pytest.approx(traffic.values["arrival_cv"], rel=0.1)
+    assert len(before.slot) == 50_000
+
+
+def test_means_of_lengths_are_those_of_the_traces():
+    """The means that the traces have and the documents do not state: 1,155 and 211; 2,048 and 28; 12,035 and 343 tokens."""
+    for name, means in (("chat", (1154.7, 211.1)), ("code", (2047.8, 27.9)), ("long-documents", (12035.1, 342.6))):
+        found = load_traffic(CATALOGUE, name).requests(1, "random", 50_000, 0, 60.0)[1]
+        assert (found.prompt.mean(), found.answer.mean()) == pytest.approx(means, rel=0.18)
+
+
+def test_a_trace_comes_back_as_the_traffic_it_was_made_of(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, made = load_traffic(CATALOGUE, "chat").requests(1, "random", 20_000, 0, 60.0)
+    rows = zip(made.arrived.tolist(), made.prompt.tolist(), made.answer.tolist(), strict=True)
+    (tmp_path / "trace.csv").write_text(HEADER + "".join(f"{a!r},{p:g},{o:g}\n" for a, p, o in rows))
+    assert tco("traffic", "from", "trace.csv", "-o", "mine.toml").exit_code == 0
+    mine, like = (load_traffic(CATALOGUE, name).values for name in ("mine.toml", "chat"))
+    for key in ("requests_per_s", "arrival_cv", "input_p50", "input_p99", "output_p90"):
+        assert mine[key] == pytest.approx(like[key], rel=0.1)
+    priced, shipped = (
+        answer("service", "gb200-nvl72", "--traffic", name, "--promise", "ttft p90 <= 2 s")["metrics"] for name in ("mine.toml", "chat")
+    )
+    assert priced["usd_per_million_output_tokens"] == pytest.approx(shipped["usd_per_million_output_tokens"], rel=0.25)
+
+
+def test_sessions_and_prefixes_of_a_trace_are_read(tmp_path):
+    rows = [f"{at},1000,50,{'ab'[at % 2]},{900 if at > 1 else 0}\n" for at in range(20)]
+    (tmp_path / "trace.csv").write_text(f"{HEADER.strip()},session,prefix\n" + "".join(rows))
+    found = figures_of(read_trace(tmp_path / "trace.csv"))
+    assert (found["turns"], found["thinking_time"], found["reuse"], found["arrival_cv"]) == (10, 2, pytest.approx(0.9), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEADER + "1,-5,10\n", "t.csv:2:2: input_tokens is '-5'"),
+        (HEADER + "1,5,10\n2,banana,10\n", "t.csv:3:2: input_tokens is 'banana'"),
+        (HEADER + "1,5,\n", "t.csv:2:3: output_tokens is ''"),
+        (HEADER + "nan,5,10\n", "t.csv:2:1: arrived is 'nan'"),
+        (HEADER + "-1,5,10\n", "t.csv:2:1: arrived is '-1'"),
+        (HEADER + "5,5,10\n4,5,10\n", "t.csv:3:1: arrived is earlier"),
+        (HEADER + "5,5\n", "t.csv:2: 2 cells, expected 3"),
+        (HEADER + "5,5,10\n", "1 requests in no time"),
+        ("arrived,tokens\n1,2\n", "t.csv:1: lacks column 'input_tokens'"),
+        ("", "t.csv: is empty"),
+    ],
+)
+def test_a_bad_trace_is_told_by_line_and_column(tmp_path, monkeypatch, text, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(text)
+    done = tco("traffic", "from", "t.csv", "-o", "bad.toml")
+    assert done.exit_code == 3
+    assert said in done.stderr
+    assert not (tmp_path / "bad.toml").exists()
+
+
+def test_promises_are_read():
+    assert promise_of("TTFT P99 <= 200 ms") == Promise("ttft", 0.99, 0.2)
+    assert promise_of("e2e p99.9<=1 minute") == Promise("e2e", pytest.approx(0.999), 60)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--promise", "ttft p99 <= 1 us"), "the nearest is"),
+        (("--promise", "tpot p99 <= 10 us"), "the nearest is"),
+        (("--promise", "ttft"), "expected METRIC pQUANTILE <= TIME"),
+        (("--promise", "tftt p9 <= 1 s"), "did you mean 'ttft'?"),
+        (("--promise", "ttft p100 <= 1 s"), "expected a percentile"),
+        (("--promise", "ttft p50 <= 1 GB"), "unit 'GB'"),
+        (("--racks", "1", "--set", "traffic.requests_per_s=3000"), "could hold about"),
+        (("--traffic", "chatt"), "did you mean 'chat'?"),
+        (("--set", "traffic.rate=3"), "unknown input path 'traffic.rate'"),
+        (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),
+        (("--traffic", "mix", "--set", "traffic.reuse=0.3"), "of it requests_per_s and arrival_cv may be set"),
+        (("--set", "traffic.input_p50=9000"), "do not rise"),
+        (("--set", "workload.input_tokens=3"), "set traffic.* instead"),
+    ],
+)
+def test_what_cannot_be_is_refused(words, said):
+    done = tco("service", "gb200-nvl72", *words)
+    assert done.exit_code == 3
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("promises = 'ttft'\n[shares]\nchat = 1\n", "requests_per_s is missing"),
+        ("[shares]\nchat = 'much'\n", "shares: expected NAME = SHARE"),
+        ("[shares]\nmix = 1\n", "mix is a mix itself"),
+        ("[shares]\nchatt = 1\n", "did you mean 'chat'?"),
+        ("promises = 'ttft'\n{rate}[shares]\nchat = 1\n", "promises: expected a list"),
+        ("promises = ['ttft']\n{rate}[shares]\nchat = 1\n", "own.toml: promise 'ttft'"),
+        ("{rate}[shares]\nchat = 1\n", "promises nothing"),
+        ("{rate}", "input_p50 is missing"),
+    ],
+)
+def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, text, said):
+    monkeypatch.chdir(tmp_path)
+    rate = "[requests_per_s]\nvalue = 9\nunit = ''\nlow = 9\nhigh = 9\nkind = 'assumed'\nsource = 'own'\nnote = ''\n"
+    (tmp_path / "own.toml").write_text(text.format(rate=rate), encoding="utf-8")
+    done = tco("service", "gb200-nvl72", "--traffic", "own.toml")
+    assert done.exit_code == 3
+    assert said in done.stderr
