@@ -197,7 +197,7 @@ def load(path: Path) -> States:
     if not is_there(path):
         known = [found.stem for found in path.parent.glob("*.json")]
         if not known:
-            raise DataError(f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline save {path.stem}` keeps the headline as one")
+            raise DataError(f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline save` keeps the headline as one")
         raise unknown("baseline", path.stem, known, str(path.parent))
     try:
         document = read_json(path, "a baseline")
