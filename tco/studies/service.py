@@ -128,8 +128,9 @@ def service(
         )
     errors = {f"{name}_p{at}_s": quantile_error(times, at / 100) for name, times in fleet.times.items() for at in PERCENTILES}
     spread = range_of(scenario, settings, data, fleet, metrics, samples, seed) if samples else None
-    plan = {"decode": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
-    plan |= {"prefill": described(fleet.reader.plan, machine, "drafts", "batch") | {"engines": fleet.readers}}
+    plan = {"decode" if fleet.reader else "both": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
+    if fleet.reader is not None:
+        plan["prefill"] = described(fleet.reader.plan, machine, "drafts", "batch") | {"engines": fleet.readers}
     return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
 
 
