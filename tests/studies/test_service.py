@@ -200,6 +200,8 @@ def test_promises_are_read():
         (("--traffic", "chatt"), "did you mean 'chat'?"),
         (("--set", "traffic.rate=3"), "unknown input path 'traffic.rate'"),
         (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),
+        (("--set", "workload.drafts=3"), "unknown input path 'workload.drafts'"),
+        (("--set", "parts.gb200-gpuu.price=3 USD"), "unknown"),
         (("--traffic", "mix", "--set", "traffic.reuse=0.3"), "of it requests_per_s and arrival_cv may be set"),
         (("--set", "traffic.input_p50=9000"), "do not rise"),
         (("--set", "workload.input_tokens=3"), "set traffic.* instead"),
