@@ -87,12 +87,16 @@ LENGTHS = {  # of MLPerf Inference's data sets: P50, P90 and P99 of prompts and 
     "gpt-oss-120b": ((4593, 7935, 12432, 1309, 1309, 1309), (3000, 80)),
     "llama-2-70b": ((152, 519, 791, 190, 449, 779), (2000, 200)),
 }
-RACKS = (  # server runs of whole racks in MLPerf Inference v6.0 and v6.1, by NVIDIA and AMD: requests/s, and the chips that served them
+RACKS = (  # server runs on 64 to 94 chips in MLPerf Inference v6.0 and v6.1, the latest of each chip and model: requests/s, chips
     ("vr-nvl144", "deepseek-r1", 310.08, 72),
     ("gb300-nvl72", "deepseek-r1", 156.23, 72),
     ("gb200-nvl72", "deepseek-r1", 103.82, 72),
     ("gb300-nvl72", "gpt-oss-120b", 909.92, 72),
     ("gb200-nvl72", "llama-2-70b", 2983.09, 72),
+    ("gb200-nvl72", "gpt-oss-120b", 568.05, 64),
+    ("mi355x-8", "gpt-oss-120b", 707.71, 72),
+    ("mi355x-8", "gpt-oss-120b", 658.41, 94),
+    ("mi355x-8", "llama-2-70b", 3591.83, 87),
 )
 
 
