@@ -118,18 +118,18 @@ def service(
     if fleet is None:
         nearest = "; ".join(f"of {text} the nearest is {value:.3g} s" for text, value in search.nearest(asked).items())
         raise DataError(f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}")
-    result = evaluate(scenario, rest, catalogue=catalogue, variant=variant, workload=False)
+    values.check_given(inputs.is_known)
+    paid = {path: text for path, text in rest.items() if not path.startswith("workload.")}
+    result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
     metrics = metrics_of(result, found, asked, fleet)
     if racks is not None and metrics["racks"] > racks:
-        least = metrics["chips"] / metrics["racks"] if metrics["racks"] else 1.0
-        rate = search.rate * racks * least / metrics["chips"]
-        raise DataError(
-            f"{scenario}: {search.rate:g} requests/s need {metrics['racks']:g} racks, {racks:g} are given, which could hold about {rate:.3g}"
-        )
+        could = search.rate * racks / metrics["racks"]
+        raise DataError(f"{scenario}: {search.rate:g} requests/s need {metrics['racks']:g} racks; {racks:g} could hold about {could:.3g}")
     errors = {f"{name}_p{at}_s": quantile_error(times, at / 100) for name, times in fleet.times.items() for at in PERCENTILES}
     spread = range_of(scenario, settings, data, fleet, metrics, samples, seed) if samples else None
-    plan = {"decode": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
-    plan |= {"prefill": described(fleet.reader.plan, machine, "drafts", "batch") | {"engines": fleet.readers}}
+    plan = {"decode" if fleet.reader else "both": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
+    if fleet.reader is not None:
+        plan["prefill"] = described(fleet.reader.plan, machine, "drafts", "batch") | {"engines": fleet.readers}
     return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
 
 

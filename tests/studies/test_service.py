@@ -76,6 +76,48 @@ def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_
     assert max(row["share_of_best"] for row in both["rows"]) == 1
 
 
+def test_a_small_service_has_engines_that_do_both():
+    small = answer("service", "gb200-nvl72", "--set", "traffic.requests_per_s=2")
+    assert small["plan"].keys() == {"both"}
+    assert small["metrics"]["chips"] <= 8
+
+
+LENGTHS = {  # of MLPerf Inference's data sets: P50, P90 and P99 of prompts and of answers, and what its server scenario promises, in ms
+    "deepseek-r1": ((901.5, 1281, 1432, 2114, 9496, 20000), (2000, 80)),
+    "gpt-oss-120b": ((4593, 7935, 12432, 1309, 1309, 1309), (3000, 80)),
+    "llama-2-70b": ((152, 519, 791, 190, 449, 779), (2000, 200)),
+}
+RACKS = (  # server runs on 64 to 94 chips in MLPerf Inference v6.0 and v6.1, the latest of each chip and model: requests/s, chips
+    ("vr-nvl144", "deepseek-r1", 310.08, 72),
+    ("gb300-nvl72", "deepseek-r1", 156.23, 72),
+    ("gb200-nvl72", "deepseek-r1", 103.82, 72),
+    ("gb300-nvl72", "gpt-oss-120b", 909.92, 72),
+    ("gb200-nvl72", "llama-2-70b", 2983.09, 72),
+    ("gb200-nvl72", "gpt-oss-120b", 568.05, 64),
+    ("mi355x-8", "gpt-oss-120b", 707.71, 72),
+    ("mi355x-8", "gpt-oss-120b", 658.41, 94),
+    ("mi355x-8", "llama-2-70b", 3591.83, 87),
+)
+
+
+@pytest.mark.thorough
+def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
+    """Least chips for the load that was measured, nothing fitted to it: within 15 % at the median, a third at most."""
+    off = []
+    for system, model, rate, chips in RACKS:
+        tokens, (first, each) = LENGTHS[model]
+        names = (f"{side}_p{at}" for side in ("input", "output") for at in (50, 90, 99))
+        own = {"requests_per_s": rate, "arrival_cv": 1, **dict(zip(names, tokens, strict=True))}
+        settings = [f"traffic.{key}={value}" for key, value in own.items()]
+        settings += [f"workload.model={model}", "workload.precision=fp4", "workload.draft_tokens=0"]
+        promised = ("--promise", f"ttft p99 <= {first} ms", "--promise", f"tpot p99 <= {each} ms")
+        found = answer("service", system, *promised, *(word for text in settings for word in ("--set", text)))
+        plan = found["plan"].values()
+        off.append(sum(pool["chips"] * pool["engines"] for pool in plan) / chips - 1)
+    assert np.median(np.abs(off)) <= 0.15
+    assert np.abs(off).max() <= 0.34
+
+
 @pytest.mark.parametrize("name", CATALOGUE.ids("traffic"))
 def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
     traffic = load_traffic(CATALOGUE, name)
@@ -162,6 +204,8 @@ def test_promises_are_read():
         (("--traffic", "chatt"), "did you mean 'chat'?"),
         (("--set", "traffic.rate=3"), "unknown input path 'traffic.rate'"),
         (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),
+        (("--set", "workload.drafts=3"), "unknown input path 'workload.drafts'"),
+        (("--set", "parts.gb200-gpuu.price=3 USD"), "unknown"),
         (("--traffic", "mix", "--set", "traffic.reuse=0.3"), "of it requests_per_s and arrival_cv may be set"),
         (("--set", "traffic.input_p50=9000"), "do not rise"),
         (("--set", "workload.input_tokens=3"), "set traffic.* instead"),

@@ -24,7 +24,8 @@ Array = np.ndarray[Any, Any]
 SHORT, LONG = 512.0, 16384.0  # tokens of the two contexts that times are asked at
 SHORTER, MOST = 8.0, 4096.0  # times as many sequences as of the mean length may find room, and of a group no more than these
 QUANTUM = 16  # tokens of prompts from one entry of a table to the next
-SPREAD = 2.0 ** np.arange(0, 11)  # sequences of a group and, times the quantum, tokens of a pass that the step model is asked at
+SIZES = 2.0 ** np.arange(13)  # sequences of a group that the step model is asked at
+TOKENS = QUANTUM * 2.0 ** np.arange(15)  # tokens of a pass
 
 
 class Engine(NamedTuple):
@@ -74,14 +75,14 @@ def engine_of(machine: Machine, model: Architecture, request: Request, plan: Dec
 
     def step(length: float) -> Array:
         asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
-        return np.ravel(phases.decode(machine, model, plan._replace(sequences=SPREAD[None]), asked).per_token)
+        return np.ravel(phases.decode(machine, model, plan._replace(sequences=SIZES[None]), asked).per_token)
 
     def read(length: float) -> Array:
         asked = request._replace(prompt=length, cache_hit=None)
-        return np.ravel(phases.prefill(machine, model, before, asked, SPREAD[None] * QUANTUM / length).time)
+        return np.ravel(phases.prefill(machine, model, before, asked, TOKENS[None] / length).time)
 
-    steps = lines(step(SHORT), step(LONG), SHORT, LONG, SPREAD, np.arange(largest + 1))
+    steps = lines(step(SHORT), step(LONG), SHORT, LONG, SIZES, np.arange(largest + 1))
     near, far = (float(plain(causal_keys(length))) for length in (SHORT, LONG))
     quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
-    passes = lines(read(SHORT), read(LONG), near, far, SPREAD, quanta)
+    passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
     return Engine(*steps, *passes, groups, budget, room, reserved, min(most, float(largest * groups)))

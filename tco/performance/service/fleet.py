@@ -1,4 +1,4 @@
-"""The least fleet that keeps promises: pools of engines that read prompts and that decode, each engine simulated under its share of the traffic.
+"""The least fleet that keeps promises: engines that read prompts and that decode, or that do both, each simulated under its share of the traffic.
 
 Engines of a pool are alike and are given requests without regard to their state, so that one of them stands for all. A prompt's cache then
 goes to a decoding engine: the first token takes what both pools take, requests of one joined with those of the other by lot. Closed forms only
@@ -27,8 +27,11 @@ Array = np.ndarray[Any, Any]
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
 STABLE = 0.98  # of the rate an engine could hold
 REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
+READ, DECODE, BOTH = "read", "decode", "both"
+FILLING, MOST = 2, 20000  # times the requests under way that an engine which begins empty is given first, and no more
 ROUNDS = 12  # in which the sequences under way settle
 LONGER = (1.0, 1.05, 1.15, 1.35)  # times as many engines decode as the promise of each token asks for, where the first one waits for them
+FIRST = 8  # plans whose engines are tried with both, those first that need the least
 TRIED = 16  # plans, where none keeps a promise, to say how near they come
 PARTS = 8  # of a simulation, whose spread says how sure it is
 SPARE = 8  # times the engines that are needed at least, among which the least is looked for
@@ -58,11 +61,11 @@ class Times(NamedTuple):
 
 
 class Fleet(NamedTuple):
-    """Engines of both pools, and what requests see of them."""
+    """Engines of both pools, or of one that does both, and what requests see of them."""
 
     decoder: Pool
     decoders: int
-    reader: Pool
+    reader: Pool | None  # none where engines that decode read prompts beside
     readers: int
     times: dict[str, Array]
     answer: float  # mean tokens of an answer
@@ -72,7 +75,7 @@ class Fleet(NamedTuple):
     @property
     def chips(self) -> float:
         """Chips of both pools."""
-        return self.decoder.chips * self.decoders + self.reader.chips * self.readers
+        return self.decoder.chips * self.decoders + (self.reader.chips * self.readers if self.reader else 0)
 
 
 def quantile_error(times: Array, quantile: float) -> float:
@@ -155,17 +158,19 @@ class Search:
         self.answer = float(some.answer.mean())
         fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())  # of the prompts' tokens, where a cache forgets nothing
         self.decoders, self.readers = decoders_of(machine, model, request), readers_of(machine, model, request, fresh)
-        self.known: dict[tuple[int, int], Times] = {}
+        self.prompt = float(some.prompt.mean())
+        self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 
-    def times(self, pool: Pool, engines: int, reads: bool) -> Times:
-        """Return what requests see of a pool with so many engines."""
-        key = id(pool), engines
+    def times(self, pool: Pool, engines: int, does: str) -> Times:
+        """Return what requests see of a pool with so many engines, each of which reads, decodes or does both."""
+        key = pool.plan, engines, does
         if key not in self.known:
             engine, each = pool.build(), self.rate / engines
-            before, requests = self.traffic.requests(engines, self.router if reads else "random", REQUESTS, self.seed, self.pause)
-            if not reads:
+            count = REQUESTS + (min(int(FILLING * each * self.answer * pool.quickest), MOST) if does == BOTH else 0)
+            before, requests = self.traffic.requests(engines, "random" if does == DECODE else self.router, count, self.seed, self.pause)
+            if does == DECODE:
                 requests = under_way(engine, each, before, requests, self.seed)
-            served = serve(engine, requests, before if reads else None, read=reads, decode=not reads)
+            served = serve(engine, requests, None if does == DECODE else before, read=does != DECODE, decode=does != READ)
             steady = slice(len(requests.arrived) - REQUESTS * 4 // 5, None)
             first, last, answer = (one[steady] for one in (served.first, served.last, served.answer))
             self.known[key] = Times(first, last, answer, float(served.found[steady].sum() / requests.prompt[steady].sum()))
@@ -199,20 +204,39 @@ class Search:
         limit = {name: min((one.limit for one in promises if one.metric == name), default=np.inf) for name in ("ttft", "tpot", "e2e")}
         readers = sorted((one for one in self.readers if one.quickest <= limit["ttft"]), key=lambda one: one.engines(self.rate) * one.chips)
         best: Fleet | None = None
-        if not readers:
-            return None
-        least = readers[0].engines(self.rate) * readers[0].chips
+        least = readers[0].engines(self.rate) * readers[0].chips if readers else np.inf
         for pool in sorted(self.decoders, key=lambda one: one.engines(self.rate) * one.chips):
             room = np.inf if best is None else best.chips
             if pool.engines(self.rate) * pool.chips + least >= room:
                 break
 
             def soon(n: int, pool: Pool = pool) -> bool:
-                return kept(self.joined(self.times(pool, n, False), None), [one for one in promises if one.metric == "tpot"])
+                return kept(self.joined(self.times(pool, n, DECODE), None), [one for one in promises if one.metric == "tpot"])
 
             needed = self.least(pool, soon, self.most(pool, room))
             for engines in dict.fromkeys(int(np.ceil(needed * share)) for share in LONGER) if needed else ():
                 best = self.with_readers(pool, engines, readers, promises, best)
+        return self.together(promises, best)
+
+    def together(self, promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
+        """Return the better of a fleet and the least one whose engines decode and read prompts beside, of the plans that could need the least."""
+        known = []
+        for pool in self.decoders:
+            if best is None or pool.engines(self.rate) * pool.chips < best.chips:
+                engine = pool.build()
+                reading = self.fresh * self.prompt / (engine.budget * engine.groups) * engine.pass_time(engine.budget, self.prompt / 2, 0, 0.0)
+                known.append(pool._replace(rate=1 / (1 / pool.rate + reading)))
+        for pool in sorted(known, key=lambda one: one.engines(self.rate) * one.chips)[:FIRST]:
+            room = np.inf if best is None else best.chips
+
+            def good(n: int, pool: Pool = pool) -> bool:
+                return kept(self.joined(self.times(pool, n, BOTH), None), promises)
+
+            count = self.least(pool, good, self.most(pool, room))
+            if count is not None and count * pool.chips < room:
+                times = self.times(pool, count, BOTH)
+                load = min(self.rate / (count * pool.rate), 1.0)
+                best = Fleet(pool, count, None, 0, self.joined(times, None), float(times.answer.mean()), times.found, load)
         return best
 
     def most(self, pool: Pool, room: float) -> int:
@@ -221,7 +245,7 @@ class Search:
 
     def with_readers(self, pool: Pool, engines: int, readers: Sequence[Pool], promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
         """Return the better of a fleet and the least one of so many engines that decode."""
-        decoding = self.times(pool, engines, False)
+        decoding = self.times(pool, engines, DECODE)
         if not kept(self.joined(decoding, None), promises):
             return best
         for reader in readers:
@@ -230,11 +254,11 @@ class Search:
                 continue
 
             def good(n: int, reader: Pool = reader) -> bool:
-                return kept(self.joined(decoding, self.times(reader, n, True)), promises)
+                return kept(self.joined(decoding, self.times(reader, n, READ)), promises)
 
             count = self.least(reader, good, self.most(reader, room))
             if count is not None and count * reader.chips < room:
-                reading = self.times(reader, count, True)
+                reading = self.times(reader, count, READ)
                 chips = engines * pool.chips, count * reader.chips
                 load = chips[0] * self.rate / (engines * pool.rate) + chips[1] * self.rate * (1 - reading.found) / self.fresh / (count * reader.rate)
                 times, answer = self.joined(decoding, reading), float(decoding.answer.mean())
@@ -244,7 +268,7 @@ class Search:
     def nearest(self, promises: Sequence[Promise]) -> dict[str, float]:
         """Return the least that is seen of what was promised, by some plans with several times the engines that they need."""
         reader = min(self.readers, key=lambda one: one.quickest)
-        reading = self.times(reader, SPARE * reader.engines(self.rate), True)
+        reading = self.times(reader, SPARE * reader.engines(self.rate), READ)
         some = self.decoders[:: -(-len(self.decoders) // TRIED)]
-        seen = [self.joined(self.times(one, SPARE * one.engines(self.rate), False), reading) for one in some]
+        seen = [self.joined(self.times(one, SPARE * one.engines(self.rate), DECODE), reading) for one in some]
         return {str(one): min(float(np.quantile(times[one.metric], one.quantile)) for times in seen) for one in promises}

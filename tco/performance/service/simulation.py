@@ -36,12 +36,6 @@ class Served(NamedTuple):
     answer: Array
     found: Array
 
-    @property
-    def per_token(self) -> Array:
-        """Time per output token after the first."""
-        found: Array = (self.last - self.first) / np.maximum(self.answer - 1, 1)
-        return found
-
 
 class Cache:
     """What an engine's memory holds, in tokens: of requests under way, of slots whose requests are, and of those that nobody uses now."""

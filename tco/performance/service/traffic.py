@@ -19,7 +19,7 @@ from tco.catalog.rows import attribute, attributes
 from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import is_there, read_toml
 from tco.foundation.units import parse_quantity
-from tco.performance.service.simulation import Requests, Served
+from tco.performance.service.simulation import Requests
 
 Array = np.ndarray[Any, Any]
 GROUP = "traffic"
@@ -60,11 +60,6 @@ def promise_of(text: str) -> Promise:
     if not (0 < quantile < 1 and limit > 0):
         raise DataError(f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero")
     return Promise(metric, quantile, limit)
-
-
-def times_of(served: Served) -> dict[str, Array]:
-    """Return what promises are made of, of every request."""
-    return {"ttft": served.first, "tpot": served.per_token, "e2e": served.last}
 
 
 # ---------------------------------------------------------------- traffic
