@@ -67,19 +67,18 @@ def compare(
     workloads: Annotated[bool, typer.Option("--workloads", help="Which to choose for each of the shipped workloads.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
     vendor: Annotated[str | None, typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD.")] = None,
-    date: Annotated[str | None, typer.Option(metavar="DATE", help="With --all: at the prices of a date, such as 2026-06.")] = None,
     air: Annotated[bool, typer.Option("--air", help="With --all: the systems that air cools.")] = False,
 ) -> None:
     """Price and rate scenarios side by side, at every speed a user may be promised."""
-    if every or vendor or date or air:
+    if every or vendor or air:
         if not every:
-            raise UsageError("--vendor, --date and --air go with --all")
+            raise UsageError("--vendor and --air go with --all")
         if scenarios or hall or practice or what_if or baseline or speeds or full or why or evidence or curve:
             raise UsageError("--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone")
         from tco.outputs.ranking import ranking_answer
-        from tco.studies.comparison import ranking
+        from tco.studies.ranking import ranking
 
-        given.emit(ranking_answer(ranking(given.settings | ({"terms.date": date} if date else {}), given.data, vendor, air)))
+        given.emit(ranking_answer(ranking(given.settings, given.data, vendor, air)))
         return
 
     if workloads:
@@ -100,7 +99,7 @@ def compare(
         from tco.chain.ownership import SITE_POWER
         from tco.outputs.comparison import Asked, comparison_answer
         from tco.studies.comparison import compared, speed_of
-        from tco.studies.confidence import confidence_of
+        from tco.studies.confidence import cheaper_elsewhere, confidence_of
         from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
 
         wanted = given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall")
@@ -123,7 +122,8 @@ def compare(
             from tco.studies.fleet import hall_of  # only a site that is filled asks for it
 
             halls = [hall_of(result) for result in results]
-        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve))
+        elsewhere = cheaper_elsewhere(asked, found)
+        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve, elsewhere))
 
     how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges, choose, seed)
     given.emit_kept("compare", [*(scenarios or ()), *([baseline] if baseline else ())], how, answer)

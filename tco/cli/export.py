@@ -151,7 +151,7 @@ def report(
     pages = {output: page}
     if folder:
         from tco.outputs.page.report import gallery_of
-        from tco.studies.comparison import ranking
+        from tco.studies.ranking import ranking
 
         pages = gallery_of(page, material, ranking(given.settings, given.data))
     if given.redact:

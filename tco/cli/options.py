@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,6 +102,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
         autocompletion=completed("settings"),
         **WHAT_IF,
     ),
+    "date": shared(*(str | None, "--date"), metavar="YYYY-MM", help="At the prices of this month: terms.date.", **WHAT_IF),
     "anchor": shared(
         *(Path | None, "--anchor"),
         metavar="FILE.csv",
@@ -141,8 +143,11 @@ class Request:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The inputs `--set` replaces, by path."""
-        return pairs(self.texts["set"], "--set")
+        """The inputs `--set` and `--date` replace, by path."""
+        date = self.texts["date"]
+        if date is not None and not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
+            raise UsageError(f"--date {date!r}: expected a month, such as 2026-09")
+        return pairs(self.texts["set"], "--set") | pairs([f"terms.date={date}"] if date else [], "--date")
 
     @property
     def variant(self) -> dict[str, str]:
@@ -205,7 +210,7 @@ class Request:
         from tco.foundation.kept import are_shipped, kept
 
         plan = str(self.texts["plan"] or "")
-        if any(self.texts[own] for own in ("set", "anchor", "data", "redact")) or plan.endswith(".json") or not are_shipped(names):
+        if any(self.texts[own] for own in ("set", "date", "anchor", "data", "redact")) or plan.endswith(".json") or not are_shipped(names):
             self.emit(make())
             return
 
@@ -249,7 +254,8 @@ def command(
     def register(function: Callable[..., None]) -> Callable[..., None]:
         called_by = name or function.__name__
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
-        options = {one: SHARED[one] for one in SHARED if one in takes or one in usual}
+        dated = ("date",) if "set" in takes and "date" not in {one.name for one in own} else ()
+        options = {one: SHARED[one] for one in SHARED if one in (*takes, *usual, *dated)}
         if forms:
             options["form"] = Annotated[choices(*forms), *options["form"][0].__metadata__], options["form"][1]
         more = [inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for one, (kind, default) in options.items()]

@@ -39,6 +39,7 @@ from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, headed, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
+from tco.studies.confidence import Elsewhere
 from tco.studies.fleet import late_notes
 
 ANSWER, COST, SPEED, REST = GROUPS
@@ -135,6 +136,7 @@ class Asked(NamedTuple):
     why: bool = False  # what moves each regime
     evidence: Sequence[Notice] | None = None  # which measured rows notice what moves the answer
     curve: bool = False  # a CSV with a row for each scenario and speed
+    elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
 
 
 def comparison_answer(
@@ -159,7 +161,7 @@ def comparison_answer(
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
-            return first_tables(results, found, deployed_words(results))
+            return first_tables(results, found, deployed_words(results), asked.elsewhere)
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 

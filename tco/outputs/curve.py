@@ -16,6 +16,7 @@ from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
 from tco.performance.software import SERVING, TRAINING
 from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of, why_unrated
+from tco.studies.confidence import Elsewhere
 
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
@@ -121,7 +122,7 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
 
 
 # ---------------------------------------------------------------- the first table
-def first_tables(results: Sequence[Result], found: Confidence, deployed: str) -> list[Table]:
+def first_tables(results: Sequence[Result], found: Confidence, deployed: str, elsewhere: Sequence[Elsewhere]) -> list[Table]:
     """Return the table: who is best by regime, what each speed costs, how each stands to the baseline there, and what that rests on."""
     names = [result.scenario for result in results]
     rows = cost_rows(results, found) if found.curve else work_rows(results)
@@ -133,7 +134,8 @@ def first_tables(results: Sequence[Result], found: Confidence, deployed: str) ->
     title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
     above = [line for text in (title, *workloads(results), *verdict_words(found, results)) for line in folded(text, WIDTH)]
     more = "More: --full | --why | --evidence | --curve --format csv | tco frontier"
-    below = [line for text in (*flips(found.sure), *premises(results), more) for line in folded(text, WIDTH)]
+    also = [f"Cheapest of all (tco compare --all): {one.system} ~{cell(one.cost)} ({one.rests_on})" for one in elsewhere[:1]]
+    below = [line for text in (*flips(found.sure), *also, *premises(results), more) for line in folded(text, WIDTH)]
     head = "USD/M tokens" if found.curve else ""
     return [Table((head, *names), rows, "", above, below)]
 
@@ -202,8 +204,7 @@ def flips(sure: Sequence[Sureness]) -> list[str]:
     levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING))
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
-    said = "; ".join(f"{short_name(one.path)} {flips_at(one)}" for one in most)
-    return [f"What flips it: {said or 'no input alone'}."] if any(of.drivers for of in sure) else []
+    return [f"What flips it: {'; '.join(f'{short_name(one.path)} {flips_at(one)}' for one in most)}."] if most else []
 
 
 def flips_at(one: Driver) -> str:

@@ -8,9 +8,13 @@ from tco.outputs.comparison import COMPARISON_ROW, OF_RESULT
 from tco.outputs.premises import marked, premises, shared, title_of
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.comparison import Ranked, Ranking
+from tco.studies.ranking import Ranked, Ranking
 
-PLACE = Record(Member("rank", int | None), "vendor", "cooling", Member("released", str | None), Member("reason", str | None))
+PLACE = Record(
+    Member("rank", int | None),
+    Member("median_usd_per_million_output_tokens", float | None, "median"),
+    *("vendor", "cooling", Member("released", str | None), Member("reason", str | None)),
+)
 ROW = Record(OF_RESULT.within("result"), PLACE)
 RANKING = Document(*("compare", "ranked_by", "baseline"), Member("inputs", dict), Member("set", {str: str}), Member("rows", [ROW]))
 # What a line shows beside the cost: metric -> heading
@@ -31,20 +35,23 @@ def ranking_answer(found: Ranking) -> Answer:
 def ranking_table(found: Ranking) -> Table:
     """Return the table: a line a system, below those with a cost those without."""
     heading, size = COST[found.metric]
-    rows = [line_of(row, found.metric, size) for row in found.rows]
+    placed = sorted(found.rows, key=lambda row: (row.rank is None, row.rank or 0))
+    rows = [line_of(row, found.metric, size) for row in placed]
     results = [row.result for row in found.rows]
     title = f"{len(rows)} systems by cost: {title_of(results)}"
     below = ["Measured: runs published on this chip, or in brackets on its relatives. How sure a rank is: tco compare SYSTEM SYSTEM."]
-    columns = ("", "system", heading, *BESIDE.values(), "cooling", "chip out", "measured")
-    return Table(columns, rows, title, premises(results), below, align="rlrrrllr")
+    columns = ("", "system", f"{heading}, middle", "at its values", *BESIDE.values(), "cooling", "chip out", "measured")
+    return Table(columns, rows, title, premises(results), below, align="rlrrrrllr")
 
 
 def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
     """Return the line of a system; one without a cost says in place of it why."""
     result = row.result
     if row.rank is None:
-        return (f"-  {result.system}: {(row.reason or '').partition(';')[0]}", *("" for _ in range(7)))
-    cost = marked(result, metric, significant(float(result.metrics[metric]) / size, DIGITS))
+        return (f"-  {result.system}: {(row.reason or '').partition(';')[0]}", *("" for _ in range(8)))
+    costs = [None if one is None else float(one) / size for one in (row.median, result.metrics[metric])]
+    cost, base = (marked(result, metric, significant(one, DIGITS)) for one in costs)
     beside = (significant(result.metrics[name], DIGITS) or "-" for name in BESIDE)
     own, relatives = result.standing.validated_rows, result.standing.anchored_rows
-    return (str(row.rank), result.system, cost, *beside, row.cooling, row.released or "", f"({relatives:,})" if relatives and not own else f"{own:,}")
+    measured = f"({relatives:,})" if relatives and not own else f"{own:,}"
+    return (str(row.rank), result.system, cost, base, *beside, row.cooling, row.released or "", measured)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tco.chain.inputs import HEADLINE_DOCUMENTS
+from tco.foundation.files import data_directory, read_csv
 from tco.foundation.kept import kept
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speeds_of
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, speeds_of
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
+
+RANKS = "ranking.csv"  # in the data: what every shipped system costs at the headline's terms, the least first
+RANKED = ("system", "usd_per_million_output_tokens", "rests_on")
 
 
 def confidence_of(
@@ -51,6 +56,25 @@ def is_shipped(one: Evaluation) -> bool:
     """Say whether a scenario is one that travels with the program, on the data that does, as it stands there."""
     catalogue = one.catalogue
     return one.name in catalogue.scenarios and not (one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1)
+
+
+class Elsewhere(NamedTuple):
+    """A shipped system that is not among those compared: what it costs in the middle of its draws, and what that rests on."""
+
+    system: str
+    cost: float
+    rests_on: str
+
+
+def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[Elsewhere]:
+    """Return the shipped systems that cost less than all that are compared, where these are shipped and asked for the headline's work."""
+    if not all(is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
+        return []
+    costs = [one.median_usd_per_million_output_tokens for one in found.curve if one.tokens_per_s_per_user == speed_of(asked[0].result)]
+    least = min((cost for cost in costs if cost is not None), default=0.0)
+    rows = [row for _, row in read_csv(data_directory() / RANKS, RANKED)]
+    every = [Elsewhere(row["system"], float(row["usd_per_million_output_tokens"]), row["rests_on"]) for row in rows]
+    return [one for one in every if one.cost < least and one.system not in {other.result.system for other in asked}]
 
 
 def drawn_anew(asked: Sequence[Evaluation], baseline: str, *how: Any) -> Confidence:

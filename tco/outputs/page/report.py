@@ -21,7 +21,8 @@ from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
 from tco.outputs.ranking import ranking_table
 from tco.outputs.table import Table
-from tco.studies.comparison import Ranking, speed_of
+from tco.studies.comparison import speed_of
+from tco.studies.ranking import Ranking
 from tco.studies.reporting import Material
 from tco.studies.sweep.study import read_study, shipped_studies
 

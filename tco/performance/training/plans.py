@@ -22,6 +22,8 @@ from tco.performance.training.job import Job
 EMPTY = 20  # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16 stages of 4
 ENDS = 2  # embedding and output head may each take the place of a layer
 LEAST_LAYERS = 2  # of a stage: the deepest published pipeline has 128 layers on 64 stages (Narayanan et al. 2021), all others more a stage
+LEAST_BUSY = 0.85  # of the chips a job could take, below which others that divide better cannot make up for those that stand idle
+NEARLY = 0.9  # of the share of a step in which the stages of the best plan work
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
 RECOMPUTE = ("none", "selective", "full", "partial")  # the last: as many layers in full as memory asks for, nothing of the others
@@ -183,23 +185,41 @@ def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
                             yield tensor, context, stages, data, expert, order
 
 
-def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> int:
-    """Return how many chips a job takes: the whole domains of its cluster that leave least of it without work.
+def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
+    """Return how many chips a job may take: the whole domains of its cluster that leave least of it without work.
 
-    Without work are chips left over, places for layers that stay empty, and stages that wait for the first micro-batch. A torus has
-    slices of every size; where no plan takes more than half of the cluster in whole domains, all chips are taken as they are.
+    Without work are chips left over, places for layers that stay empty, and stages that wait for the first micro-batch. A smaller number
+    joins them where its chips divide into more replicas that work as well: each of these takes fewer, which cost less to hold together. A torus
+    has slices of every size; where no plan takes more than half of the cluster in whole domains, all chips are taken as they are.
     """
-    most, best = int(job.chips), 0.0
+    every, domain = int(job.chips), links.domain
     if links.torus is not None:
-        return most
-    for chips in range(job.chips // links.domain * links.domain, job.chips // 2, -links.domain):
-        if chips / job.chips <= best:
+        return [every]
+    counts = [Count(0, 0.0, 0)]
+    for chips in range(every // domain * domain, every // 2, -domain):
+        if chips / every <= counts[0].working and (len(counts) > 1 or chips < LEAST_BUSY * counts[0].chips):
             break
-        for _, _, stages, data, *_ in groups_of(replace(job, chips=chips), links.domain, fixed):
-            working = chips / job.chips * max(working_share(job, stages, data), default=0.0)
-            if working > best:
-                most, best = chips, working
-    return most
+        found = counted(replace(job, chips=chips), domain, fixed)
+        if chips / every * found.working > counts[0].working:
+            counts = [found._replace(working=chips / every * found.working)]
+        elif len(counts) < 2 and found.replicas > counts[0].replicas:
+            counts.append(found)
+    return [one.chips for one in counts] if counts[0].chips else [every]
+
+
+class Count(NamedTuple):
+    """Chips that a job may take, the share of a step in which the best plan's stages work, and the most replicas that work nearly as well."""
+
+    chips: int
+    working: float
+    replicas: int
+
+
+def counted(job: Job, domain: int, fixed: Fixed) -> Count:
+    """Return what the plans of a job on all its chips come to."""
+    known = [(max(working_share(job, stages, data), default=0.0), data) for _, _, stages, data, *_ in groups_of(job, domain, fixed)]
+    most = max((working for working, _ in known), default=0.0)
+    return Count(job.chips, most, max((data for working, data in known if working >= NEARLY * most), default=0))
 
 
 def working_share(job: Job, stages: int, data: int) -> Iterator[float]:

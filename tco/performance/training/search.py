@@ -57,9 +57,10 @@ def search(job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, l
     """Search the plan space that the fixed axes leave for the quickest plans; the time it took is the result's `seconds`."""
     began = time.perf_counter()
     found = Found(kept=kept, limit=limit)
-    job = replace(job, chips=chips_in_use(job, machine.links, fixed))
-    for block in space(job, machine.links.domain, fixed):
-        search_block(job, machine, block, found)
+    for chips in chips_in_use(job, machine.links, fixed):
+        some = replace(job, chips=chips)
+        for block in space(some, machine.links.domain, fixed):
+            search_block(some, machine, block, found)
     if found.top:
         found.best = found.top[0].plan
     if len(found.top) > 1:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.performance.training.plans import parts_allowed, schedules
-from tests.performance.training.jobs import A100, chips_in_use, every_plan, job, small, space
+from tco.performance.training.plans import fixed_axes, parts_allowed, schedules
+from tests.performance.training.jobs import A100, chips_in_use, every_plan, job, search, small, space
 from tests.shipped import CATALOGUE
 
 SPACES = [
@@ -58,7 +58,15 @@ def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts)
 def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
     settings = {"workload": "llama-3.1-405b-training", "cluster__chips": str(chips)}
     found, machine = job(system, **settings)
-    assert chips_in_use(found, machine.links) == used
+    assert chips_in_use(found, machine.links)[0] == used
+
+
+def test_a_job_may_take_fewer_chips_that_make_more_replicas():
+    """20,736 chips over a batch of 2,304 sequences make replicas of 144 chips at least, 18,432 such of 64: both are searched, and some stand idle."""
+    found, machine = job("gb200-nvl72", workload="llama-3.1-405b-training", workload__precision="fp8", cluster__chips="20736")
+    assert chips_in_use(found, machine.links) == [20736, 18432]
+    best, every = search(found, machine).best, search(found, machine, fixed_axes({"tp": "4", "cp": "4"})).best
+    assert (best.chips, every.chips) == (18432, 20736)
 
 
 def test_the_cost_of_training_follows_the_size_of_the_cluster_smoothly():
