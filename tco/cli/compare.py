@@ -63,6 +63,9 @@ def compare(
         str | None,
         typer.Option(metavar="A,B:0.5+C:0.5", help="What choices keep of the best, or dollars spread over several."),
     ] = None,
+    racks: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="What whole engines make of so many racks; left out: of a fleet, in the best proportion.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     workloads: Annotated[bool, typer.Option("--workloads", help="Which to choose for each of the shipped workloads.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
@@ -110,11 +113,13 @@ def compare(
         if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
             why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
             raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
+        if racks is not None and (still := [result.scenario for result in results if getattr(result.serving, "alone", None) is None]):
+            raise UsageError(f"--racks: {', '.join(still)} has no pools that whole engines are made of (training, offline or stated rates)")
         if choose is not None and not ranges:
             raise UsageError("--choose rests on draws, and --no-range asks for none")
         if (why or evidence) and not ranges:
             raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
-        found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence, seed, choose)
+        found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence, seed, choose, racks)
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
         halls = []
@@ -122,10 +127,10 @@ def compare(
             from tco.studies.fleet import hall_of  # only a site that is filled asks for it
 
             halls = [hall_of(result) for result in results]
-        elsewhere = cheaper_elsewhere(asked, found)
-        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve, elsewhere))
+        elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
+        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve, elsewhere, racks))
 
-    how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges, choose, seed)
+    how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges, choose, seed, racks)
     given.emit_kept("compare", [*(scenarios or ()), *([baseline] if baseline else ())], how, answer)
 
 
@@ -188,14 +193,13 @@ def gigawatt(
     given: Request,
     systems: Annotated[list[str], typer.Argument(metavar="SYSTEM...", help="What the power is filled with, such as gb200-nvl72.")],
     power: Annotated[str, typer.Option(metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.")] = "1 GW",
-    date: Annotated[str | None, typer.Option(metavar="MONTH", help="Whose prices are paid, such as 2026-09; left out: that of the terms.")] = None,
 ) -> None:
     """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price, and what others say it is."""
     from tco.outputs.gigawatts import gigawatt_answer
     from tco.studies.evaluation import catalogue_of
     from tco.studies.gigawatt import gigawatts
 
-    found = gigawatts(systems, power, given.data, given.settings | ({} if date is None else {"terms.date": date}))
+    found = gigawatts(systems, power, given.data, given.settings)
     given.emit(gigawatt_answer(catalogue_of([one.asked for one in found], given.data), found))
 
 

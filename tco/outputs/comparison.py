@@ -137,6 +137,7 @@ class Asked(NamedTuple):
     evidence: Sequence[Notice] | None = None  # which measured rows notice what moves the answer
     curve: bool = False  # a CSV with a row for each scenario and speed
     elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
+    racks: int | None = None  # that whole engines stand on; none: a fleet's
 
 
 def comparison_answer(
@@ -161,7 +162,8 @@ def comparison_answer(
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
-            return first_tables(results, found, deployed_words(results), asked.elsewhere)
+            bought = "" if asked.racks is None else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
+            return first_tables(results, found, ", ".join(filter(None, (deployed_words(results), bought))), asked.elsewhere)
         table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
         return [Table((), [], above=verdict_words(found, results)), table]
 

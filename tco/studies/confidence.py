@@ -26,13 +26,14 @@ def confidence_of(
     why: bool = False,
     seed: int = 0,
     choose: str | None = None,
+    racks: int | None = None,
 ) -> Confidence:
     """Return how sure each of some scenarios is against the one that is named as the baseline; with `hold` each on the plan of its point.
 
     Of shipped scenarios on shipped data it is kept until the program or its data change.
     """
     reference = next(one.result for one in asked if one.result.scenario == baseline)
-    how = speeds_of(reference, speeds), hold, ranges, why, seed, choose
+    how = speeds_of(reference, speeds), hold, ranges, why, seed, choose, racks
     if not all(is_shipped(one) for one in asked):
         return drawn_anew(asked, baseline, *how)
     plain = kept("-".join(map(str, ("confidence", *how, *(one.name for one in asked), baseline))), lambda: drawn_anew(asked, baseline, *how))

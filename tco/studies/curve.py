@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.chain.draws import Draws
-from tco.chain.metrics import perf_per_tco
+from tco.chain.metrics import TOKENS, perf_per_tco
 from tco.chain.result import Result, apart
+from tco.performance.serving.answer import ServingResult
 from tco.studies.comparison import KINDS, SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
 from tco.studies.decision import Stake, choices_in, chosen, rated, stakes, surely
 from tco.studies.drivers import drivers_of, rank_share
@@ -119,10 +120,18 @@ class Side(NamedTuple):
     response: Response | None = None
     made: Sampled | None = None
     reason: str = ""
+    dearer: Mapping[float, float] = {}  # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
 
     def seen(self, draws: Draws, speed: float | None, metric: str) -> Array:
         """Return a metric of some draws at a speed; none is that of the workload."""
-        return valued(self.at(draws, speed), metric)
+        found: Array = self.on_racks(valued(self.at(draws, speed), metric), speed, metric)
+        return found
+
+    def on_racks(self, value: Any, speed: float | None, metric: str) -> Any:
+        """Return a metric as it is on the racks that are bought: tokens cost more where engines leave chips of them idle."""
+        at = speed_of(self.result) if speed is None else speed
+        factor = self.dearer.get(at, 1.0) if at is not None and metric == COST else 1.0
+        return value if value is None or factor == 1 else value * factor
 
     def at(self, draws: Draws, speed: float | None) -> Draws:
         """Return some draws at a speed."""
@@ -131,21 +140,32 @@ class Side(NamedTuple):
     def point(self, speed: float | None, metric: str = COST) -> float | None:
         """Return what the work costs at a speed, every input at its value."""
         if speed in (None, speed_of(self.result)):
-            return ended(self.result.metrics[metric])
+            return ended(self.on_racks(self.result.metrics[metric], speed, metric))
         if self.made is None:
             return None
         return ended(self.seen(self.made.alone, speed, metric)[0])
 
 
 def confidence_in(
-    asked: Sequence[Evaluation], baseline: str, speeds: tuple[float, ...], hold: bool, ranges: bool, why: bool, seed: int, choose: str | None
+    asked: Sequence[Evaluation],
+    baseline: str,
+    speeds: tuple[float, ...],
+    hold: bool,
+    ranges: bool,
+    why: bool,
+    seed: int,
+    choose: str | None,
+    racks: int | None = None,
 ) -> Confidence:
     """Draw the inputs of some scenarios, and find what became of each against the baseline, at its own speed and at others.
 
-    Without `ranges` only the points are found, with `why` also what moves each regime.
+    Without `ranges` only the points are found, with `why` also what moves each regime. With a number of `racks` tokens cost what whole engines on
+    these make of them, and the draws as many times as much as the base case does.
     """
     dice = Dice(asked[0].catalogue, seed, 0, DRAWS)
     sides = [side_of(one, speeds, dice, hold, ranges) for one in asked]
+    if racks is not None:
+        sides = [side._replace(dearer=on_racks(one, side.speeds, racks)) for side, one in zip(sides, asked, strict=True)]
     base = next(side for side in sides if side.result.scenario == baseline)
     names, rated_at, costs, drawn = contest(sides, base, ranges)
     each = list(zip(rated_at or (None,), costs, strict=True)) if names and ranges else []
@@ -211,6 +231,18 @@ def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool
     reach = [path for path in response.ranges if path.endswith(REACH)]
     ends = [dict.fromkeys(reach, end) for end in ENDS.values()] if reach else []
     return Side(result, own, response, response.sampled(dice, others, ends, FEW))
+
+
+def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[float, float]:
+    """Return by speed how many times what a fleet's tokens cost those of whole engines on some racks do; without end where none find room."""
+    found = {}
+    for speed in speeds:
+        result = asked.result if speed == speed_of(asked.result) else asked.again({SPEED: f"{speed} token/s"}, refuse=False)
+        chips = int(racks * float(result.metrics["chips"]) / float(result.metrics["racks"]))
+        made = result.serving.on(chips) if isinstance(result.serving, ServingResult) else None
+        rate = result.metrics[TOKENS]
+        found[speed] = np.inf if made is None or not rate else max(rate / made.output_tokens_per_s_per_chip, 1.0)
+    return found
 
 
 # ---------------------------------------------------------------- at each speed

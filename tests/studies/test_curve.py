@@ -273,6 +273,23 @@ def test_a_row_of_a_csv_is_one_scenario_or_one_of_its_speeds():
     assert {"scenario", "tokens_per_s_per_user", "date", "set", f"{RATIO}_p10"} <= {*tidy[0].split(",")}
 
 
+# ---------------------------------------------------------------- as bought
+def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain():
+    _, fleet = found()
+    _, two = found("--racks", "2")
+    dearer = {key: two[key][COST] / one[COST] for key, one in fleet.items() if one[COST] is not None and two[key][COST] is not None}
+    assert min(dearer.values()) >= 1 - 1e-9
+    assert max(dearer.values()) > 1.5
+    own = document("perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s")  # a domain of two racks
+    share = own["alone"]["output_tokens_per_s_per_chip"] / own["metrics"]["output_tokens_per_s_per_chip"]
+    assert dearer["trn3-nl32x2", 100] == pytest.approx(1 / share, rel=0.02)
+
+
+@pytest.mark.parametrize("racks", ["0", "-1", "1.5", "banana"])
+def test_what_is_no_number_of_racks_is_refused(racks):
+    assert command("compare", "--racks", racks).exit_code == 2
+
+
 # ---------------------------------------------------------------- the share of some inputs
 def test_the_share_of_inputs_in_the_variance_of_ranks():
     """Of a uniform sum of two equal normal places one holds half of the variance; infinities and equal losses have ranks."""

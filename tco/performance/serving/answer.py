@@ -68,12 +68,16 @@ class ServingResult:
 
     @property
     def alone(self) -> WholeEngines | None:
-        """The best whole engines of both pools on one world by itself, such as one rack; None where nothing was searched or no two find room."""
+        """The best whole engines of both pools on one world by itself; None where nothing was searched or no two find room."""
+        return None if self.links is None else self.on(int(self.links.world))
+
+    def on(self, chips: int) -> WholeEngines | None:
+        """Return the best whole engines of both pools on some chips; None where nothing was searched or no two find room."""
         from tco.performance.serving.disaggregation import whole_engines  # asked for by reports only
 
-        if self.meeting is None or self.links is None or not self.choices:
+        if self.meeting is None or not self.choices:
             return None
-        return whole_engines(self.choices["decode"], self.choices["prefill"], int(self.links.world), *self.meeting)
+        return whole_engines(self.choices["decode"], self.choices["prefill"], chips, *self.meeting)
 
     @property
     def operators(self) -> dict[str, list[str]]:
