@@ -61,7 +61,7 @@ def test_what_others_say_stands_beside(rows):
         (("gb200-nvl72", "--power", "-1 GW"), "fills nothing"),
         (("gb200-nvl72", "--set", "terms.perspective=renter"), "renter buys nothing"),
         (("vr-nvl144", "--set", "site=us-air-hall"), "us-hyperscale takes the most, 250 kW"),
-        (("gb200-nvl72", "--date", "2020"), "lies before the first price"),
+        (("gb200-nvl72", "--date", "2020-01"), "lies before the first price"),
         (("gb200-nvl7",), "did you mean 'gb200-nvl72'"),
     ],
 )
