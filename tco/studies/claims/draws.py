@@ -62,13 +62,14 @@ class Drawn(Context):
     def draws_of(self, scenario: str, settings: Mapping[str, str], works: bool) -> tuple[Draws, float | None]:
         """Return a scenario in all draws, made once for all conclusions that ask, and the speed its workload asks for.
 
-        It is asked at other speeds where what it works is asked for: what it costs rests on none.
+        Where what it costs alone is asked for no plan is searched for, and no other speed is asked.
         """
 
         def make() -> tuple[Draws, float | None]:
-            result = centre(load_scenario(self.catalogue, scenario), settings, catalogue=self.catalogue)
-            asked = Evaluation(scenario, settings, self.catalogue, result)
-            if (why := why_undrawable(asked)) is not None:
+            given = settings if works else {**settings, "workload": "stated"}
+            result = centre(load_scenario(self.catalogue, scenario), given, catalogue=self.catalogue)
+            asked = Evaluation(scenario, given, self.catalogue, result)
+            if works and (why := why_undrawable(asked)) is not None:
                 raise Underived(f"{scenario}: {why}")
             own, response = speed_of(asked.result), response_of(asked)
             speeds = [speed for speed in self.others if speed != own] if works and own is not None else []
