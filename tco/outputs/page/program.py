@@ -207,12 +207,14 @@ def program_of(asked: Sequence[Evaluation], shown: Container[str], more: Iterabl
         functions.setdefault(name, len(functions))
     fixed = set[str]().union(*(way.fixed for way in every))
     inputs = {path: [cell[one] for one in places if one in cell] for path, places in recording.inputs.items() if path not in fixed}
+    plans = list(dict.fromkeys(tuple(way.plans) for way in every))  # the same whoever pays
     document = {
         "leaves": [number_of(recording.leaves[place]) for place in leaves],
         "lines": lines,
         "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
         "most": SEQUENCES[-1],
-        "ways": [{who: [told(way, cell, shown) for way in some] for who, some in own.items()} for own in ways],
+        "plans": plans,
+        "ways": [{who: [told(way, cell, shown, plans) for way in some] for who, some in own.items()} for own in ways],
     }
     return PageProgram(document, list(functions), {path: cells for path, cells in inputs.items() if cells}, recording.given)
 
@@ -222,10 +224,10 @@ def wanted(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
     return {name.removeprefix(METRIC): place for name, place in names.items() if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown}
 
 
-def told(way: Way, cell: Mapping[int, int], shown: Container[str]) -> dict[str, Any]:
-    """Return a way as the script reads it."""
+def told(way: Way, cell: Mapping[int, int], shown: Container[str], plans: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+    """Return a way as the script reads it, its plans by their place among those of all."""
     results = [{name: cell[place] for name, place in wanted(names, shown).items()} for names in way.results]
-    return {"results": results, "plans": way.plans, "racks": way.racks, "none": way.none}
+    return {"results": results, "plans": plans.index(tuple(way.plans)), "racks": way.racks, "none": way.none}
 
 
 def reached(program: Program, wanted: Iterable[int]) -> list[int]:

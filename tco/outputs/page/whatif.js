@@ -2,7 +2,7 @@
 const DATA = JSON.parse(document.getElementById("whatif-data").textContent);
 const ENGINE = new Engine(DATA.program);
 const LEAVES = ENGINE.values.slice();
-const WAYS = DATA.program.ways.map(own => Object.fromEntries(Object.entries(own).map(([who, some]) => [who, some.map(one => new Way(ENGINE, one))])));
+const WAYS = DATA.program.ways.map(own => Object.fromEntries(Object.entries(own).map(([who, some]) => [who, some.map(one => new Way(ENGINE, { ...one, plans: DATA.program.plans[one.plans] }))])));
 DATA.controls = DATA.controls.path.map((_, at) => Object.fromEntries(Object.entries(DATA.controls).map(([key, values]) => [key, values[at]])));
 const CONTROLS = new Map(DATA.controls.map(control => [control.path, control]));
 const moved = new Map(); // path -> value, in the unit of its control
