@@ -160,11 +160,13 @@ def commands() -> str:
 
 
 def reader_files() -> None:
-    """Write the files that examples read: some measured rows, a model's configuration and a baseline."""
+    """Write the files that examples read: some measured rows, a model's configuration, a trace of requests and a baseline."""
     rows = gzip.decompress((ROOT / "data/measured/kernels.csv.gz").read_bytes()).decode().splitlines(keepends=True)
     Path("kernels.csv").write_text("".join(rows[:100]), encoding="utf-8")
     Path("hf").mkdir()
     Path("hf/config.json").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
+    requests = "".join(f"{at * 0.5},{500 + at % 7 * 300},{100 + at % 5 * 80}\n" for at in range(500))
+    Path("trace.csv").write_text(f"arrived,input_tokens,output_tokens\n{requests}", encoding="utf-8")
     ran("tco baseline save main")
 
 
