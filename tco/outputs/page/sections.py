@@ -64,7 +64,7 @@ def curve_table(material: Material) -> Table:
     results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence, COST_DIGITS)
-    below = [*(["* the cheapest at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
+    below = [*(["* what to choose at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
     return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.confidence)], "", (), below)
 
 
@@ -72,6 +72,16 @@ def regimes(material: Material) -> Iterator[Section]:
     """Yield the verdict by regime, and the curve it rests on."""
     words = verdict_words(material.confidence, material.results)
     yield Section("regimes", "By speed", words, tables=[curve_table(material)] if material.confidence.curve else [])
+
+
+def points_table(material: Material) -> Table:
+    """Return every point of the curve: with every input at its value, and in the middle of the draws."""
+    rows = []
+    for one in material.confidence.curve:
+        costs = (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
+        rows.append((one.scenario, f"{one.tokens_per_s_per_user:g}", *(significant(cost, COST_DIGITS) or "none" for cost in costs)))
+    columns = ("scenario", "tokens/s a user", "USD a million output tokens, every input at its value", "in the middle of the draws")
+    return Table(columns, rows, "Every point of the curve", align="lrrr")
 
 
 def order(material: Material) -> Iterator[Section]:
@@ -127,7 +137,7 @@ def frontier(material: Material) -> Iterator[Section]:
         sure = {one.scenario: its for one, its in zip(material.results, material.sure, strict=True)}
         ranges = [sure[one.decode.result.scenario].range(COST) for one in found]
         figures = [both(partial(frontier_figure, found, ranges=ranges))]
-        yield Section("frontier", "What speed costs", (), figures, [curve_table(material)], list(map(frontier_table, found)))
+        yield Section("frontier", "What speed costs", (), figures, [curve_table(material)], [points_table(material), *map(frontier_table, found)])
 
 
 def tornado(material: Material) -> Iterator[Section]:
