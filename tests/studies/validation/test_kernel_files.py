@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import shlex
 
 import pytest
@@ -38,6 +39,18 @@ def test_times_that_stand_for_several_shapes_are_not_scored():
     card = validated("amd_moe_kernels").card
     assert card["skipped"] == {SUSPECT: 98, "suspect: negative topk": 26}
     assert "MI450X" not in card["by"]["accelerator"]
+
+
+def test_layers_of_experts_that_state_rates_alone_are_scored_by_these(tmp_path):
+    with gzip.open(ROOT / "data/measured/amd_moe_kernels.csv.gz", "rt", encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["accelerator"] == "MI355X" and row["tflops"]][:20]
+    path = tmp_path / "rates.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, [name for name in rows[0] if name != "time_us"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    card = document("validate", path)
+    assert (card["n"], card["scored"], list(card["by"]["target"])) == (20, 20, ["tflops"])
 
 
 @pytest.mark.parametrize("name", ["moe_kernels", "mla_kernels", "amd_moe_kernels"])
