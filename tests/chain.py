@@ -45,6 +45,7 @@ __all__ = [
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
+DECEMBER = {"terms.date": "2025-12"}  # of which the prices are that others counted up
 
 
 @cache
@@ -57,9 +58,9 @@ VENDORS = {"gb200-nvl72": {"nic": "400g"}, "mi450x-ualoe72": {"nic": "3x"}}  # t
 
 
 @cache
-def on_vendors_network(name: str) -> Result:
-    """Return a headline result on the network of its rack's vendor. Do not change it."""
-    return evaluate(name, catalogue=CATALOGUE, variant=VENDORS.get(name))
+def on_vendors_network(name: str, date: str | None = None) -> Result:
+    """Return a headline result on the network of its rack's vendor, at the prices of a date. Do not change it."""
+    return evaluate(name, {"terms.date": date} if date else None, catalogue=CATALOGUE, variant=VENDORS.get(name))
 
 
 def again(name: str, plan=None, **settings: str) -> Result:

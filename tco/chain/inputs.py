@@ -36,7 +36,7 @@ GROUPS = ("parts", "site", "terms", "money", "failures", "carbon", "workload", "
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
-    "terms": "hyperscaler-2025-12",
+    "terms": "hyperscaler-2026-11",
     "workload": "deepseek-v3-8k-1k",
     "cluster": "tor-100g-16k",
 }
@@ -147,6 +147,7 @@ class Inputs:
     switches: str = field(init=False, default="")  # of which the cheapest stands in the cluster, where none is named
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
+    taken: float | None = field(init=False, default=None)  # chips by which a job keeps the days that are asked for
 
     def __post_init__(self) -> None:
         scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
@@ -205,6 +206,7 @@ class Inputs:
         self.given.pop(CHIPS, None)  # of the scenario
         key = DAYS, repr((self.scenario, sorted(settings.items()), sorted(self.variant.items())))
         chips = self.catalogue.once(key, lambda: size_for(self, settings, days, tokens, where))
+        self.taken = chips
         self.found[CHIPS] = self.found[CHIPS]._replace(value=chips, low=chips, high=chips, shown=(chips, self.found[CHIPS].unit))
         self.notes.append(f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less")
 

@@ -206,13 +206,14 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     """Return how old the port of some software to a chip is at a date, and how much of the way to the best it has left.
 
     Of a chip that is not out by the date, or just out, the port is as old as the youngest that was measured; one of a month is as old as it is.
+    What was measured stands until the end of its month; public software comes nearer to the best from then on.
     """
     family, since = family_of(catalogue, chip), catalogue.practice(practice_family(catalogue, chip, text), REACH).as_of
     dated = days_of(text) is not None
     age, month = None if dated else months_of(text), on_the_calendar(text if dated else period(date).last.isoformat())
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST])
-    reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(since)
+    reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(period(since).last.isoformat())
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
     gap = gap_left(0.0 if reached is None else reached)

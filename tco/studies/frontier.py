@@ -246,9 +246,13 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
         soon = first <= limit
-    pools = made, read, prompt, answer, decode.machine.shared("pool_sharpness")
-    rate, share = phases.output_rate(*pools), phases.prefill_share(*pools)
-    hour = joined.hour_of_both_pools(decode.asked.metric("tco_usd_per_used_chip_hour"), prefill.asked.metric("tco_usd_per_used_chip_hour"), share)
+    hours = [pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)]
+    dearer = hours[1] / hours[0]  # pools are in the proportion that is best for the money, of one system in that for its chips
+    pools = made, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
+    spent = phases.prefill_share(*pools)
+    share = spent / (spent + (1 - spent) * dearer)
+    hour = joined.hour_of_both_pools(*hours, share)
+    rate = phases.output_rate(*pools) * hour / hours[0]
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):

@@ -131,7 +131,7 @@ def test_every_headline_scenario_survives_its_own_name():
 
 
 @pytest.mark.parametrize(
-    "path", ["performance.trainium.launch_time=4 us", "shares.astera.price=300 USD/share", "rebates.astera-2022.share_of_spend=0.2"]
+    "path", ["performance.trainium.launch_time=4 us", "shares.astera.price=600 USD/share", "rebates.astera-2026.spend_threshold=3 BUSD"]
 )
 def test_a_path_is_known_if_any_column_rests_on_it(path):
     """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that they do not rest on it."""

@@ -175,4 +175,4 @@ def test_a_frame_says_of_which_answer_it_is():
     import tco as api
 
     frame = api.evaluate("gb200-nvl72", {"site.pue": "1.2"}).to_frame()
-    assert [set(frame[name]) for name in NAMES] == [{"gb200-nvl72"}, {"gb200-nvl72"}, {"2025-12"}, {"us-hyperscale"}, {"site.pue=1.2"}]
+    assert [set(frame[name]) for name in NAMES] == [{"gb200-nvl72"}, {"gb200-nvl72"}, {"2026-11"}, {"us-hyperscale"}, {"site.pue=1.2"}]

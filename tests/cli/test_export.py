@@ -71,7 +71,7 @@ def test_all_forms_agree_with_compare(folder):
 
 def test_a_row_says_what_it_rests_on(folder):
     for row in rows(folder / "a.csv"):
-        assert (row["site"], row["workload"], row["date"]) == ("us-hyperscale", "deepseek-v3-8k-1k", "2025-12")
+        assert (row["site"], row["workload"], row["date"]) == ("us-hyperscale", "deepseek-v3-8k-1k", "2026-11")
         assert (row["model"], row["perspective"]) == ("deepseek-v3", "hyperscaler")
         assert "site.pue=1.2" in row["set"]
         assert "precision=fp8" in row["formats"]

@@ -62,9 +62,9 @@ def test_an_unknown_perspective_is_refused_with_the_nearest():
 def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, own):
     assert seen(catalogue, "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.103
     assert seen(catalogue, "gb200-nvl72", "neocloud", terms__rate="0.2").inputs["terms.rate"].value == 0.2
-    text = own.catalogue().find("terms", "hyperscaler-2025-12", "terms").read_text(encoding="utf-8")
+    text = own.catalogue().find("terms", "hyperscaler-2026-11", "terms").read_text(encoding="utf-8")
     rate = '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = "assumed"\nsource = "tco-estimate-2026"\n'
-    own.write("terms/hyperscaler-2025-12.toml", text + rate)
+    own.write("terms/hyperscaler-2026-11.toml", text + rate)
     assert seen(own.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
 
 
@@ -153,7 +153,7 @@ def test_a_rebate_of_somebody_else_is_not_counted(catalogue):
     amd = evaluate("mi450x-ualoe72", catalogue=catalogue)
     assert amd.metrics["rebate_usd_per_chip"] == 0
     assert amd.metrics[HOUR] == amd.metrics["tco_gross_usd_per_chip_hour"]
-    assert "amd-openai, held by OpenAI: not counted, as the owner is Amazon" in amd.notes
+    assert "amd-openai, held by OpenAI, amd-meta, held by Meta: not counted, as the owner is Amazon" in amd.notes
     theirs = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=catalogue)
     assert theirs.metrics["rebate_usd_per_chip"] > 1000
     vendors = on_vendors_network("mi450x-ualoe72").metrics["tco_gross_usd_per_chip_hour"]  # Amazon's network is its own
@@ -193,7 +193,7 @@ def test_compare_prints_gross_and_net():
 
 
 def test_two_perspectives_in_one_table_say_so_before_it(tmp_path):
-    text = 'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
+    text = 'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = "hyperscaler-2026-11"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
     rented = tmp_path / "rented.toml"
     rented.write_text(text + '[set]\n"terms.perspective" = "renter"\n')
     done = tco("compare", "gb200-nvl72", str(rented), "--no-range")

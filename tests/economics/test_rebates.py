@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tco import DataError, evaluate
 from tco.economics.perspective import in_force_for
-from tests.chain import HEADLINE, bill_of, load_agreement, result
+from tests.chain import DECEMBER, HEADLINE, bill_of, load_agreement, result
 from tests.registry import FORMULA
 from tests.shipped import DATA, read_csv
 from tests.studies.room import P95, ranges_of
@@ -127,7 +127,7 @@ def test_a_share_of_spend_follows_the_share():
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(0.156, abs=5e-4)
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 15.0, 20.34, 210) == 0
-    found = result("trn3-nl72x2")
+    found = evaluate("trn3-nl72x2", DECEMBER)
     (rebate,) = (one for one in found.rebates if one.path == "rebates.astera-2022")
     assert rebate.value / rebate.spend == pytest.approx(0.156, abs=5e-4)
 
@@ -135,7 +135,8 @@ def test_a_share_of_spend_follows_the_share():
 def test_both_readings_of_amds_warrant_lie_in_its_range(catalogue):
     """Book value of the grant at today's share: 31 % of what the accelerators cost; what AMD expects to book: less than 5 % of revenue."""
     low, high = (
-        evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI", "rebates.amd-openai.reachable": share}, catalogue=catalogue) for share in ("0.11", "1")
+        evaluate("mi450x-ualoe72", DECEMBER | {"terms.owner": "OpenAI", "rebates.amd-openai.reachable": share}, catalogue=catalogue)
+        for share in ("0.11", "1")
     )
     shares = [found.rebates[0].value / found.rebates[0].spend for found in (low, high)]
     assert shares[0] < 0.06
@@ -154,7 +155,7 @@ def test_a_rebate_above_what_is_paid_is_refused(catalogue, path, value):
     words = rf"^{path.rpartition('.')[0]}: .* USD come back of .* paid for the parts it covers, expected no more: .*{path} "
     for ask in (evaluate, lambda name, settings, catalogue: bill_of(name, settings, catalogue=catalogue)):
         with pytest.raises(DataError, match=words):
-            ask("trn3-nl72x2", {path: value}, catalogue=catalogue)
+            ask("trn3-nl72x2", DECEMBER | {path: value}, catalogue=catalogue)
 
 
 def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_vest(catalogue):
@@ -189,7 +190,7 @@ def test_what_a_share_will_be_worth_is_drawn(name):
 @pytest.mark.parametrize("reference", ["10", "20.34", "0.001"])
 def test_a_share_of_spend_stated_where_the_right_is_worth_nothing_is_refused(reference):
     """Below the strike the rebate would be a debt, at it without end."""
-    strike = evaluate("trn3-nl72x2").inputs["rebates.astera-2022.strike"].value
+    strike = evaluate("trn3-nl72x2", DECEMBER).inputs["rebates.astera-2022.strike"].value
     for price in (reference, repr(strike)):
         with pytest.raises(DataError, match=r"rebates\.astera-2022\.reference_price: not above"):
-            evaluate("trn3-nl72x2", {"rebates.astera-2022.reference_price": f"{price} USD/share"})
+            evaluate("trn3-nl72x2", DECEMBER | {"rebates.astera-2022.reference_price": f"{price} USD/share"})

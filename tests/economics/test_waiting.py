@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tco import compare, evaluate
+from tests.chain import DECEMBER
 from tests.cli import document, tco
 from tests.shipped import load_system
 
@@ -29,7 +30,7 @@ def test_every_system_and_variant_is_there_some_day(catalogue):
 
 def test_waiting_is_the_sum_of_what_it_takes(catalogue):
     """A hall stands empty, half of the work is rented, the margin of the other half is lost."""
-    result = evaluate("mi450x-ualoe72", catalogue=catalogue)
+    result = evaluate("mi450x-ualoe72", DECEMBER, catalogue=catalogue)
     months = 12 * (result.inputs["parts.mi450x.first_volume"].value - WANTED)
     hall = sum(line.usd_per_chip_hour for line in result.lines if line.asset == "building")
     share, premium, margin = (result.inputs[f"money.{name}"].value for name in ("stopgap_share", "stopgap_premium", "lost_margin"))
@@ -39,7 +40,7 @@ def test_waiting_is_the_sum_of_what_it_takes(catalogue):
 
 
 def test_a_deposit_earns_nothing_meanwhile(catalogue):
-    without, paid = (evaluate("mi450x-ualoe72", {"money.deposit": text}, catalogue=catalogue) for text in ("0", "0.3"))
+    without, paid = (evaluate("mi450x-ualoe72", DECEMBER | {"money.deposit": text}, catalogue=catalogue) for text in ("0", "0.3"))
     months = 12 * (without.inputs["parts.mi450x.first_volume"].value - WANTED)
     interest = math.pow(1 + without.inputs["terms.rate"].value, months / 12) - 1
     more = paid.metrics["waiting_usd_per_chip"] - without.metrics["waiting_usd_per_chip"]
@@ -70,11 +71,11 @@ def test_waiting_changes_no_other_figure(catalogue):
 
 def test_a_date_before_a_system_is_said():
     for words in (("price", "mi450x-ualoe72"), ("perf", "mi450x-ualoe72"), ("compare", "mi450x-ualoe72", "--no-range")):
-        assert re.search(r"not yet there in 2025-12: generally available in 2026-\d\d", tco(*words).stderr)
+        assert re.search(r"not yet there in 2025-12: generally available in 2026-\d\d", tco(*words, "--date", "2025-12").stderr)
         assert re.search(r"in volume", tco(*words).stdout)
     assert "not yet there" not in tco("price", "mi450x-ualoe72", "--set", "terms.date=2028").stderr
 
 
 def test_a_hall_of_what_is_not_there_stands_empty_until_then():
-    done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--hall", "20 MW", "--no-range")
+    done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--hall", "20 MW", "--no-range", "--date", "2025-12")
     assert re.findall(r"note: ([\w-]+): not there in numbers in 2025-12: it arrives in (\d{4}-\d\d)", done.stderr) == [("trn3-nl72x2", "2026-07")]

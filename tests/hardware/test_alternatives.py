@@ -40,7 +40,7 @@ def test_as_built_in_december_2025(catalogue):
 
 def test_the_note_names_the_choice_and_the_others(catalogue):
     (note,) = bill_of(NAME, catalogue=catalogue).notes
-    assert note.startswith("tray-switch: 8 scorpio-p-32 at 2,000 USD, the cheapest at 2025-12; ")
+    assert note.startswith("tray-switch: 8 scorpio-p-32 at 2,000 USD, the cheapest at 2026-11; ")
     assert "4 scorpio-p-64" in note
     assert "2 scorpio-p-128" in note
 

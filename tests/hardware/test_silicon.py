@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 from tco import DataError, evaluate
-from tests.chain import result
+from tests.chain import DECEMBER, result
 from tests.registry import FORMULA
 
 
@@ -108,7 +108,7 @@ def test_a_model_of_yield_is_asked_for_by_name():
 
 
 def test_who_buys_the_silicon():
-    blend, partner, direct = (chip_price(procurement=name) for name in ("blend", "partner", "direct"))
+    blend, partner, direct = (chip_price(DECEMBER, procurement=name) for name in ("blend", "partner", "direct"))
     assert blend < partner
     assert direct < partner
     dies = FORMULA.gross_dies_per_wafer(680, 300) * die_yield(680, 0.0012, 3, 0.25)

@@ -20,7 +20,7 @@ WORLDS = {  # world: low, base, high; and what it means
 
 @pytest.mark.parametrize(("name", "low", "base", "high"), [(name, *figures) for name, figures in WORLDS.items()])
 def test_a_world_costs_what_the_build_says(name, low, base, high):
-    price = on_vendors_network(name).bill.price
+    price = on_vendors_network(name, "2025-12").bill.price
     assert low <= price <= high
     assert price == pytest.approx(base, rel=0.06)
 
@@ -39,12 +39,12 @@ def test_a_trainium3_costs_what_the_build_says():
     ids=["SemiAnalysis", "Morgan Stanley", "Bernstein"],
 )
 def test_published_rack_prices(name, price, rel):
-    assert on_vendors_network(name).bill.price == pytest.approx(price, rel=rel)
+    assert on_vendors_network(name, "2025-12").bill.price == pytest.approx(price, rel=rel)
 
 
 def test_helios_costs_what_amd_says_of_a_gigawatt_not_what_is_rumoured():
     """5.25 million USD are rumoured; a list of its parts puts it at 4.2 with the accelerators at the 40,000 that are called a lower bound."""
-    bill = on_vendors_network("mi450x-ualoe72").bill.price
+    bill = on_vendors_network("mi450x-ualoe72", "2025-12").bill.price
     assert 1.2 < bill / 5.25e6 < 1.3
     assert bill - 72 * 26_700 == pytest.approx(4.2e6, rel=0.10)
 

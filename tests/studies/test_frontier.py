@@ -82,18 +82,19 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
 
 @pytest.mark.parametrize(("decode", "prefill"), [(TRN3, GB200), (GB200, TRN3)])
 def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
-    """Pools that feed one another make R = (D^-q + P^-q)^(-1/q) tokens a chip, q = 4/5, where (D/P)^q chips read for each that decodes."""
+    """Chips x that decode and 1 - x that read make ((x D)^-p + ((1 - x) P)^-p)^(-1/p): no split of them all costs less than the answer's."""
     mixed, own, other = pair(decode, prefill).chosen, pair(decode, decode).chosen, pair(prefill, prefill).chosen
     hours = {name: result(name).metrics["tco_usd_per_used_chip_hour"] for name in (decode, prefill)}
     sharpness = result(decode).inputs["performance.serving.pool_sharpness"].value
-    q = 1 / (1 + 1 / sharpness)
+    q = 1 / (1 + 1 / sharpness)  # of one system the best split is known in closed form, and with it what each pool makes alone
     made = own.output_tokens_per_s_per_chip / (1 - own.prefill_share) ** (1 / q)
     read = other.output_tokens_per_s_per_chip / other.prefill_share ** (1 / q)
-    readers = (made / read) ** q
-    rate = (made**-q + read**-q) ** (-1 / q)
-    expected = (hours[decode] + hours[prefill] * readers) / (1 + readers) / rate / 3600 * 1e6
-    assert mixed.usd_per_million_output_tokens == pytest.approx(expected, rel=1e-12)
-    assert mixed.prefill_chips_per_decode_chip == pytest.approx(readers, rel=1e-12)
+    share = np.linspace(0.01, 0.99, 100_001)
+    rate = ((share * made) ** -sharpness + ((1 - share) * read) ** -sharpness) ** (-1 / sharpness)
+    costs = (hours[decode] * share + hours[prefill] * (1 - share)) / rate / 3600 * 1e6
+    best = share[costs.argmin()]
+    assert mixed.usd_per_million_output_tokens == pytest.approx(costs.min(), rel=1e-8)
+    assert mixed.prefill_chips_per_decode_chip == pytest.approx((1 - best) / best, rel=1e-3)
 
 
 def test_a_hand_over_takes_the_cache_through_the_slower_network():

@@ -56,7 +56,7 @@ def test_what_others_say_stands_beside(rows):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("gb200-nvl72", "--power", "100 kW"), "0.1 MW carry no scale-up domain of gb200-nvl72, the least that do are 0.175 MW"),
+        (("gb200-nvl72", "--power", "100 kW"), "0.1 MW carry no scale-up domain of gb200-nvl72, the least that do are 0.176 MW"),
         (("gb200-nvl72", "--power", "1 GWh"), "expected 'W'"),
         (("gb200-nvl72", "--power", "-1 GW"), "fills nothing"),
         (("gb200-nvl72", "--set", "terms.perspective=renter"), "renter buys nothing"),

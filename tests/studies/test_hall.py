@@ -154,9 +154,9 @@ def test_a_site_is_based_on_another(catalogue, own):
 
 
 def test_a_site_that_opens_later(catalogue):
-    notes = evaluate("gb200-nvl72", {"site.ready": "2026-03", "workload": "stated"}, catalogue=catalogue).notes
-    assert "us-hyperscale is ready from 2026-03, after the date of the prices, 2025-12" in notes
-    ready = evaluate("gb200-nvl72", {"site.ready": "2025-12", "workload": "stated"}, catalogue=catalogue)
+    notes = evaluate("gb200-nvl72", {"site.ready": "2027-03", "workload": "stated"}, catalogue=catalogue).notes
+    assert "us-hyperscale is ready from 2027-03, after the date of the prices, 2026-11" in notes
+    ready = evaluate("gb200-nvl72", {"site.ready": "2026-11", "workload": "stated"}, catalogue=catalogue)
     assert not [note for note in ready.notes if "ready" in note]
     with pytest.raises(DataError, match=r"site\.ready"):
         evaluate("gb200-nvl72", {"site.ready": "soon", "workload": "stated"}, catalogue=catalogue)

@@ -86,4 +86,4 @@ def test_agreements_show_strike_price_share_and_path():
     assert terms["rebates.astera-2022.strike"] == 20.34
     price, strike, then = terms["shares.astera.price"], 20.34, terms["rebates.astera-2022.reference_price"]
     assert found["given_back"] == pytest.approx(0.23 * (price - strike) / (then - strike))
-    assert f"{found['given_back'] * 100:.2f} %" in tco("rebates", "show", "astera-2022").stdout
+    assert f"{found['given_back'] * 100:.2f} %" in tco("rebates", "show", "astera-2022", "--date", "2025-12").stdout

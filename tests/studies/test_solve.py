@@ -120,14 +120,16 @@ def by_month(metric):
 def test_a_date_is_the_first_month_at_whose_prices_the_target_is_reached():
     """Against every month by itself."""
     levels = by_month(HOUR)
-    found = document("solve", GB200, "--vary", "terms.date", "--until", f"{HOUR}=+5%", "--from", "2025-12", "--to", "2027-12")
+    found = document("solve", GB200, "--vary", "terms.date", "--until", f"{HOUR}=+5%", "--from", "2025-12", "--to", "2027-12", "--date", "2025-12")
     assert [point["value"] for point in found["points"]] == MONTHS
     assert [point["metric"] for point in found["points"]] == pytest.approx(list(levels.values()), rel=1e-12)
     expected = next(month for month in MONTHS if levels[month] >= 1.05 * levels["2025-12"])
     assert (found["value"], found["set"], found["today"], found["unit"]) == (expected, f"terms.date={expected}", "2025-12", "date")
     (reached,) = found["reached"]
     assert reached["metric_before"] < found["target"] <= reached["metric"] == pytest.approx(levels[expected], rel=1e-12)
-    text = command("solve", GB200, "--vary", "terms.date", "--until", f"{HOUR}=+5%", "--from", "2026-08", "--to", "2026-10").stdout
+    text = command(
+        "solve", GB200, "--vary", "terms.date", "--until", f"{HOUR}=+5%", "--from", "2026-08", "--to", "2026-10", "--date", "2025-12"
+    ).stdout
     assert re.search(rf"{expected} +\+\d+ months", text)
     assert f"--set 'terms.date={expected}'" in text
 
@@ -140,7 +142,7 @@ def test_a_date_before_todays_is_the_last_month_at_which_the_target_was_reached(
 
 
 def test_a_date_at_which_two_scenarios_are_level_moves_both_and_may_never_come():
-    found = document("solve", GB200, "--vary", "terms.date", "--until", f"{TOKEN}=trn3-nl32x2", "--to", "2026-06")
+    found = document("solve", GB200, "--vary", "terms.date", "--until", f"{TOKEN}=trn3-nl32x2", "--to", "2026-06", "--date", "2025-12")
     assert found["crossing"] is False
     assert "above that of trn3-nl32x2 everywhere" in found["why"]
     assert "terms.date is moved in trn3-nl32x2 too" in found["notes"]
@@ -169,7 +171,7 @@ def test_a_date_may_be_given_to_the_day():
 @pytest.mark.parametrize("today", [6000, 13000])
 def test_of_several_the_nearest_to_today_comes_first(today):
     """Prompts of 5,000 and of 14,000 tokens cost the same: which is named first depends on where one stands."""
-    alike = ("--set", "workload.software=public", "--set", "workload.draft_tokens=0")
+    alike = ("--set", "workload.software=public", "--set", "workload.draft_tokens=0", "--date", "2025-12")
     words = ("--vary", "workload.input_tokens", "--set", f"workload.input_tokens={today}", *alike, "--from", "500", "--to", "64000")
     found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.126")["values"]
     assert len(found) == 2
@@ -218,7 +220,7 @@ def test_values_without_an_answer_are_counted_with_the_reason():
         ("terms.date", f"{HOUR}=1", ("1990", "2027"), UsageError, "456 months, expected 240 at most"),
         ("terms.date", "chips=1", (), DataError, "does not move chips"),
         ("terms.utilisation", f"{HOUR}=1", (None, "2"), DataError, "--to"),
-        ("site.electricity_price", "capex_usd=+10%", (), DataError, "does not move capex_usd"),
+        ("site.grid_carbon", "capex_usd=+10%", (), DataError, "does not move capex_usd"),
         ("parts.b200-sxm.price", "capex_usd=+10%", ("1 USD", "100 USD"), DataError, "does not move capex_usd"),
         ("parts.b200-sxm.price", "capex_usd=+10%", (), UsageError, "has no value today"),
         ("terms.rate", f"{HOUR}={TRN3}", (), DataError, "at every value of terms.rate"),

@@ -93,11 +93,14 @@ def test_what_a_step_adds_is_what_that_change_does():
 
 
 def test_dates_move_prices_one_by_one():
-    found = whole(result(NAME), asked(terms__date="2026-09"))[COST]
-    assert ["price parts.ddr5-dimm.price: 450 -> 1400 USD"] in found
+    found = whole(asked(terms__date="2025-12"), asked(terms__date="2026-09"))[COST]
+    assert ["price parts.ddr5-dimm.price: 450 -> 1445 USD"] in found
     assert ["assumption terms.date: 2025-12 -> 2026-09"] in found
-    assert len(found[-1]) == 2
-    assert all(words.startswith("quantity rack/compute-tray/scorpio-p-") for words in found[-1])
+
+
+def test_a_part_that_a_price_makes_the_cheapest_counts_with_that_price():
+    found = whole(result(NAME), asked(**{"parts__scorpio-p-64__price": "400 USD"}))
+    assert found["it_power_w_per_chip"] == found[COST] == [["price parts.scorpio-p-64.price: absent -> 400 USD"]]
 
 
 def test_another_plan_counts_with_the_change_that_brought_it():
