@@ -84,10 +84,10 @@ def sources_check(catalogue: Catalogue) -> list[str]:
 
 
 def scenarios_check(catalogue: Catalogue, kind: str | None) -> Checked:
-    """Compare the figures of publications, all or those of one kind, with what comes out; with all of them evaluate every scenario too."""
+    """Compare the figures of publications with what comes out: those of one kind, or all that test something and every scenario too."""
     from tco.catalog import checks
     from tco.chain.scenario import evaluate
-    from tco.studies.published import publication
+    from tco.studies.published import RELATED, publication
 
     findings, figures = [], []
     for name, path in catalogue.scenarios.items() if kind is None else ():
@@ -101,7 +101,7 @@ def scenarios_check(catalogue: Catalogue, kind: str | None) -> Checked:
             wrong = checks.check_scenario(path, catalogue.toml(path), catalogue.sources)
             if not wrong:
                 found = publication(catalogue, name, kind)
-                figures += found.figures
+                figures += [one for one in found.figures if kind is not None or one.kind != RELATED]
                 wrong = list(found.findings())
             findings += wrong
         except TcoError as error:
@@ -213,7 +213,7 @@ def show_rebate(given: Request, agreement: Id) -> None:
 # ---------------------------------------------------------------- the commands
 Kind = Annotated[
     str | None,
-    typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio."),
+    typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio; or same-publisher, which test nothing: a price here is their publisher's."),
 ]
 CHECKS: dict[str, Callable[[Catalogue], list[str]]] = {  # shelf -> what checks it
     **{"parts": parts_check, "systems": systems_check, "models": models_check, "rebates": rebates_check, "sources": sources_check},
