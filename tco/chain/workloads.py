@@ -93,8 +93,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
         moved, note = anchored(catalogue, paths, owners_of(family, system.chip, engine, text("workload.model"), formats))
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
-    beyond = unexplained(values, paths)
-    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach)
+    beyond, slope = software.as_deployed(values, system.chip, unexplained(values, paths))
+    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach)._replace(slope=slope)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:

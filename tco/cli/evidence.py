@@ -67,6 +67,8 @@ def validate(
     from tco.chain.inputs import plain_inputs
     from tco.foundation.values import as_number
     from tco.outputs import validations
+    from tco.performance.software import SOFTWARE
+    from tco.studies.validation.inference import GROWN_UP
     from tco.studies.validation.run import validate as score
 
     if max_error is not None and not max_error >= 0:
@@ -81,7 +83,7 @@ def validate(
         given.emit(validations.ratios_answer(catalogue, file, given.settings))
         return
     if envelopes:
-        given.emit(validations.envelopes_answer(catalogue, file, values))
+        given.emit(validations.envelopes_answer(catalogue, file, values, given.settings.get(SOFTWARE, GROWN_UP)))
         return
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)
@@ -107,7 +109,12 @@ def calibrate(
         Path | None, typer.Option(metavar="FOLDER", help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy holds them.")
     ] = None,
     fit_name: Annotated[
-        str | None, typer.Option("--fit", metavar="NAME", help="Take what may move from fits/NAME.csv; left out: from that of each kind.")
+        str | None,
+        typer.Option(
+            "--fit",
+            metavar="NAME",
+            help="Take what may move from fits/NAME.csv, or 'deployed': how far runs fall short of best plans; left out: from that of each kind.",
+        ),
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:
@@ -119,6 +126,7 @@ def calibrate(
     from tco.outputs.validations import write_accuracy
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
+    from tco.studies.validation.deployed import NAME, deployed_rows, gaps
     from tco.studies.validation.measured import read_measured
 
     catalogue = given.catalogue
@@ -126,6 +134,10 @@ def calibrate(
     tables = sorted((read_measured(path) for path in files), key=lambda found: KINDS.index(found[0]))
     say = sayer(given)
     found = {}
+    if fit_name == NAME:
+        rows = [row for _, table in tables for row in deployed_rows(gaps(table, catalogue, values), date)]
+        write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
+        return
     for kind, table in tables:
         made = fit(kind, table, catalogue, values, date, say, fit_name or "")
         found[made.kind] = made

@@ -213,7 +213,11 @@ def show_rebate(given: Request, agreement: Id) -> None:
 # ---------------------------------------------------------------- the commands
 Kind = Annotated[
     str | None,
-    typer.Option("--kind", metavar="KIND", help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio; or same-publisher, which test nothing: a price here is their publisher's."),
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio; or same-publisher, which test nothing.",
+    ),
 ]
 CHECKS: dict[str, Callable[[Catalogue], list[str]]] = {  # shelf -> what checks it
     **{"parts": parts_check, "systems": systems_check, "models": models_check, "rebates": rebates_check, "sources": sources_check},

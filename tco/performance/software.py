@@ -36,6 +36,7 @@ ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
 FAMILY = "family"  # the engine of the chip's family
 BEST = "best"  # owner of the best values of parameters of practice
 REACH = "software_reach"  # of a family: how far its software is on the way
+DEPLOYED = "workload.as_deployed"  # one where plans take as long as deployments of them do
 APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
 YOUNGEST = "performance.public.youngest_port"  # months from the release of a chip to the first software that was measured on one
 MORE, FACTOR = "efficiency", "factor"  # in the names of parameters of which more is better, and of times over those of others
@@ -219,6 +220,31 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     gap = gap_left(0.0 if reached is None else reached)
     best: frozenset[str] = catalogue.once("best", lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST))
     return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)
+
+
+# ---------------------------------------------------------------- as deployed
+@formula(unit="", source="tco-model")
+def beyond_as_deployed(beyond: Pure, deployed: Pure) -> Any:
+    """Share of its time that a pass takes longer, with what nothing explains: x' = (1 + x) t_50 - 1."""
+    return (1 + beyond) * deployed - 1
+
+
+@formula(unit="", source="tco-calibration")
+def slower_at_its_speed(per_token: Second, slope: Pure, middle: Second = 0.02, least: Pure = 0.2, most: Pure = 4) -> Any:
+    """Times as long as at 50 tokens/s that a plan takes as deployed: t(v) / t_50 = (v_50 / 50)^(b / (1 + b)), v_50 / 50 from 0.2 to 4.
+
+    t(v) = t_50 (v / 50)^b at the speed v that a user gets, which is v_50 t_50 / t(v) of a plan that would give v_50 were all of it t_50 times as
+    long. Fitted to published runs that no other run beats (`tco.studies.validation.deployed`); beyond their speeds it stays as it is. b > -1.
+    """
+    return np.minimum(np.maximum(middle / per_token, least), most) ** (slope / (1 + slope))
+
+
+def as_deployed(values: Readable, chip: str, beyond: Any) -> tuple[Any, Any]:
+    """Return the share by which passes of a chip take longer than those of best plans, beside what nothing explains, and by speed the power of it."""
+    if not values.exists(DEPLOYED):
+        return beyond, None
+    longer = beyond_as_deployed(0.0 if beyond is None else beyond, values[f"performance.{chip}.deployed_time"])
+    return longer, values.unless_zero(f"performance.{chip}.deployed_slope")
 
 
 # ---------------------------------------------------------------- what nothing explains

@@ -32,7 +32,13 @@ from tco.studies.validation.specifications import Specifications
 
 NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
-FREE = {"software_reach": "inference", "unexplained_serving": "inference", "unexplained_training": "training"}  # what no fit moves
+FREE = {
+    "software_reach": "inference",
+    "deployed_time": "inference",
+    "deployed_slope": "inference",
+    "unexplained_serving": "inference",
+    "unexplained_training": "training",
+}  # what no fit moves
 
 
 @cache

@@ -230,7 +230,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
-    read = phases.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
+    read = phases.prefill_rate(prompt, attention_chips(before), phases.prompt_beside(ready, step))
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0
@@ -246,13 +246,13 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
         soon = first <= limit
-    hours = [pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)]
-    dearer = hours[1] / hours[0]  # pools are in the proportion that is best for the money, of one system in that for its chips
+    hourly, read_hourly = (pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill))
+    dearer = read_hourly / hourly  # pools are in the proportion that is best for the money, of one system in that for its chips
     pools = made, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
     spent = phases.prefill_share(*pools)
     share = spent / (spent + (1 - spent) * dearer)
-    hour = joined.hour_of_both_pools(*hours, share)
-    rate = phases.output_rate(*pools) * hour / hours[0]
+    hour = joined.hour_of_both_pools(hourly, read_hourly, share)
+    rate = phases.output_rate(*pools) * hour / hourly
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):

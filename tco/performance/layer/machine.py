@@ -101,6 +101,7 @@ class Machine(NamedTuple):
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
+    slope: Any = None  # power of the speed a user gets over 50 tokens/s by which a pass as deployed takes longer; none where none is asked for
     exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients

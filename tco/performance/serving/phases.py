@@ -37,6 +37,7 @@ from tco.performance.layer.operators import Operator, Pass, Shape
 from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
+from tco.performance.software import slower_at_its_speed
 
 
 @formula(unit="", source="tco-model")
@@ -138,6 +139,7 @@ class PassResult(NamedTuple):
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
     alone: PassResult | None = None  # the same of a prompt that comes alone, of a pool that prefills
+    slower: Any = None  # times as long as at 50 tokens/s that it takes as deployed, in decode; none where that is not asked for
 
     @property
     def until_read(self) -> Any:
@@ -275,9 +277,18 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
         time = per_token = total("offloaded_step_time", [time, exposed])
     if drafts is not None:
         per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
+    slower = None
+    if machine.slope is not None:
+        slower = slower_at_its_speed(per_token, machine.slope)
+        time, per_token = (times_as_long(one, slower) for one in (time, per_token))
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
-    return PassResult(time, memory, operators, per_token)
+    return PassResult(time, memory, operators, per_token, slower=slower)
+
+
+def prompt_beside(prefill: PassResult, decode: PassResult) -> Any:
+    """Return the time of a prompt of an attention group in a pool that feeds one which decodes: as deployed at the speed that users get."""
+    return prefill.per_prompt if decode.slower is None else times_as_long(prefill.per_prompt, decode.slower)
 
 
 @formula(unit="s", source="tensorrt-llm-min-latency")

@@ -69,7 +69,7 @@ def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
     operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
     time, memory, per_token, per_prompt = (at(value, place) for value in (result.time, result.memory, result.per_token, result.per_prompt))
-    return PassResult(time, memory, operators, per_token, per_prompt, result.alone and pass_at(result.alone, place))
+    return PassResult(time, memory, operators, per_token, per_prompt, result.alone and pass_at(result.alone, place), at(result.slower, place))
 
 
 def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:

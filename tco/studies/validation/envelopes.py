@@ -4,7 +4,8 @@ Runs of one chip, model, set of formats and lengths form an envelope: at each sp
 or a higher one makes. A configuration (an engine, its pools and how their chips divide) that was run several times under a load counts once,
 by its newest run. Two predictions are held against it: the envelope of the same runs, each predicted as it was configured and loaded with the
 parameters of the refit that never saw the chip, so that like is held against like; and the search of `tco perf CHIP` among all plans: pools in
-the best proportion, public software that has grown up, no tokens predicted ahead, measured over a run as a benchmark does.
+the best proportion, public software that has grown up unless another is asked for (`--set workload.software=best`), no
+tokens predicted ahead, measured over a run as a benchmark does.
 """
 
 from __future__ import annotations
@@ -163,18 +164,22 @@ class Sweep:
         made = made.assign(**{name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))})
         pools = {f"{side}_{name}": pool[name] for side, pool in (("decode", points.decode), ("prefill", points.prefill)) for name in pool}
         made = made.assign(**pools, engine=points.engine, apart=points.apart, flight=points.concurrency, speed=speed, rate=asked.target * part)
+        made = made.assign(ahead=points.speculative, date=points.date)
         made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values("month", kind="stable", na_position="first")
-        self.runs = made[((asked.skip == "") & ~points.speculative & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
+        self.runs = made[((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
 
-    def configurations(self) -> pd.DataFrame:
-        """Return the newest run of each configuration under each load."""
-        return self.runs.drop_duplicates([*KEYS, *CONFIGURATION, "flight"], keep="last")
+    def configurations(self, ahead: bool) -> pd.DataFrame:
+        """Return the newest run of each configuration under each load, those that predict tokens ahead only where they are asked for."""
+        runs = self.runs if ahead else self.runs[~self.runs["ahead"]]
+        return runs.drop_duplicates([*KEYS, *CONFIGURATION, "flight", "ahead"], keep="last")
 
 
-def envelopes_of(table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None) -> Iterator[Envelope]:
+def envelopes_of(
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, software: str = GROWN_UP
+) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
     sweep = Sweep(table, catalogue, values)
-    for key, runs in sweep.configurations().groupby(list(KEYS), sort=True):
+    for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = dict(zip(KEYS, key, strict=True))
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
             continue
@@ -182,13 +187,13 @@ def envelopes_of(table: pd.DataFrame, catalogue: Catalogue, values: Values, chip
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
         points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
-        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s)) for s, r in points]
+        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s, software)) for s, r in points]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
-def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float | None:
-    """Return the output tokens a chip makes over a run of the best plan that gives users some speed; None where no plan does."""
+def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float, software: str = GROWN_UP, ahead: bool = False) -> float | None:
+    """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does."""
     settings = {
         "workload.model": named["model"],
         "workload.precision": named["dense"],
@@ -197,10 +202,9 @@ def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float) -> float 
         "workload.input_tokens": f"{named['prompt']:.12g}",
         "workload.output_tokens": f"{named['answer']:.12g}",
         "workload.interactivity": f"{speed:.12g} token/s",
-        "workload.software": GROWN_UP,
-        "workload.draft_tokens": "0",
-    }
-    found = evaluate(named["chip"], settings, catalogue=catalogue).metrics["output_tokens_per_s_per_chip"]
+        "workload.software": software,
+    } | ({} if ahead else {"workload.draft_tokens": "0"})
+    found = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False).metrics["output_tokens_per_s_per_chip"]
     steady = catalogue.practice("serving", "steady_share").value
     return None if found is None else float(found * steady)
 
@@ -257,8 +261,10 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]
     return {"error": error} | {name: float(np.mean([each[name] for each in found])) for name in ("right", "ratio_error")}
 
 
-def against_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
+def against_runs(
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, software: str = GROWN_UP
+) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
     """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
-    found = list(envelopes_of(table, catalogue, values))
+    found = list(envelopes_of(table, catalogue, values, software=software))
     two = pairs(found, [one.alike for one in found]) | {"off_at_random": [off_at_random(found, error) for error in ERRORS]}
     return [(one, summary(one.runs)) for one in found], summary([run for one in found for run in one.runs]) | {"ratio_of_two": two}
