@@ -87,7 +87,7 @@ def test_a_date_beyond_the_data_and_one_before_it(catalogue):
 
 def test_a_rebate_names_its_stale_share(catalogue):
     found = evaluate("mi450x-ualoe72", {"terms.date": "2026-01-31", "terms.owner": "OpenAI"}, catalogue=catalogue)
-    assert "rebates/amd-openai: shares.amd.price is of 2025-12-05, 57 days before 2026-01-31" in found.ages.notes
+    assert "rebates/amd-openai: share price of amd is of 2025-12-05, 57 days before 2026-01-31" in found.ages.notes
 
 
 def test_what_the_user_sets_has_no_date(catalogue):

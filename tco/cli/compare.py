@@ -104,6 +104,7 @@ def compare(
         from tco.studies.comparison import compared, speed_of
         from tco.studies.confidence import cheaper_elsewhere, confidence_of
         from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
+        from tco.studies.middle import base_cases
 
         wanted = given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall")
         wanted |= {} if practice is None else {"workload.software": practice}
@@ -128,7 +129,8 @@ def compare(
 
             halls = [hall_of(result) for result in results]
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
-        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve, elsewhere, racks))
+        cases = base_cases(asked, found, given.hold or bool(held)) if full and ranges else []
+        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve, elsewhere, racks, cases))
 
     how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges, choose, seed, racks)
     given.emit_kept("compare", [*(scenarios or ()), *([baseline] if baseline else ())], how, answer)

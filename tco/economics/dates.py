@@ -19,6 +19,7 @@ import numpy as np
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes, number
 from tco.catalog.systems import System
+from tco.catalog.words import short_name
 from tco.economics.cost import Cost
 from tco.economics.failures import rest_of
 from tco.economics.flows import Flow
@@ -268,7 +269,7 @@ def aged(line: str, given: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
     of = period(given.as_of)
     away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
-    return f"{line}: {given.path} is of {given.as_of}, {away} {day}"
+    return f"{line}: {short_name(given.path)} is of {given.as_of}, {away} {day}"
 
 
 def newest_price(catalogue: Catalogue) -> str:

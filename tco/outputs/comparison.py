@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.words import short_name
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
 from tco.chain.workloads import kinds_of
@@ -41,6 +42,7 @@ from tco.outputs.table import Table, headed, significant
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.confidence import Elsewhere
 from tco.studies.fleet import late_notes
+from tco.studies.middle import NAMED, BaseCase
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
@@ -90,6 +92,16 @@ OF_RESULT = Record(
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
 ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
 CHOICE = Record("choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT))
+CAUSE = Record(
+    Member("path"), Member("value", float), Member("median", float), Member("factor", float, unit=PURE)
+)  # of an input whose value is not its median
+BASE_CASE = Record(
+    "scenario",
+    Member("usd_per_million_output_tokens", float, unit="USD/Mtoken"),
+    Member("at_medians_usd_per_million_output_tokens", float, unit="USD/Mtoken"),
+    Member("median_usd_per_million_output_tokens", float, unit="USD/Mtoken"),
+    Member("causes", [CAUSE]),
+)
 COMPARE = Document(
     "compare",
     Member("verdict", [REGIME]),
@@ -102,6 +114,7 @@ COMPARE = Document(
     Member("inputs", dict),
     Member("set", {str: str}),
     Member("rows", [ROW]),
+    Member("base_cases", [BASE_CASE], optional=True),
     Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
     Member("evidence", [NOTICE], optional=True),
 )
@@ -138,6 +151,7 @@ class Asked(NamedTuple):
     curve: bool = False  # a CSV with a row for each scenario and speed
     elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
     racks: int | None = None  # that whole engines stand on; none: a fleet's
+    base_cases: Sequence[BaseCase] = ()  # beside the middle of the draws
 
 
 def comparison_answer(
@@ -148,7 +162,11 @@ def comparison_answer(
     compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
     said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
     dates = {one.texts["terms.date"] for one in results}
-    said |= {"date": dates.pop() if len(dates) == 1 else None, "choices": list(found.choices) or LEFT_OUT}
+    said |= {
+        "date": dates.pop() if len(dates) == 1 else None,
+        "choices": list(found.choices) or LEFT_OUT,
+        "base_cases": list(asked.base_cases) or LEFT_OUT,
+    }
     said |= {"deployed": shared(results, deployed), "promise": shared(results, promise), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
@@ -164,7 +182,8 @@ def comparison_answer(
         if not (asked.full or halls):
             bought = "" if asked.racks is None else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
             return first_tables(results, found, ", ".join(filter(None, (deployed_words(results), bought))), asked.elsewhere)
-        table = comparison_table(results, baseline, halls, range_rows(sure), range_lines(asked.names, sure))
+        below = [*range_lines(asked.names, sure), *map(base_case_words, asked.base_cases)]
+        table = comparison_table(results, baseline, halls, range_rows(sure), below)
         return [Table((), [], above=verdict_words(found, results)), table]
 
     rows: tuple[Record, Sequence[Any]] = (Record(COMPARISON_ROW.within("result"), *RANGES), compared)
@@ -172,6 +191,15 @@ def comparison_answer(
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
     return COMPARE.answer(catalogue, said, tables, rows, notes)
+
+
+def base_case_words(one: BaseCase) -> str:
+    """Return what a base case costs, and why the middle of its draws is another."""
+    base, middle = (significant(cost, DIGITS) for cost in (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens))
+    named = ", ".join(f"{short_name(cause.path)} {cause.factor:.2f}" for cause in one.causes[:NAMED])
+    causes = f"{one.medians:.2f} times as much by inputs whose value is not their median{f' ({named})' if named else ''}"
+    spread = f"{one.spread:.2f} times by inputs that move together, steps of plans and missed targets"
+    return f"Base case of {one.scenario}, every input at its value: {base} USD/M tokens. The middle of its draws is {middle}: {causes}, {spread}."
 
 
 def first_notes(results: Sequence[Result]) -> list[str]:

@@ -246,8 +246,14 @@ def why_table(one: Regime) -> Table:
     below = (
         [] if one.keeps is None else [f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the choice loses on average."]
     )
-    below += [f"Would narrow it by {percent(each.narrows)}: {MEASURED[each.kind].format(each.owner)}." for each in one.measurements]
+    below += [f"{worth_words(each)}: {MEASURED[each.kind].format(each.owner)}." for each in one.measurements]
     return Table(columns, rows, title, below=below, align="lrl")
+
+
+def worth_words(one: Measurement) -> str:
+    """Return by how much a measurement narrows a regime's ratio, and what it is worth before choosing."""
+    exact, as_rows = (f"{100 * share:.1f} %" for share in (one.worth, one.worth_with_error))
+    return f"Would narrow it by {percent(one.narrows)}, worth {exact} of the best if exact, {as_rows} with the error of measured rows"
 
 
 def evidence_table(some: Sequence[Notice]) -> Table:

@@ -107,6 +107,8 @@ class Measurement(NamedTuple):
     kind: str  # of rows
     owner: str  # family of chips, engine, or what else is measured
     narrows: float
+    worth: float = 0.0  # share of the best that the choice keeps more on average once it is known
+    worth_with_error: float = 0.0  # the same of a measurement that is off as measured rows are
 
 
 class Notice(NamedTuple):

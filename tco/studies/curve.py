@@ -177,7 +177,12 @@ def confidence_in(
     if why:
         from tco.studies.evidence import explained  # few ask for it
 
-        regimes = [explained(one, rivals) if (rivals := quantity_of(one, sides, dice, samples)) else one for one in regimes]
+        drawn_at = dict(zip(rated_at or (None,), costs, strict=True)) if names else {}
+        catalogue = asked[0].catalogue
+        regimes = [
+            explained(one, rivals, drawn_at[middle_of(one)].drawn, catalogue) if (rivals := quantity_of(one, sides, dice, samples)) else one
+            for one in regimes
+        ]
     own_speed = speed_of(base.result) if rated_at else None
     own_stakes = table.get(own_speed, {})
     sure = [sureness(side, base, dice, samples, hold) for side in sides] if ranges else []
@@ -323,6 +328,11 @@ def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str],
     return [side.result.scenario for side in rated], base.speeds, costs, ranges
 
 
+def middle_of(regime: Regime) -> float | None:
+    """Return the speed in the middle of a regime's; none where no speed is asked for."""
+    return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
+
+
 def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]) -> Quantity | None:
     """Return the performance per cost of a regime's leader over its rival's, at the middle of its speeds; none where nobody is held against another.
 
@@ -335,7 +345,7 @@ def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict
     metric = rated_by([side.result for side in sides])
     if own is None or base is None or own.response is None or base.response is None or metric is None:
         return None
-    middle = regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
+    middle = middle_of(regime)
     return Quantity(metric, own.response, base.response, dice, samples, None if middle == speed_of(own.result) else middle)
 
 

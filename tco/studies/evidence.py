@@ -21,7 +21,9 @@ from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import Input
 from tco.foundation.values import as_number
 from tco.studies.comparison import Measurement, Notice, Regime
+from tco.studies.decision import shares_of_best
 from tco.studies.drivers import drivers_of, narrowing, rank_share
+from tco.studies.information import error_of, gain, measured
 from tco.studies.ranges import Array, Range
 from tco.studies.response import Quantity
 from tco.studies.validation.fit import COLUMNS
@@ -52,26 +54,36 @@ def kind_of_rows() -> Mapping[str, str]:
     return found
 
 
-def explained(regime: Regime, ratio: Quantity) -> Regime:
-    """Return a regime with the inputs that move the ratio of its leader to its rival, and the measurements that would narrow it."""
+def explained(regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogue) -> Regime:
+    """Return a regime with the inputs that move the ratio of its leader to its rival, and the measurements that would narrow it.
+
+    `costs` are those of every choice in every draw, by which a measurement is worth something to who chooses.
+    """
     places = {path: ratio.dice.places(one) for path, one in ratio.ranges.items()}
     return regime._replace(
         drivers=drivers_of(ratio.ranges, ratio.ways(), ratio.together, DRIVERS),
-        measurements=measurements_of(ratio.drawn(), ratio.ranges, places),
+        measurements=measurements_of(ratio.drawn(), ratio.ranges, places, costs, catalogue),
     )
 
 
-def measurements_of(many: Array, ranges: Mapping[str, Range], places: Mapping[str, Array]) -> list[Measurement]:
-    """Return the measurements that narrow some draws of a ratio most, each with the share by which it does."""
-    groups: dict[tuple[str, str], list[Array]] = {}
+def measurements_of(many: Array, ranges: Mapping[str, Range], places: Mapping[str, Array], costs: Array, catalogue: Catalogue) -> list[Measurement]:
+    """Return the measurements that narrow some draws of a ratio most, each with the share by which it does and with what it is worth."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for path in ranges:
         group, *owner, name = path.split(".")
         if group == "performance" and name in kind_of_rows():
             whose = owner[-1].removeprefix("configuration-").removeprefix("run-")  # a run of its own tells of both
-            groups.setdefault((kind_of_rows()[name], whose), []).append(places[path])
-    shares: Sequence[tuple[float, tuple[str, str]]] = [(rank_share(many, some) or 0.0, one) for one, some in groups.items()]
-    most = sorted(shares, key=lambda one: (-one[0], one[1]))[:NAMED]
-    return [Measurement(kind, owner, narrowing(share)) for share, (kind, owner) in most if share > 0]
+            groups.setdefault((kind_of_rows()[name], whose), []).append(path)
+    shares = [(rank_share(many, [places[path] for path in paths]) or 0.0, *one) for one, paths in groups.items()]
+    most = sorted(shares, key=lambda one: (-one[0], one[1:]))[:NAMED]
+    reached, kept = np.isfinite(costs).any(axis=0), shares_of_best(costs)
+    found = []
+    for share, kind, whose in most:
+        seen = [places[path][reached] for path in groups[kind, whose]]
+        errors = [error_of(catalogue, kind, ranges[path]) for path in groups[kind, whose]]
+        if share > 0:
+            found.append(Measurement(kind, whose, narrowing(share), gain(kept, seen), gain(kept, measured(seen, errors))))
+    return found
 
 
 STILL = 1e-9  # relative change of a prediction that is none
