@@ -160,7 +160,7 @@ def nested(name, metric, path, places=200, draws=60):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (TRN3, TOKEN, 1)])
+@pytest.mark.parametrize(("name", "metric", "count"), [(GB200, HOUR, 2), (GB200, TOKEN, 1)])
 def test_what_knowing_an_input_narrows_is_what_nested_draws_say(name, metric, count):
     found = asked(name, metric)
     for one in sorted(found.swings, key=lambda one: -found.narrows(one))[:count]:

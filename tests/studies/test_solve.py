@@ -84,7 +84,7 @@ def test_a_step_is_told_by_both_its_sides():
     (step,) = (one for one in found["reached"] if one["value"] == found["value"])
     assert step["step"]
     assert step["metric_before"] < found["target"] < step["metric"] == pytest.approx(at(TRN3, found, HOUR), rel=1e-12)
-    just_short = tco.evaluate(TRN3, {"cluster.chips": repr(found["value"] * (1 - 1e-12))}, catalogue=CATALOGUE)
+    just_short = tco.evaluate(TRN3, {"cluster.chips": repr(found["value"] * (1 - 1e-13))}, catalogue=CATALOGUE)
     assert just_short.metrics[HOUR] == pytest.approx(step["metric_before"], rel=1e-9)
     assert any("moves in steps" in note for note in found["notes"])
 

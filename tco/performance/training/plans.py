@@ -65,11 +65,6 @@ class Plan(NamedTuple):
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
     share: Any = None  # of layers that partial recomputation does again; none: as many as memory asks for
 
-    @property
-    def chips(self) -> Any:
-        """The chips that it divides."""
-        return self.tensor * self.context * self.pipeline * self.data
-
 
 class Fixed(NamedTuple):
     """The values that axes of a plan may take, by the field of a plan; an axis that is not named is free."""

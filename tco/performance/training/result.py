@@ -168,10 +168,10 @@ def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str,
         if found.best is None:
             return TrainingResult(None, found=found, reason=shortfall(job, machine, found), notes=notes)
         plan = found.best
-    job, cluster = replace(job, chips=plan.chips), job.chips
-    if np.any(cluster > plan.chips):
+    job, cluster = replace(job, chips=plan.tensor * plan.context * plan.pipeline * plan.data), job.chips
+    if np.any(cluster > job.chips):
         notes.append(
-            f"{plan.chips:,.0f} of {cluster:,.0f} chips work, in whole domains of {machine.links.domain}; the others stand idle at their cost"
+            f"{job.chips:,.0f} of {cluster:,.0f} chips work, in whole domains of {machine.links.domain}; the others stand idle at their cost"
         )
     plan = chosen_share(job, machine, plan)
     made, pipe, micro, work = evaluate_plan(job, machine, plan)
