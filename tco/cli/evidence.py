@@ -113,7 +113,7 @@ def calibrate(
         typer.Option(
             "--fit",
             metavar="NAME",
-            help="Take what may move from fits/NAME.csv, or 'deployed': how far runs fall short of best plans; left out: from that of each kind.",
+            help="What may move: that of fits/NAME.csv, or 'deployed' (what deployments lose), or 'engine-kernels'; left out: of each kind.",
         ),
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
@@ -124,6 +124,7 @@ def calibrate(
     from tco.foundation.values import as_number
     from tco.outputs.table import to_csv
     from tco.outputs.validations import write_accuracy
+    from tco.studies.validation import engine_kernels
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.deployed import NAME, deployed_rows, gaps
@@ -137,6 +138,10 @@ def calibrate(
     if fit_name == NAME:
         rows = [row for _, table in tables for row in deployed_rows(gaps(table, catalogue, values), date)]
         write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
+        return
+    if fit_name == engine_kernels.NAME:
+        rows = [row for kind, table in tables for row in engine_kernels.fitted(kind, table, catalogue, values, date)]
+        write_atomically(output, to_csv(list(rows[0]), [list(row.values()) for row in rows]))
         return
     for kind, table in tables:
         made = fit(kind, table, catalogue, values, date, say, fit_name or "")

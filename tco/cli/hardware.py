@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tco.cli import app
 from tco.cli.options import Request, System, called, command
 from tco.foundation.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from tco.chain.inputs import Inputs
 
 LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
 
@@ -97,6 +100,9 @@ def collective(
     topk: Annotated[float, typer.Option(min=1, help="Experts of a token.")] = 8,
     precision: Annotated[str, typer.Option(help="Format of the tokens on the wire: fp8 or bf16.")] = "bf16",
     sms: Annotated[float | None, typer.Option(min=1, help="Cores that copy tokens; left out: as many as the library takes.")] = None,
+    engine_kernel: Annotated[
+        str | None, typer.Option("--engine-kernel", help="Time the quickest as this engine's kernel was measured: ENGINE/KERNEL@RELEASE.")
+    ] = None,
     groups: Annotated[str | None, typer.Option(metavar="D/G", help="Routing limited to D of G groups of experts, such as 4/8.")] = None,
 ) -> None:
     """Time a collective on a system by every algorithm its fabric allows.
@@ -111,8 +117,9 @@ def collective(
     from tco.fabric.links import group_of, placed
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
+    from tco.performance.chip.engine_kernels import asked_correction
     from tco.performance.chip.formats import family_of
-    from tco.studies.operations import Measured, candidate_rows, doublings, in_a_step, limited
+    from tco.studies.operations import Measured, as_engine_runs, candidate_rows, doublings, in_a_step, limited
 
     if system in OPERATIONS:
         raise UsageError(f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}")
@@ -120,22 +127,22 @@ def collective(
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values()
     links = links_of_system(inputs, values, library_of(catalogue, library.split("+")) if library else None)
-    count, most = ranks or int(inputs.system.chips), values.number("cluster.chips")
-    if count > max(most, inputs.system.chips):
-        raise DataError(f"--ranks {count}: the cluster has {most:,.0f} chips (cluster.chips); expected 2 to {most:.0f}, or --set cluster.chips")
-    if per_domain and per_domain > links.domain:
-        raise DataError(f"--per-domain: {per_domain} chips, but a scale-up domain of {system} has {links.domain:g}")
+    count = counted(inputs, values.number("cluster.chips"), ranks, per_domain, float(links.domain))
     group = placed(count, per_domain) if per_domain else group_of(links, count)
     exchanges = operation in EXCHANGES
     if exchanges and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
     drawn, all_groups = limited(groups) if groups else (0, 0)
 
+    chip, form = inputs.system.chip, precision if exchanges else ""
+    learnt = asked_correction(catalogue, operation, engine_kernel, form, chip, "--engine-kernel") if engine_kernel else None
+
     def timed(one: float) -> list[Measured]:
         size: float | Tokens = one
         if exchanges:
             size = Tokens(tokens, token_size(links.library, precision, hidden), topk, all_groups, drawn, sms)
-        return candidate_rows(links, operation, group, size, algorithm)
+        made = candidate_rows(links, operation, group, size, algorithm)
+        return [as_engine_runs(made[0], learnt, operation, count, tokens)] if learnt else made
 
     buffer = buffer_of(size, "--size")
     rows = timed(buffer)
@@ -147,6 +154,7 @@ def collective(
         f"{operation} of {what} over {count} chips; {group.per_domain:g} chips a domain",
         f"library: {links.library.name}{whose}" + ("" if by.id == links.library.id else f"; {rows[0].algorithm} is of {by.name}"),
     ]
+    facts += [f"as {learnt.kernel} takes it, parts as physics has them; single shapes lie {learnt.spread:.0%} off"] if learnt else []
     half = None
     if not exchanges:
         half = float(half_rate(links, operation, group, rows[0].algorithm))
@@ -159,6 +167,16 @@ def collective(
     found |= {"library": links.library.id, "algorithm_library": by.id, "candidates": rows, "sizes": sweep}
     notes = [f"{path} is set, but this collective does not rest on it" for path in inputs.unused(values)]
     given.emit(collective_answer(inputs, found, inputs.system.name, facts, notes))
+
+
+def counted(inputs: Inputs, cluster: float, ranks: int | None, per_domain: int | None, domain: float) -> int:
+    """Return the chips that take part, one scale-up domain unless they are counted; more than there are raise `DataError`."""
+    count = ranks or int(inputs.system.chips)
+    if count > max(cluster, inputs.system.chips):
+        raise DataError(f"--ranks {count}: the cluster has {cluster:,.0f} chips (cluster.chips); expected 2 to {cluster:.0f}, or --set cluster.chips")
+    if per_domain and per_domain > domain:
+        raise DataError(f"--per-domain: {per_domain} chips, but a scale-up domain of {inputs.system.id} has {domain:g}")
+    return count
 
 
 def buffer_of(text: str, option: str) -> float:
@@ -211,7 +229,10 @@ def kernel(
     passes: Annotated[float | None, side("Times an elementwise kernel reads or writes a row.")] = None,
     flat: Annotated[bool, typer.Option("--flat", help="An elementwise kernel that knows no rows, as sums.")] = False,
     cores: Annotated[float | None, side("Cores of the chip that a product has to itself; left out: all.")] = None,
-    library: Annotated[str | None, typer.Option(help="Time it as this library's layer runs it, with its casts; left out: the bare kernel.")] = None,
+    library: Annotated[
+        str | None,
+        typer.Option(help="Time it as this library's layer runs it, or an engine's kernel, ENGINE/KERNEL@RELEASE; left out: the bare kernel."),
+    ] = None,
 ) -> None:
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs

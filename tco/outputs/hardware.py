@@ -264,6 +264,7 @@ KERNEL = Document(
     Member("tflops", float, lambda found: found.rate / 1e12),
     Member("gb_per_s", float, lambda found: float(found.made.bytes) / float(found.made.time) / GIGA),
     Member("share_of_peak", float, lambda found: found.rate / found.peak),
+    Member("engine_factor", float | None, "factor"),
 )
 
 
@@ -286,6 +287,10 @@ def kernel_facts(found: KernelAnswer) -> list[str]:
     if float(found.made.flops):
         facts.append(f"{significant(found.rate / 1e12)} TFLOP/s, {found.rate / found.peak:.1%} of the peak")
     facts.append(f"{significant(float(found.made.bytes) / time / GIGA)} GB/s")
+    if found.correction and found.factor:
+        chip = found.chip if found.correction.chip == found.chip else "other chips, as no table of it is of this one"
+        spread = f"single shapes lie {found.correction.spread:.0%} off"
+        facts.append(f"{significant(found.factor, 3)} times as long as physics has it, by a table on {chip}; {spread}")
     if found.cut:
         cut = found.cut
         shared = f", {significant(cut.sharing, 3)} cores to a tile" if cut.sharing > 1 else ""

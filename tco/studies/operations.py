@@ -22,6 +22,7 @@ from tco.fabric.links import Group, Links
 from tco.fabric.timing import Timing
 from tco.foundation.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.foundation.values import Values
+from tco.performance.chip.engine_kernels import Correction, asked_correction, is_of_engine
 from tco.performance.chip.formats import Computed, computed_on, family_of
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
 from tco.performance.chip.products import Tiling, operands, tiling, traits_of
@@ -100,6 +101,12 @@ def doublings(first: float, last: float) -> list[float]:
     return [first * 2**step for step in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
 
 
+def as_engine_runs(row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float) -> Measured:
+    """Return an algorithm at one size as a kernel of an engine takes it."""
+    time = float(learnt.of(operation, row.time_us / 1e6, {"ranks": float(ranks), "size": row.size, "tokens": tokens}))
+    return row._replace(time_us=time * 1e6, rate=row.size / time / 1e9, bus=bus_bandwidth(operation, ranks, row.size, time))
+
+
 OPERATIONS = ("gemm", "grouped", "experts", "attention", "elementwise")
 PHASES = ("prefill", "decode", "latent")
 STATED = {  # what the rows of practice of a library state that runs a kernel
@@ -125,6 +132,8 @@ class KernelAnswer:
     made: Kernel
     cut: Tiling | None
     peak: float
+    correction: Correction | None = None  # of an engine's kernel
+    factor: float | None = None  # of its time over that of physics
 
     @property
     def bound(self) -> str:
@@ -160,17 +169,24 @@ def asked(
     if missing:
         raise UsageError(f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}")
     known = sorted(family for family, name in catalogue.calibration_rows if name == STATED[operation])
-    if library is not None and library not in known:
+    of_engine = library is not None and is_of_engine(library)
+    if library is not None and library not in known and not of_engine:
         raise unknown("library", library, known, "--library")
     shape = {name: sides[name] for name in SHAPES[operation]}
     if cores is not None:
         refuse_cores(catalogue, values, chip, operation, cores)
     form, on = computed_on(values, chip, precision, "kernel.precision"), chip_on(catalogue, values, chip)
-    made = kernel(on, operation, form, shape, library or BARE, cores)
+    runs = BARE if library is None or of_engine else library
+    made, learnt, factor = kernel(on, operation, form, shape, runs, cores), None, None
+    if library is not None and of_engine:
+        learnt = asked_correction(catalogue, operation, library, precision, chip, "--library")
+        physics, runs = made.time, learnt.kernel
+        made = kernel(on, operation, form, shape, BARE, cores, learnt)
+        factor = float(made.time / physics)
     if not 0 < float(made.time) < math.inf:
         raise DataError(f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time")
     cut = tiling(operands(on, form), *(shape[name] for name in SHAPES[operation])) if operation in ("gemm", "grouped") else None
-    return KernelAnswer(chip, operation, form, library or BARE, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]))
+    return KernelAnswer(chip, operation, form, runs, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]), learnt, factor)
 
 
 def refuse_cores(catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float) -> None:

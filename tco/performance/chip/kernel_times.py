@@ -15,6 +15,7 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.formula import total
 from tco.performance.chip import kernels as cost
+from tco.performance.chip.engine_kernels import Correction
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, family_of
 from tco.performance.chip.products import Chip, Operands, kernels_on, operands, product, traits_of
 from tco.performance.chip.roofline import (
@@ -74,12 +75,20 @@ def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
     return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
 
 
-def kernel(chip: Chip, operation: str, form: Computed, shape: Shape, library: str = BARE, cores: Any = None) -> Kernel:
+def kernel(
+    chip: Chip, operation: str, form: Computed, shape: Shape, library: str = BARE, cores: Any = None, learnt: Correction | None = None
+) -> Kernel:
     """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or arrays.
 
     The format is that of a product's weights, of the cores of prompts' attention, and of the cache that decoding reads. A product
-    may have a part of the chip's `cores` to itself where software hands them out.
+    may have a part of the chip's `cores` to itself where software hands them out. `learnt` is what a table of an engine says of it.
     """
+    made = by_physics(chip, operation, form, shape, library, cores)
+    return made if learnt is None else made._replace(time=learnt.of(operation, made.time, shape))
+
+
+def by_physics(chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Any) -> Kernel:
+    """Return the time of a kernel by physics and the practice of its library."""
     missing = [name for name in SHAPES[operation] if name not in shape]
     if missing:
         raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")

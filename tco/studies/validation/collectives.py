@@ -6,6 +6,7 @@ Rows of one operation by one library and algorithm are asked together, as arrays
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from tco.fabric.algorithms import choose, reach
 from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
+from tco.performance.chip.engine_kernels import correction_of_rows
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import rows_of
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import OfEngine, Prediction
 from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line, written
 from tco.studies.validation.wording import meaning
 
@@ -59,6 +61,7 @@ class Asked(NamedTuple):
     groups: tuple[int, int]  # a token reaches so many of so many groups of experts
     cores: bool  # stated
     signalled: bool  # steps are transfers that signal each other
+    engine: str  # the kernel of an engine whose table the rows are of
 
     def of(self, catalogue: Catalogue) -> Library:
         """Return the library."""
@@ -71,7 +74,7 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
     cells = {name: np.char.lower(texts(table, name).astype(str)) for name in ("library", "fabric", "algo", "notes", "dtype", "op")}
     cores = ~np.isnan(column(table, "sms"))
     signalled = {part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal") for part in set(chips.parts)}
-    found = []
+    engines, found = texts(table, "engine_kernel"), []
     for row, family in enumerate(chips.families):
         said = dict.fromkeys(("library", "algorithm", "network"), "")
         for one in words:
@@ -83,7 +86,7 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
         own = said["library"], "" if said["library"] else family, said["algorithm"], said["network"] or "rdma"
-        found.append(Asked(operation, *own, form, groups, exchange and bool(cores[row]), signalled[chips.parts[row]]))
+        found.append(Asked(operation, *own, form, groups, exchange and bool(cores[row]), signalled[chips.parts[row]], engines[row]))
     return found
 
 
@@ -128,6 +131,20 @@ class Rows:
 
     def answers(self) -> tuple[Any, Any]:
         """Return the time of every row, and the bytes its publisher divides by it."""
+        seconds, moved = self.timed()
+        if not self.asked.engine:
+            return seconds, moved
+        asked = self.of_engine(seconds)
+        learnt = correction_of_rows(self.chips.catalogue, asked.operation, asked.kernel, asked.format, self.chips.parts)
+        return seconds if learnt is None else learnt.of(asked.operation, seconds, asked.sides), moved
+
+    def of_engine(self, seconds: Any, rows: Sequence[int] = ()) -> OfEngine:
+        """Return the rows as those of one kernel of an engine."""
+        sides = {"ranks": self.group.ranks, "size": self.sizes, "tokens": column(self.table, "tokens_per_rank")}
+        return OfEngine(self.asked.operation, self.asked.engine, self.asked.form, rows, seconds, sides)
+
+    def timed(self) -> tuple[Any, Any]:
+        """Return the same as physics and the library have it."""
         values = RowValues(self.chips, ALONE | {f"parts.{CHIP}.scale_out_bandwidth": self.nic, f"parts.{CHIP}.scale_up_domain": self.domain})
         links = links_of_chips(values, CHIP, FAMILY, Route("leaf", 1, PROTOCOLS[self.asked.network]), self.library, signalled=self.asked.signalled)
         at, size = reach(links, self.group), self.sent()
@@ -143,6 +160,7 @@ class Rows:
                 "per-domain": self.per_domain[row] if apart[row] else None,
                 "library": self.asked.library or None,
                 "algorithm": self.asked.algorithm or None,
+                "engine-kernel": self.asked.engine or None,
                 **(self.tokens_asked(row) if self.asked.operation in EXCHANGES else {"size": f"{written(self.sizes[row])}B"}),
             }
             settings: dict[str, Any] = {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
@@ -168,17 +186,32 @@ class Rows:
         }
 
 
+def together(table: pd.DataFrame, chips: Specifications, skip: Array) -> Iterator[tuple[Asked, Array]]:
+    """Yield the rows that are asked together, of those that are not left out."""
+    groups: dict[Asked, list[int]] = {}
+    for row, asked in enumerate(asked_of(table, chips)):
+        if skip[row] == "":
+            groups.setdefault(asked, []).append(row)
+    for asked, rows in groups.items():
+        yield asked, np.array(rows)
+
+
+def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
+    """Return the measured times of rows of engines' tables, in seconds, and the rows of every kernel with the times that physics gives them."""
+    found = []
+    for asked, chosen in together(table, chips, skips(table, chips)):
+        if asked.engine:
+            rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
+            found.append(rows.of_engine(rows.timed()[0], chosen.tolist()))
+    return column(table, "time_us") / 1e6, found
+
+
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of collectives: its time, or the bandwidth it gives instead."""
     skip = skips(table, chips)
     target, predicted = np.full(len(table), np.nan), np.full((*chips.sets, len(table)), np.nan)
     names, command, key = (np.full(len(table), "", dtype=object) for _ in range(3))
-    groups: dict[Asked, list[int]] = {}
-    for row, asked in enumerate(asked_of(table, chips)):
-        if skip[row] == "":
-            groups.setdefault(asked, []).append(row)
-    for asked, where in groups.items():
-        chosen = np.array(where)
+    for asked, chosen in together(table, chips, skip):
         rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
         try:
             seconds, moved = rows.answers()

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.performance.chip.engine_kernels import Correction, correction_of_rows
 from tco.performance.chip.formats import Computed, computed_on
 from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, kernel, skew_of_power_law
 from tco.performance.chip.products import Traits, kernels_on, traits_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import rows_of
-from tco.studies.validation.score import Prediction
+from tco.studies.validation.score import OfEngine, Prediction
 from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line
 from tco.studies.validation.wording import meaning
 
@@ -46,6 +47,12 @@ class Kind(NamedTuple):
     form: Computed | None  # how the chip computes the format
     traits: Traits
     part_of_chip: bool = False  # on some of its cores
+    engine: str = ""  # the kernel of an engine whose table the rows are of
+
+    @property
+    def of_engine(self) -> tuple[str, str, str]:
+        """What a correction is found by: operation, kernel and format."""
+        return self.kernel, self.engine, self.number_format
 
 
 def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
@@ -85,18 +92,19 @@ def library_of(catalogue: Catalogue, source: str, part: str) -> str:
 
 def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
     """Return the kind of every row."""
-    operations, types, sources = (texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source"))
+    operations, types, sources, engines = (texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source", "engine_kernel"))
 
     @cache
-    def kind(operation: str, dtype: str, source: str, part: str) -> Kind:
+    def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> Kind:
         found = meaning(chips.catalogue, "kernel", operation)
         form = format_of(chips.catalogue, found, dtype)
         computed = computed_on(chips.values, part, form, "dtype") if form and part else None
         traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
         apart = found in ("gemm", "grouped") and traits.logical and not np.isnan(cores_of(chips.catalogue, source))
-        return Kind(found, operation.removeprefix("elementwise:"), form, library_of(chips.catalogue, source, part), computed, traits, apart)
+        library = BARE if engine else library_of(chips.catalogue, source, part)
+        return Kind(found, operation.removeprefix("elementwise:"), form, library, computed, traits, apart, engine)
 
-    made = [kind(*row) for row in zip(operations, types, sources, chips.parts, strict=True)]
+    made = [kind(*row) for row in zip(operations, types, sources, engines, chips.parts, strict=True)]
     return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
 
 
@@ -170,9 +178,17 @@ def asked(kind: Kind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, An
         found |= routing(table, found)
     if kind.kernel == "prefill":
         found["causal"] = mapped(texts(table, "causal").astype(str), lambda text: float(meaning(catalogue, "answer", text) != "no"), float)
+    if "window" in table and kind.kernel in ("prefill", "decode"):
+        found["seq_kv"] = in_window(found["seq_kv"], column(table, "window"), found.get("causal", 0.0))
     if kind.kernel == "elementwise":
         found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
     return found
+
+
+def in_window(keys: Array, window: Array, causal: Any) -> Array:
+    """Return the keys without a window that are as many to attend to: of a prompt w (2 - w / k) under a mask, else the window."""
+    seen = np.where(causal > 0, window * (2 - window / keys), window)
+    return np.where((window > 0) & (window < keys), seen, keys)
 
 
 ANSWERS = {"time_us": "time_us", "tflops": "tflops", "gb_s": "gb_per_s"}  # what a row states -> key of `tco kernel`'s answer
@@ -188,7 +204,7 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     attention = kind.kernel in ("prefill", "decode", "latent")
     options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
     options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
-    options["library"] = None if kind.library == BARE else kind.library
+    options["library"] = kind.engine or (None if kind.library == BARE else kind.library)
     named = {name.replace("_", "-"): side for name, side in sides.items() if name not in ("causal", "by_row", "even")}
     full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
     even = sides.get("even", np.zeros(len(parts)))
@@ -232,14 +248,27 @@ def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
     return Reading(target, names, skip, questions, lines)
 
 
+def timed(kind: Kind, rows: list[int], sides: Mapping[str, Any], chips: Specifications, learnt: Correction | None = None) -> Kernel:
+    """Return the kernels of rows of one kind, by physics and the practice of their library or by what a table of their engine says."""
+    assert kind.form is not None
+    chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
+    return kernel(chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores"), learnt)
+
+
+def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
+    """Return the measured times of rows of engines' tables, in seconds, and the rows of every kernel with the times that physics gives them."""
+    file: Reading = chips.once("kernels", lambda: reading(table, chips))
+    asked = [(kind, rows, sides) for kind, rows, sides in file.questions if kind.engine]
+    return file.target / 1e6, [OfEngine(*kind.of_engine, rows, timed(kind, rows, sides, chips).time, sides) for kind, rows, sides in asked]
+
+
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of kernels."""
     file: Reading = chips.once("kernels", lambda: reading(table, chips))
     predicted = np.full((*chips.sets, len(table)), np.nan)
     for kind, rows, sides in file.questions:
-        assert kind.form is not None
-        chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
-        found = answers(kernel(chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores")))
+        learnt = correction_of_rows(chips.catalogue, *kind.of_engine, chips.parts[rows]) if kind.engine else None
+        found = answers(timed(kind, rows, sides, chips, learnt))
         predicted[..., rows] = np.select([file.names[rows] == name for name in found], list(found.values()))
     keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
     return Prediction(file.target, predicted, file.names, file.skip.copy(), file.commands, keys, np.ones(len(table)))

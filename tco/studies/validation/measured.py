@@ -1,7 +1,8 @@
 """Reading a file of measurements: its kind from the header, its numbers checked, every row either usable or skipped with a reason.
 
 A row of `data/headers.csv` says how a publisher's column is read in files that have the header's mark: from others by name (`{batch_size}`),
-as a calculation of two of them (`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which of them.
+as a calculation of two of them or of one and a number (`= isl + step`), or as a text that holds for the whole file, and where only for some
+rows, which of them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def reading(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     """Return what a column reads, as texts; blank where a number of a calculation is."""
     if reads.startswith("= "):
         one, sign, other = reads.removeprefix("= ").split()
-        numbers = (pd.to_numeric(stated(table, name), errors="coerce") for name in (one, other))
+        numbers = (float(name) if name.isdigit() else pd.to_numeric(stated(table, name), errors="coerce") for name in (one, other))
         return CALCULATIONS[sign](*numbers).map(lambda value: "" if pd.isna(value) else repr(float(value)))
     names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
     found = pd.Series(texts[0], index=table.index)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,17 @@ class Prediction:
         if nothing.any():
             self.skip = np.where(nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip)
             self.target, self.predicted = (np.where(nothing, np.nan, many) for many in (self.target, self.predicted))
+
+
+class OfEngine(NamedTuple):
+    """Rows of one kernel of an engine: how they are found, the time that physics gives each in seconds, and the sides of its shape."""
+
+    operation: str
+    kernel: str
+    format: str
+    rows: Sequence[int]
+    time: Any
+    sides: Mapping[str, Any]
 
 
 def scores(target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> dict[str, float | int | None]:

@@ -1,0 +1,158 @@
+"""Kernels as engines run them: bends against numpy's interpolation, releases, chips and kernels that no table has, and what a refit finds."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tco.foundation.errors import DataError
+from tco.performance.chip.engine_kernels import (
+    ANY,
+    BENDS,
+    SIDES,
+    TIMES,
+    Correction,
+    asked_correction,
+    bend,
+    correction,
+    corrections,
+    nearest_release,
+    release,
+)
+from tco.studies.validation import collectives, kernels
+from tco.studies.validation.engine_kernels import fitted
+from tests.chain import plain_values
+from tests.cli import document, tco
+from tests.shipped import CATALOGUE
+from tests.studies.validation import today
+from tests.studies.validation.today import ROOT
+
+TABLES = sorted(path.name.removesuffix(".csv.gz") for path in (ROOT / "data/measured").glob("engine_*.csv.gz"))
+BARS = {"all_reduce": 0.2, "expert_exchange": 0.2, "gemm": 0.12}  # of median errors; of all others
+OTHERS = 0.15
+TRITON = "SGLang/sglang_fused_moe_triton@0.5.14"
+LAYER = {"tokens": 64, "topk": 8, "experts": 256, "ranks": 8, "hidden": 7168, "width": 2048}
+
+
+def asked(chip, library=None):
+    line = ["kernel", chip, "--op", "experts", "--precision", "fp8_block"]
+    line += [word for name, side in LAYER.items() for word in (f"--{name}", str(side))]
+    return document(*line, *(("--library", library) if library else ()))
+
+
+@given(st.floats(1e-3, 1e6), st.lists(st.floats(-2, 2), min_size=3, max_size=3))
+def test_a_bend_is_a_line_between_its_places(x, slopes):
+    places = (1.0, 16.0, 256.0, 4096.0)
+    heights = np.concatenate([[0], np.cumsum(np.array(slopes) * np.log(16))])
+    assert bend(x, *places, *slopes) == pytest.approx(np.interp(np.log(x), np.log(places), heights), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_met(name):
+    found = today.scored(ROOT / f"data/measured/{name}.csv.gz")
+    kind = name.removeprefix("engine_")
+    assert found.card["scored"] > 0.95 * found.card["n"]
+    assert found.card["median_ape"] < BARS.get(kind, OTHERS)
+
+
+def test_a_row_can_be_asked_again():
+    for name in TABLES:
+        rows = today.scored(ROOT / f"data/measured/{name}.csv.gz").rows
+        for row in rows[rows.skipped == ""].iloc[:: len(rows) // 3].itertuples():
+            found = document(*shlex.split(row.command)[1:])
+            assert found[row.key] == pytest.approx(row.predicted, rel=1e-9), row.command
+
+
+def test_an_engine_takes_its_own_time():
+    bare, triton = asked("h100-sxm"), asked("h100-sxm", TRITON)
+    assert triton["time_us"] == pytest.approx(bare["time_us"] * triton["engine_factor"], rel=1e-12)
+    assert bare["engine_factor"] is None
+    assert asked("b200-sxm", TRITON)["engine_factor"] > 1.1 * triton["engine_factor"]  # portable kernels on Blackwell
+
+
+def test_a_release_that_no_table_has_takes_the_one_before():
+    of = ("experts", "SGLang/sglang_fused_moe_triton")
+    assert release(TRITON) == (of[1], (0, 5, 14))
+    assert nearest_release(CATALOGUE, *of, "fp8_block") == TRITON
+    assert nearest_release(CATALOGUE, of[0], f"{of[1]}@0.5.12", "fp8_block") == f"{of[1]}@0.5.10"
+    assert nearest_release(CATALOGUE, of[0], f"{of[1]}@0.4", "fp8_block") == f"{of[1]}@0.5.10"
+
+
+def test_a_chip_without_a_table_takes_what_the_others_share():
+    assert correction(CATALOGUE, "experts", TRITON, "fp8_block", "mi355x") == corrections(CATALOGUE)["experts", TRITON, "fp8_block"][ANY]
+    found = tco(
+        "kernel",
+        "mi355x",
+        "--op",
+        "gemm",
+        "--precision",
+        "bf16",
+        "--m",
+        "64",
+        "--n",
+        "8",
+        "--k",
+        "64",
+        "--library",
+        "VLLM/torch.nn.functional.linear",
+    )
+    assert "no table of it" in found.stdout
+
+
+def test_what_no_table_has_is_physics():
+    assert correction(CATALOGUE, "experts", "nobody/nothing", "fp8_block", "h100-sxm") is None
+    with pytest.raises(DataError, match="sglang_fused_moe_triton"):
+        asked_correction(CATALOGUE, "experts", "SGLang/sglang_fused_moe_trito", "fp8_block", "h100-sxm", "--library")
+    with pytest.raises(DataError, match="elementwise"):
+        asked_correction(CATALOGUE, "elementwise", TRITON, "bf16", "h100-sxm", "--library")
+
+
+def kind_of(name):
+    return today.read_measured(ROOT / f"data/measured/{name}.csv.gz")[0]
+
+
+def refitted(name, table):
+    return list(fitted(kind_of(name), table, CATALOGUE, plain_values(), "2026-11"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_rows_of_the_catalogue_are_those_of_a_refit(name):
+    with (ROOT / "data/engine_kernels.csv").open(encoding="utf-8") as stream:
+        stated = {tuple(row[key] for key in ("operation", "kernel", "format", "chip")): row for row in csv.DictReader(stream)}
+    made = refitted(name, today.table_of(ROOT / f"data/measured/{name}.csv.gz"))
+    assert made
+    for row in made:
+        own = stated[row["operation"], row["kernel"], row["format"], row["chip"]]
+        assert float(own["level"]) == pytest.approx(row["level"], abs=2e-3), own
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
+    """GB200's rows by what the other chips share are nearer to what was measured than physics alone."""
+    table = today.table_of(ROOT / f"data/measured/{name}.csv.gz")
+    apart = table.accelerator == "GB200 NVL72"
+    common = {
+        (row["operation"], row["kernel"], row["format"]): row for row in refitted(name, table[~apart].reset_index(drop=True)) if row["chip"] == ANY
+    }
+    unseen = table[apart].reset_index(drop=True)
+    measured, timed = {"kernels": kernels, "collectives": collectives}[kind_of(name)].of_engines(unseen, today.chips_of(unseen))
+    corrected, bare = [], []
+    for one in timed:
+        row = common.get((one.operation, one.kernel, one.format))
+        if row:
+            made = Correction(row["level"], tuple(row[name] for name in BENDS)).of(one.operation, one.time, one.sides)
+            corrected += list(np.abs(np.log(made / measured[one.rows])))
+            bare += list(np.abs(np.log(one.time / measured[one.rows])))
+    assert len(bare) > 100
+    assert np.median(corrected) < 0.75 * np.median(bare)
+
+
+def test_every_operation_bends_at_rising_places():
+    for sides in SIDES.values():
+        assert all(list(side.places) == sorted(side.places) for side in sides)
+    assert list(TIMES) == sorted(TIMES)
