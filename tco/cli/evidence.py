@@ -124,6 +124,7 @@ def calibrate(
     from tco.foundation.values import as_number
     from tco.outputs.table import to_csv
     from tco.outputs.validations import write_accuracy
+    from tco.performance.chip.engine_kernels import COLUMNS as KERNELS
     from tco.studies.validation import engine_kernels
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
@@ -141,7 +142,7 @@ def calibrate(
         return
     if fit_name == engine_kernels.NAME:
         rows = [row for kind, table in tables for row in engine_kernels.fitted(kind, table, catalogue, values, date)]
-        write_atomically(output, to_csv(list(rows[0]), [list(row.values()) for row in rows]))
+        write_atomically(output, to_csv(KERNELS, [list(row.values()) for row in rows]))
         return
     for kind, table in tables:
         made = fit(kind, table, catalogue, values, date, say, fit_name or "")

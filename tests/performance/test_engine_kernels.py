@@ -14,6 +14,7 @@ from tco.foundation.errors import DataError
 from tco.performance.chip.engine_kernels import (
     ANY,
     BENDS,
+    COLUMNS,
     SIDES,
     TIMES,
     Correction,
@@ -156,3 +157,20 @@ def test_every_operation_bends_at_rising_places():
     for sides in SIDES.values():
         assert all(list(side.places) == sorted(side.places) for side in sides)
     assert list(TIMES) == sorted(TIMES)
+
+
+def test_a_file_of_one_s_own_may_know_one_chip_alone(own):
+    """What it says holds on that chip; on others, of which it says nothing, physics does."""
+    cells = ["gemm", "mine/best@1", "bf16", "h100-sxm", "10", "0.5", *["0"] * len(BENDS), "0.1", "2026-11", "tco-calibration"]
+    folder = own.write("engine_kernels.csv", ",".join(COLUMNS) + "\n" + ",".join(cells) + "\n").parent
+    line = ["--op", "gemm", "--m", "64", "--n", "64", "--k", "64", "--library", "mine/best", "--data", str(folder)]
+    assert document("kernel", "h100-sxm", *line)["engine_factor"] == pytest.approx(np.exp(0.5))
+    done = tco("kernel", "b200-sxm", *line)
+    assert (done.exit_code, "mine/best" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize("name", ["kernels", "training"])
+def test_a_file_without_kernels_of_engines_is_refused(own, name):
+    done = tco("calibrate", str(ROOT / f"data/measured/{name}.csv.gz"), "--fit", "engine-kernels", "-o", str(own.write("x.csv", "")))
+    assert done.exit_code == 2
+    assert "engine_kernel" in done.stderr

@@ -100,6 +100,7 @@ class Correction(NamedTuple):
         return corrected_time(time, self.level, by_time, by_first, bend(second.of(shape), *second.places, *self.slopes[6:]))
 
 
+PHYSICS = Correction(0.0, (0.0,) * len(BENDS))  # leaves a time as it is
 Known = dict[tuple[str, str, str], dict[str, Correction]]  # by operation, kernel and format, of each chip
 
 
@@ -145,7 +146,7 @@ def correction(catalogue: Catalogue, operation: str, name: str, form: str, chip:
     if found is None:
         return None
     chips = corrections(catalogue)[operation, found, form]
-    return chips[chip if chip in chips else ANY]
+    return chips.get(chip, chips.get(ANY))
 
 
 def asked_correction(catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str) -> Correction:
@@ -160,11 +161,11 @@ def asked_correction(catalogue: Catalogue, operation: str, name: str, form: str,
 
 
 def correction_of_rows(catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]) -> Correction | None:
-    """Return what tables say of a kernel on the chip of every row; None where no table has it."""
-    of_chip = cache(partial(correction, catalogue, operation, name, form))
-    found = [one for chip in chips if (one := of_chip(chip)) is not None]
-    if not found:
+    """Return what tables say of a kernel on the chip of every row, nothing of a chip that none is of; None where no table has it."""
+    if nearest_release(catalogue, operation, name, form) is None:
         return None
+    of_chip = cache(partial(correction, catalogue, operation, name, form))
+    found = [of_chip(chip) or PHYSICS for chip in chips]
     level, *slopes = np.array([(one.level, *one.slopes) for one in found]).T
     return Correction(level, tuple(slopes))
 

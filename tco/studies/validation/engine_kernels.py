@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
+from tco.foundation.errors import UsageError
 from tco.foundation.values import Values
 from tco.performance.chip.engine_kernels import ANY, BENDS, COLUMNS, pieces
 from tco.studies.validation import collectives, kernels
@@ -45,8 +46,10 @@ def ridge(has: Array, left: Array, widths: Array) -> Array:
 
 def fitted(kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one that no table is of."""
-    chips = Specifications(catalogue, values, texts(table, "accelerator"))
-    measured, timed = {"kernels": kernels, "collectives": collectives}[kind].of_engines(table, chips)
+    chips, readers = Specifications(catalogue, values, texts(table, "accelerator")), {"kernels": kernels, "collectives": collectives}
+    if kind not in readers or "engine_kernel" not in table:
+        raise UsageError(f"--fit {NAME}: found {kind} without the column engine_kernel, expected tables of engines' kernels, such as engine_gemm")
+    measured, timed = readers[kind].of_engines(table, chips)
     groups: dict[tuple[str, str, str], list[OfEngine]] = {}
     for one in timed:
         groups.setdefault((one.operation, one.kernel, one.format), []).append(one)
