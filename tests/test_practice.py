@@ -79,7 +79,7 @@ def test_the_command_swaps_and_says_so():
 
 
 def test_software_reaches_further_the_further_it_is_said_to():
-    made = [evaluate("trn3-nl72x2", {"workload.software": text}).metrics[RATE] for text in ("public", "2027-12", "drawn", "best")]
+    made = [evaluate("trn3-nl72x2", {"workload.software": text}).metrics[RATE] for text in ("public", "drawn", "2027-12", "best")]
     assert made == sorted(made)
     assert made[0] < made[-1]
     assert evaluate("trn3-nl72x2", {"workload.software": "mature"}).metrics[RATE] == made[-1]
@@ -89,7 +89,7 @@ def test_software_reaches_further_the_further_it_is_said_to():
 @pytest.mark.parametrize(("name", "best_is"), [("collective_wait", min), ("stream_efficiency", max)])
 def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_is, reach):
     """By hand, from the rows: the public value to the power of what is left of the way, times the best to the power of the rest."""
-    settings = {"performance.trainium.software_reach": str(reach), "performance.trainium.port_overhead": "0"}
+    settings = {"performance.owner.software_reach": str(reach), "performance.trainium.port_overhead": "0"}
     catalogue = load_catalogue()
     public, best = (catalogue.practice(owner, name).value for owner in ("trainium", "best"))
     wanted, stack = [], list(evaluate("trn3-nl72x2", settings, trace=True).nodes.values())
@@ -182,6 +182,7 @@ def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
 def test_older_engines_are_slower_on_every_vendor(system):
     """Nothing of these chips ages but their engine, so that a step takes 1 + g a months before it has grown up, and later as long as ever."""
     asked = {"workload.concurrency": "32", "workload.interactivity": "1 token/s", "performance.trtllm.release_gain": "0.02"}
+    asked |= {"workload.as_deployed": "0"}
     old, older, grown, mature = (
         evaluate(system, {**asked, "workload.software": date}, {"tp": "8", "ep": "1"}).metrics["tpot_s"]
         for date in ("2026-06-30", "2025-06-30", "2026-08", "10000 months")

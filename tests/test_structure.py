@@ -75,7 +75,7 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
             if expected is not None:
                 whole = metric == "host_floor"  # what two times leave over, as a share of the step: digits of the step, not of what is left
                 assert same(whole + np.broadcast_to(many[metric], len(moved) + 1)[place], whole + expected, 1e-12), (path, metric)
-    assert effects >= (0.75 * len(arrays) if name in WHOLE else 1)
+    assert effects >= (0.7 * len(arrays) if name in WHOLE else 1)
     for metric, found in traced.items():
         assert np.all(same(found, many[metric], 1e-9)), metric
 

@@ -19,12 +19,15 @@ from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance import software
-from tco.performance.chip.formats import computed_on, family_of
+from tco.performance.chip.formats import computed_on, family_of, width_of
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.plans import DEEPEST, DRAFTS
 from tco.performance.software import (
+    DEPLOYED,
+    SERVING,
     SOFTWARE,
     Reach,
+    as_deployed,
     engine_of,
     library_of_engines,
     paths_of,
@@ -85,16 +88,21 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    paths = paths_of(catalogue, software.SERVING, family, system.chip, engine, text("workload.model"), system.id)
+    paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
+    as_tuned = None if values.exists(DEPLOYED) else unexplained(values, paths)
+    made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, as_tuned, reach)
+    if not values.exists(DEPLOYED):
+        if catalogue.anchors:
+            raise DataError(f"{catalogue.anchors[0].where}: own runs move what deployments reach, and {DEPLOYED} is 0: expected 1, the default")
+        return made
     if catalogue.anchors:
-        from tco.chain.anchors import anchored, owners_of
+        from tco.chain.anchors import anchored
 
-        formats = stored.attention, stored.experts, stored.dense
-        moved, note = anchored(catalogue, paths, owners_of(family, system.chip, engine, text("workload.model"), formats))
+        moved, note = anchored(inputs, engine, text("workload.model"), (stored.attention, stored.experts, stored.dense))
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
-    beyond, slope = software.as_deployed(values, system.chip, unexplained(values, paths))
-    return machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach)._replace(slope=slope)
+    deployed = as_deployed(values, system.chip, system.id, width_of(stored.experts), reach)
+    return made._replace(unexplained=deployed.beyond, deployed=deployed)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:

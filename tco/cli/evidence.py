@@ -119,6 +119,8 @@ def calibrate(
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
 ) -> None:
     """Fit the shared parameters of practice to measurements, and judge them by leave-one-out."""
+    import pandas as pd
+
     from tco.chain.inputs import plain_inputs
     from tco.foundation.files import write_atomically
     from tco.foundation.values import as_number
@@ -137,7 +139,7 @@ def calibrate(
     say = sayer(given)
     found = {}
     if fit_name == NAME:
-        rows = [row for _, table in tables for row in deployed_rows(gaps(table, catalogue, values), date)]
+        rows = list(deployed_rows(pd.concat([gaps(table, catalogue, values) for _, table in tables], ignore_index=True), date))
         write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
         return
     if fit_name == engine_kernels.NAME:

@@ -10,7 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Times = Callable[[Array, Any], Array]  # of a number on each of the curves in some places; none: on all
 
-SOON = 1e-9  # share of the time allowed that is near enough
+SOON = 2e-10  # share of the time allowed that is near enough
 OVER = SOON / 4  # share that is aimed at within it, and by which a time may lie beyond the aim
 CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
 STEPS = 5  # along a curve before it is asked whether it has a step of its own

@@ -14,7 +14,7 @@ from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, percent, p
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
-from tco.performance.software import SERVING, TRAINING
+from tco.performance.software import ALONE, REACH, SERVING, TRAINING
 from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of, why_unrated
 from tco.studies.confidence import Elsewhere
 
@@ -201,7 +201,7 @@ def stake(one: AtSpeed | Sureness | None) -> str:
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING))
+    levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING, ALONE))
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     return [f"What flips it: {'; '.join(f'{short_name(one.path)} {flips_at(one)}' for one in most)}."] if most else []
@@ -213,7 +213,7 @@ def flips_at(one: Driver) -> str:
         return "nowhere"
     if one.path.rpartition(".")[2] in (SERVING, TRAINING):  # a share of a step's time
         return turn_words(100 * one.flips_at, 100 * one.value, "%", None)
-    if one.path.endswith(".software_reach"):
+    if one.path == REACH:
         return turn_words(100 * one.flips_at, 100 * one.value, "% of the way to the best", None)
     return turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
 

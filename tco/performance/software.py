@@ -2,14 +2,18 @@
 
 A family of chips shares its practice. Its software lies between what is public, which measured rows show, and the best that anybody wrote by
 hand for such hardware: every chip is held to the same best, and a parameter of practice lies at a share of the way to it, in logarithms.
-`workload.software` says how far: `drawn`, unless something else is asked for: anywhere between both, as far as is believed of the chip's
-family; `public`: what measured rows show by the scenario's date; `best`: what is written by hand for such hardware; a month: what is public
-then; a family: all chips under the practice of that one, as far as it is believed to reach.
+`workload.software` says how far: `drawn`, unless something else is asked for: as far as it is believed that an owner gets; `public`: what
+measured rows show by the scenario's date; `best`: what is written by hand for such hardware; a month: what is public then; a family: all chips
+under the practice of that one.
 
-A run takes t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r): what runs of a family of chips share, those of a chip, an engine, a model,
-a configuration of all of these with its formats and its release, and what one run has alone. Each share is an input of its owner, nought in
-itself, and as wide as measured runs lie off (`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in
-common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has measured has the width of its level.
+Deployments take longer than the best plan of a search, as published runs of a chip do at a speed and for lengths and formats (`as_deployed`): in
+full under public software, and not at all under the best.
+
+A tuned run (`workload.as_deployed=0`) and a training step take t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r): what runs of a family of
+chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its release, and what one run has alone.
+Each share is an input of its owner, nought in itself, and as wide as measured runs lie off (`tco.studies.validation.unexplained`). Two systems
+share the draws of the owners they have in common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
+measured has the width of its level.
 """
 
 from __future__ import annotations
@@ -30,13 +34,14 @@ from tco.foundation.units import Pure, Second, parse_quantity
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import family_of
 
+Array = np.ndarray[Any, Any]
 SOFTWARE, ALIAS = "workload.software", "workload.practice"  # the second is the name it has as an option of `compare`
 DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
 ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
 FAMILY = "family"  # the engine of the chip's family
 BEST = "best"  # owner of the best values of parameters of practice
-REACH = "software_reach"  # of a family: how far its software is on the way
-DEPLOYED = "workload.as_deployed"  # one where plans take as long as deployments of them do
+REACH = "performance.owner.software_reach"  # how far an owner's software is on the way
+DEPLOYED = "workload.as_deployed"  # nought where plans are as good as the best
 APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
 YOUNGEST = "performance.public.youngest_port"  # months from the release of a chip to the first software that was measured on one
 MORE, FACTOR = "efficiency", "factor"  # in the names of parameters of which more is better, and of times over those of others
@@ -194,8 +199,8 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
         return {}
     if text in serving_families(catalogue):
         return practised(catalogue, chip, text)
-    path, reach = f"performance.{family_of(catalogue, chip)}.{REACH}", float(text == THE_BEST)
-    return {path: Input(path, reach, "ratio", reach, reach, source=f"{SOFTWARE}={text}", where=SOFTWARE)}
+    reach = float(text == THE_BEST)
+    return {REACH: Input(REACH, reach, "ratio", reach, reach, source=f"{SOFTWARE}={text}", where=SOFTWARE)}
 
 
 def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
@@ -209,12 +214,12 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     Of a chip that is not out by the date, or just out, the port is as old as the youngest that was measured; one of a month is as old as it is.
     What was measured stands until the end of its month; public software comes nearer to the best from then on.
     """
-    family, since = family_of(catalogue, chip), catalogue.practice(practice_family(catalogue, chip, text), REACH).as_of
+    since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None
     age, month = None if dated else months_of(text), on_the_calendar(text if dated else period(date).last.isoformat())
     if age is None and catalogue.has_part_value(chip, "released"):
         age = months_since(month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST])
-    reached, later = values.unless_zero(f"performance.{family}.{REACH}"), month - on_the_calendar(period(since).last.isoformat())
+    reached, later = values.unless_zero(REACH), month - on_the_calendar(period(since).last.isoformat())
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
     gap = gap_left(0.0 if reached is None else reached)
@@ -223,28 +228,80 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
 
 
 # ---------------------------------------------------------------- as deployed
-@formula(unit="", source="tco-model")
-def beyond_as_deployed(beyond: Pure, deployed: Pure) -> Any:
-    """Share of its time that a pass takes longer, with what nothing explains: x' = (1 + x) t_50 - 1."""
-    return (1 + beyond) * deployed - 1
+SPEEDS = {"slow": 20.0, "middle": 50.0, "fast": 100.0}  # tokens/s that a user gets
+LENGTHS = {"answers": 1 / 8, "even": 1.0, "prompts": 8.0}  # of prompts over answers
+SYSTEM = "run"  # owner of what one system's deployment has alone
+ALONE = f"deployed_{SYSTEM}"
 
 
 @formula(unit="", source="tco-calibration")
-def slower_at_its_speed(per_token: Second, slope: Pure, middle: Second = 0.02, least: Pure = 0.2, most: Pure = 4) -> Any:
-    """Times as long as at 50 tokens/s that a plan takes as deployed: t(v) / t_50 = (v_50 / 50)^(b / (1 + b)), v_50 / 50 from 0.2 to 4.
+def deployed_for_lengths(prompt: Pure, answer: Pure, answers: Pure, even: Pure, prompts: Pure, farthest: Pure = 8) -> Any:
+    """Time as deployed of requests of some lengths over that of all: linear in logarithms between I / O of 1/8, 1 and 8, and level beyond."""
+    place = np.log(prompt / answer) / np.log(farthest)
+    return even * (answers / even) ** np.minimum(np.maximum(-place, 0), 1) * (prompts / even) ** np.minimum(np.maximum(place, 0), 1)
 
-    t(v) = t_50 (v / 50)^b at the speed v that a user gets, which is v_50 t_50 / t(v) of a plan that would give v_50 were all of it t_50 times as
-    long. Fitted to published runs that no other run beats (`tco.studies.validation.deployed`); beyond their speeds it stays as it is. b > -1.
+
+@formula(unit="", source="tco-model")
+def realised_time(regime: Pure, use: Pure, gap: Pure) -> Any:
+    """Time as deployed over that of the best plan, a share g of it left: min(x, 1) max(x, 1)^g, x = t_regime t_use; what is quicker stays."""
+    times = regime * use
+    return np.minimum(times, 1) * np.maximum(times, 1) ** gap
+
+
+@formula(unit="", source="tco-model")
+def beyond_best(middle: Pure, alone: Pure) -> Any:
+    """Share of its time that a pass takes longer than that of the best plan at 50 tokens/s a user: x = t_50 t_run - 1."""
+    return middle * alone - 1
+
+
+@formula(unit="", source="tco-model")
+def over_middle(regime: Pure, middle: Pure) -> Any:
+    """Time as deployed in another regime of speed over that at 50 tokens/s: t / t_50."""
+    return regime / middle
+
+
+@formula(unit="", source="tco-calibration")
+def slower_at_its_speed(per_token: Second, slow: Pure, fast: Pure, middle: Second = 0.02, gentle: Pure = 0.1) -> Any:
+    """Times as long as at 50 tokens/s that a plan takes as deployed, ln t linear in ln v between 20, 50 and 100 tokens/s and level beyond.
+
+    A plan that would give v_50 were all of it t_50 times as long gives v = v_50 t_50 / t(v): the borders of v_50 lie at 20 slow, 50 and 100 fast.
+    Fitted to published runs that no other run beats (`tco.studies.validation.deployed`). slow < 2.5 and fast > 1/2, or else it is a step there.
     """
-    return np.minimum(np.maximum(middle / per_token, least), most) ** (slope / (1 + slope))
+    faster = np.log(middle / per_token)
+    below = np.minimum(np.maximum(-faster / np.maximum(np.log(2.5 / slow), gentle), 0), 1)
+    above = np.minimum(np.maximum(faster / np.maximum(np.log(2 * fast), gentle), 0), 1)
+    return slow**below * fast**above
 
 
-def as_deployed(values: Readable, chip: str, beyond: Any) -> tuple[Any, Any]:
-    """Return the share by which passes of a chip take longer than those of best plans, beside what nothing explains, and by speed the power of it."""
-    if not values.exists(DEPLOYED):
-        return beyond, None
-    longer = beyond_as_deployed(0.0 if beyond is None else beyond, values[f"performance.{chip}.deployed_time"])
-    return longer, values.unless_zero(f"performance.{chip}.deployed_slope")
+def shares_of(place: float, places: Mapping[str, float]) -> Array:
+    """Return how much of each of some places there is in one between two of them, by its logarithm; beyond the last all is of the last."""
+    at = np.log(list(places.values()))
+    return np.array([np.interp(np.log(place), at, row) for row in np.eye(len(at))])
+
+
+class Deployment(NamedTuple):
+    """How much longer passes take as deployed: a share of all, and at the ends of speed times as long again."""
+
+    beyond: Any
+    slow: Any
+    fast: Any
+
+
+def deployed_paths(chip: str, system: str, width: str) -> tuple[dict[str, str], dict[str, str], str]:
+    """Return the inputs of a deployment by regime of speed and by lengths, of weights of a width, and that of what a system has alone."""
+    by_speed = {name: f"performance.{chip}.deployed_{name}" for name in SPEEDS}
+    return by_speed, {name: f"performance.{chip}.deployed_{name}_{width}" for name in LENGTHS}, f"performance.{SYSTEM}-{system}.{ALONE}"
+
+
+def as_deployed(values: Readable, chip: str, system: str, width: str, reach: Reach) -> Deployment:
+    """Return how much longer passes of a chip take than those of best plans, under the software that is asked for."""
+    by_speed, by_lengths, alone = deployed_paths(chip, system, width)
+    gap = 1.0 if reach.gap is None else reach.gap
+    with scope("as deployed"):
+        lengths = values["workload.input_tokens"], values["workload.output_tokens"]
+        use = deployed_for_lengths(*lengths, *(values[path] for path in by_lengths.values()))
+        slow, middle, fast = (realised_time(values[path], use, gap) for path in by_speed.values())
+        return Deployment(beyond_best(middle, values[alone]), over_middle(slow, middle), over_middle(fast, middle))
 
 
 # ---------------------------------------------------------------- what nothing explains

@@ -18,6 +18,7 @@ from tco.chain.draws import Draws
 from tco.chain.metrics import TOKENS, perf_per_tco
 from tco.chain.result import Result, apart
 from tco.performance.serving.answer import ServingResult
+from tco.performance.software import REACH
 from tco.studies.comparison import KINDS, SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
 from tco.studies.decision import Stake, choices_in, chosen, rated, stakes, surely
 from tco.studies.drivers import drivers_of, rank_share
@@ -108,7 +109,7 @@ FEW = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")
 NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
-REACH, ENDS = ".software_reach", {"public": 0.0, "best": 1.0}  # how far the software of a family reaches, and what its ends are called
+ENDS = {"public": 0.0, "best": 1.0}  # of how far an owner's software reaches, and what they are called
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
 
 
@@ -233,8 +234,7 @@ def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool
         speed = speed_of(result)
         found = None if speed is None else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
         return Side(result, own, response, None if found is None else Sampled(found, found))
-    reach = [path for path in response.ranges if path.endswith(REACH)]
-    ends = [dict.fromkeys(reach, end) for end in ENDS.values()] if reach else []
+    ends = [{REACH: end} for end in ENDS.values()] if REACH in response.ranges else []
     return Side(result, own, response, response.sampled(dice, others, ends, FEW))
 
 
@@ -307,8 +307,7 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
 def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | None:
     """Return the share of the ratio's variance that goes away once it is known how far software reaches."""
     ranges = {**(base.response.ranges if base.response else {}), **(own.response.ranges if own.response else {})}
-    places = [dice.places(one) for path, one in ranges.items() if path.endswith(REACH)]
-    return rank_share(many, places) if places else None
+    return rank_share(many, [dice.places(ranges[REACH])]) if REACH in ranges else None
 
 
 def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:

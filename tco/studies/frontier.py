@@ -230,7 +230,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
-    read = phases.prefill_rate(prompt, attention_chips(before), phases.prompt_beside(ready, step))
+    read = phases.prefill_rate(prompt, attention_chips(before), phases.as_slow(ready.per_prompt, step))
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0

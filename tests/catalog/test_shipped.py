@@ -63,7 +63,7 @@ def test_units_of_attributes_are_in_the_table():
 def test_bounds_of_attributes_are_in_order():
     assert [key for key, found in attributes().items() if not found.minimum < found.maximum] == []
     below = {name for (_, name), found in attributes().items() if found.minimum < 0}
-    assert below == {"unexplained_serving", "unexplained_training", "correlation", "deployed_slope"}  # what may be off, or go, either way
+    assert below == {"unexplained_serving", "unexplained_training", "correlation"}  # what may be off, or go, either way
 
 
 def test_units_of_rows_need_no_pint(catalogue):

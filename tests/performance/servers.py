@@ -50,7 +50,8 @@ class Server(NamedTuple):
         return serving.prefill(self.machine, self.model, plan, self.request, 1.0)
 
 
-PLAIN = {"workload__software": "10000 months", "workload__draft_tokens": "0"}  # a port and an engine grown up, as tests put down by hand
+# a port and an engine grown up, as tests put down by hand
+PLAIN = {"workload__software": "10000 months", "workload__draft_tokens": "0", "workload__as_deployed": "0"}
 
 
 def inputs_of(name: str, **settings: str) -> Inputs:

@@ -83,6 +83,6 @@ def test_perf_says_what_one_domain_makes_of_whole_engines():
     alone = found["alone"]
     used = alone["decode_chips"] * alone["decode_engines"] + alone["prefill_chips"] * alone["prefill_engines"]
     assert used <= alone["chips"] == 64
-    assert 0.5 < alone["output_tokens_per_s_per_chip"] / found["metrics"]["output_tokens_per_s_per_chip"] <= 1
+    assert 0.4 < alone["output_tokens_per_s_per_chip"] / found["metrics"]["output_tokens_per_s_per_chip"] <= 1
     assert 0.3 < found["prefill_share"] < 0.7
     assert document("perf", "trn3-nl32x2", "--set", "workload.concurrency=64")["alone"] is None

@@ -346,7 +346,8 @@ def test_stages_meet_over_the_network():
 
 
 # ---------------------------------------------------------------- an exchange by itself and in a step
-GROWN_UP = ("--set", "workload.software=10000 months", "--set", "workload.draft_tokens=0")  # waits as they are measured, one token a sequence
+WAITS = "workload.software=10000 months", "workload.draft_tokens=0", "workload.as_deployed=0"  # as they are measured, one token a sequence
+GROWN_UP = [word for one in WAITS for word in ("--set", one)]
 
 
 def exchange_us(found, name: str) -> float:

@@ -459,7 +459,7 @@ def test_every_rate_of_a_machine_is_raised_here():
         "known",
         "unexplained",
         "release",
-        "slope",
+        "deployed",
     }
     trained = {"gradient_form", "gradients", "separate_experts"}
     sizes_of = {name for name in Machine._fields if name.endswith("_size")}

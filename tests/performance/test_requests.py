@@ -78,7 +78,7 @@ def test_a_model_drafts_with_the_head_it_has(model, drafts):
 
 
 def test_offloading_frees_memory_and_takes_the_host_link():
-    plain, half = fixed().serving.decode, fixed(kv_offload="0.5").serving.decode
+    plain, half = (fixed(kv_offload=share, as_deployed="0").serving.decode for share in ("0", "0.5"))
     plan = result(NAME).plan.decode
     whole = 2 * (plain.memory - half.memory)
     assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)  # TensorRT-LLM gives caches so much of what is free

@@ -343,7 +343,9 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
     size = {"cluster.chips": "16384", "cluster.oversubscription": "1"}
     held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=size).sample for hold in (True, False))
     assert np.all(free.meets >= held.meets)
-    assert np.all(free.metrics[COST][held.meets] <= held.metrics[COST][held.meets] * (1 + 2e-3))
+    dearer = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
+    assert np.mean(dearer > 2e-3) < 0.01
+    assert dearer.max() < 0.01  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
 
 
 def test_the_size_of_the_cluster_is_chosen_and_never_drawn():

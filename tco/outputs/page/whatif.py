@@ -18,6 +18,7 @@ from tco.outputs.page.page import WhatIf
 from tco.outputs.page.program import WHO, PageProgram, program_of, shortest
 from tco.outputs.premises import SEVERAL, SHOWN, workload_line
 from tco.outputs.table import headed, sentence
+from tco.performance.software import REACH
 from tco.studies.chip_price import chip_of
 from tco.studies.reporting import COSTS, Material
 
@@ -39,9 +40,8 @@ def controls_of(program: PageProgram, results: Sequence[Result], catalogue: Cata
         chip = chip_of(catalogue, result)
         chips[chip] = f"{chips.get(chip, 'chip')} {result.title}"
     priced = (next((path for name in PRICES if (path := f"parts.{chip}.{name}") in program.inputs), "") for chip in chips)
-    families = (path for path in program.inputs if path.endswith(".software_reach"))
     strongest = chain.from_iterable(zip_longest(*swings))
-    first = list(dict.fromkeys(path for path in chain(PREMISES, priced, families, strongest) if path in program.inputs))[:OPEN]
+    first = list(dict.fromkeys(path for path in chain(PREMISES, priced, (REACH,), strongest) if path in program.inputs))[:OPEN]
     rest = sorted((path for path in program.inputs if path not in first), key=place_of)
     return [control(program, path, catalogue, chips) | {"open": path in first} for path in (*first, *rest)]
 

@@ -79,6 +79,7 @@ FORMATS = {
     "bf16": Format(16, ("peak_bf16",)),
 }
 EFFICIENCIES = {"peak_fp4": "fp4", "peak_fp8": "fp8", "peak_int8": "fp8", "peak_bf16": "bf16"}  # named after the peaks that have been measured
+WIDTHS = {4: "fp4", 8: "fp8", 16: "bf16"}  # by the bits of a number, what parameters of practice of weights are named after
 NARROWEST_CACHE = 8  # bits: caches and tokens on the wire are kept in 8 bits or wider
 WIDE = 16  # bits of activations and of the output head
 
@@ -134,6 +135,11 @@ def computed_on(values: Structured, chip: str, name: str, where: str) -> Compute
 def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
     """Bytes of one stored number: b = bits / 8."""
     return bits * byte_per_bit
+
+
+def width_of(form: str) -> str:
+    """Return what parameters of practice of weights in a format are named after: the narrowest plain format as wide."""
+    return WIDTHS[int(FORMATS[form].element)]
 
 
 @formula(unit="s", source="tco-model")

@@ -18,10 +18,10 @@ from tco.foundation.errors import unknown
 from tco.foundation.formula import Known, formula, in_use
 from tco.foundation.units import Pure, Second
 from tco.foundation.values import Readable
-from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size
+from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size, width_of
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import exponential_rate, power_limited_time, repeated, usable_memory
-from tco.performance.software import MEASURED, Reach, reached_time
+from tco.performance.software import MEASURED, Deployment, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 
@@ -62,7 +62,6 @@ def permute_passes(passes: Pure, dereferences: Pure) -> Any:
     return passes * (1 - dereferences)
 
 
-WEIGHTS = {4: "fp4", 8: "fp8", 16: "bf16"}  # of experts, by the bits of a number
 WAITS = ("collective_wait", "exchange_wait", "network_wait")
 
 
@@ -101,7 +100,7 @@ class Machine(NamedTuple):
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
-    slope: Any = None  # power of the speed a user gets over 50 tokens/s by which a pass as deployed takes longer; none where none is asked for
+    deployed: Deployment | None = None  # by speed, how many times as long a pass takes as deployed; none of a tuned run
     exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
@@ -171,7 +170,7 @@ def machine(
     wide = computed_on(values, chip, "bf16", "workload.precision")
     kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits)
-    weights = WEIGHTS[int(FORMATS[stored.experts].element)]
+    weights = width_of(stored.experts)
     other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block  # than the blocks of matrix units
     whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)

@@ -194,23 +194,30 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
     first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
+    tuned = machine._replace(deployed=None)  # how much longer all takes as deployed follows from the speed of the whole
+
     def step_of(size: Any) -> PassResult:
-        return phases.decode(machine, model, plan._replace(sequences=group_sequences(size, groups)), request)
+        return phases.decode(tuned, model, plan._replace(sequences=group_sequences(size, groups)), request)
 
     if engines.readers is None:
-        decode = step_of(running)
+        step = step_of(running)
         waiting = waiting_for_prompts(running, prompt_time)
-        per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
-        inside = first_token_time(first, decode.per_token, waiting, interference)
+        alone = time_per_output_token(step.per_token, waiting, interference, request.answer)
+        decode = phases.at_its_speed(machine, step, alone)
+        per_token, inside, prompt_time = (
+            phases.as_slow(one, decode) for one in (alone, first_token_time(first, step.per_token, waiting, interference), prompt_time)
+        )
         rate = request_rate(running, inside, request.answer, per_token)
         chips, share = plan.chips, time_reading(rate, prompt_time)
     else:
-        pool, size = pool_time(prompt_time, engines.engines, engines.readers), running
+        size = running
         for number in range(1, ROUNDS + 1):
             with scope(f"round-{number}"):
-                decode = step_of(size)
+                step = step_of(size)
+                decode = phases.at_its_speed(machine, step, step.per_token)
                 per_token = decode.per_token
-                inside = first_token_time(first, per_token, 0.0, 1.0)
+                read, own = (phases.as_slow(one, decode) for one in (prompt_time, first))
+                inside, pool = first_token_time(own, per_token, 0.0, 1.0), pool_time(read, engines.engines, engines.readers)
                 rate = fed_request_rate(request_rate(running, inside, request.answer, per_token), pool, machine.shared("pool_sharpness"))
                 size = settled_batch(size, decoding_sequences(rate, request.answer, per_token), running)
         chips = chips_apart(plan.chips, engines.engines, before.chips, engines.readers)

@@ -277,18 +277,22 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
         time = per_token = total("offloaded_step_time", [time, exposed])
     if drafts is not None:
         per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
-    slower = None
-    if machine.slope is not None:
-        slower = slower_at_its_speed(per_token, machine.slope)
-        time, per_token = (times_as_long(one, slower) for one in (time, per_token))
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
-    return PassResult(time, memory, operators, per_token, slower=slower)
+    return at_its_speed(machine, PassResult(time, memory, operators, per_token), per_token)
 
 
-def prompt_beside(prefill: PassResult, decode: PassResult) -> Any:
-    """Return the time of a prompt of an attention group in a pool that feeds one which decodes: as deployed at the speed that users get."""
-    return prefill.per_prompt if decode.slower is None else times_as_long(prefill.per_prompt, decode.slower)
+def at_its_speed(machine: Machine, made: PassResult, per_token: Any) -> PassResult:
+    """Return a pass that decodes as deployments run it at the speed of a user who would get a token in some time as at 50 tokens/s."""
+    if machine.deployed is None:
+        return made
+    slower = slower_at_its_speed(per_token, machine.deployed.slow, machine.deployed.fast)
+    return made._replace(time=times_as_long(made.time, slower), per_token=times_as_long(made.per_token, slower), slower=slower)
+
+
+def as_slow(time: Any, decode: PassResult) -> Any:
+    """Return what lies beside a pass that decodes, such as reading a prompt for it, as deployed at the speed that users get."""
+    return time if decode.slower is None else times_as_long(time, decode.slower)
 
 
 @formula(unit="s", source="tensorrt-llm-min-latency")

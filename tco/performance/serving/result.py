@@ -93,7 +93,7 @@ def pooled(
     """Return what two pools give in the best proportion, which meet as sharply as those of a closed loop do."""
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
-    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), phases.prompt_beside(prefill, decode))
+    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), phases.as_slow(prefill.per_prompt, decode))
     output = phases.output_rate(made, read, prompt, answer, sharpness)
     rates = {
         "output_tokens_per_s_per_chip": output,

@@ -203,6 +203,7 @@ def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float, software:
         "workload.output_tokens": f"{named['answer']:.12g}",
         "workload.interactivity": f"{speed:.12g} token/s",
         "workload.software": software,
+        "workload.as_deployed": "0",
     } | ({} if ahead else {"workload.draft_tokens": "0"})
     found = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False).metrics["output_tokens_per_s_per_chip"]
     steady = catalogue.practice("serving", "steady_share").value

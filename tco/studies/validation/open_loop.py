@@ -71,7 +71,8 @@ def engine_for(
     attention, experts, dense = formats_of(catalogue, name, "", any(block.feed_forward.experts for block in model.blocks))
     cache = "fp8" if experts in ("fp8", "nvfp4") and chips.values.structure(f"parts.{chip}.peak_fp8") > 0 else "bf16"
     asked = {"model": name, "engine": engine, "precision": dense, "attention_format": attention, "expert_format": experts, "cache_format": cache}
-    asked |= {"software": released or GROWN_UP, "input_tokens": written(prompt), "output_tokens": written(answer), "draft_tokens": "0"}
+    asked |= {"software": released or GROWN_UP, "as_deployed": "0", "draft_tokens": "0"}
+    asked |= {"input_tokens": written(prompt), "output_tokens": written(answer)}
     settings = {f"workload.{key}": text for key, text in asked.items()}
     share = re.search(r"gpu-memory-utilization (0\.\d+)", str(told))
     if share is not None and float(share[1]) > BY_ITSELF:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 
-SETTINGS = ("workload.concurrency=64", "workload.software=10000 months", "workload.draft_tokens=0", "workload.engine=sglang")
+SETTINGS = ("workload.concurrency=256", "workload.software=10000 months", "workload.draft_tokens=0", "workload.engine=sglang")
 ASKED = ("perf", "b200-hgx8", "--plan", "tp=8,ep=1", *(word for one in SETTINGS for word in ("--set", one)))
 RATE = "output_tokens_per_s_per_chip"
 P95 = 1.6448536269514722
@@ -33,7 +33,7 @@ def own(tmp_path, plain):
         output = plain["metrics"][RATE] * quicker
         row = {
             **{"accelerator": "B200 SXM", "n_gpus": 8, "model": "DeepSeek-V3", "precision": "fp8", "framework": "sglang", "spec_decoding": "none"},
-            **{"isl_tokens": 8192, "osl_tokens": 1024, "concurrency": 64, "tp": 8, "ep": 1, "dp_attention": 0, "output_tput_tok_s_per_gpu": output},
+            **{"isl_tokens": 8192, "osl_tokens": 1024, "concurrency": 256, "tp": 8, "ep": 1, "dp_attention": 0, "output_tput_tok_s_per_gpu": output},
         }
         row |= cells
         path = tmp_path / "own.csv"
@@ -131,7 +131,21 @@ def test_what_is_kept_back_tells_nothing_of_own_runs(own):
 
 
 def test_one_run_moves_by_its_share_of_the_variance(own, plain):
-    """Of levels with variances v and a run with r: E = V/(V + r) y with V their sum, as of one effect of that variance."""
-    owners = ("nvidia", "b200-sxm", "sglang", "deepseek-v3", "configuration-b200-hgx8", "run-b200-hgx8")
-    *shared, run = ((math.log1p(CATALOGUE.practice(owner, "unexplained_serving").high) / P95) ** 2 for owner in owners)
-    assert rate("--anchor", own(1.2)) / plain["metrics"][RATE] == pytest.approx(1.2 ** (sum(shared) / (sum(shared) + run)), rel=1e-3)
+    """Of effects with variances v and a run with r, below 20 tokens/s a user: E = V/(V + r) y with V their sum, as of one effect."""
+    owners = {"slow": "b200-sxm", "prompts_fp8": "b200-sxm", "run": "run"}
+    rows = (CATALOGUE.practice(owner, f"deployed_{name}") for name, owner in owners.items())
+    slow, use, single = ((math.log(row.high / row.value) / P95) ** 2 for row in rows)
+    configuration = run = single / 2
+    shared = slow + use + configuration
+    assert rate("--anchor", own(1.2)) / plain["metrics"][RATE] == pytest.approx(1.2 ** (shared / (shared + run)), rel=2e-3)
+
+
+@pytest.mark.parametrize(("speed", "moves"), [("20 token/s", (0.0, 0.1)), ("100 token/s", (0.3, 1.5))])
+def test_runs_in_a_hurry_tell_little_of_slow_ones(own, speed, moves):
+    """Three runs at 100 tokens/s a user, half again as quick as they are predicted."""
+    asked = ("perf", "b200-hgx8", "--set", "workload.engine=sglang", "--set", "workload.software=public")
+    hurried = (*asked, "--plan", "tp=8,ep=1", "--set", "workload.concurrency=4", "--set", "workload.draft_tokens=0")
+    quick = 1.5 * document(*hurried)["metrics"][RATE]
+    path = own(rows=3, concurrency=4, output_tput_tok_s_per_gpu=quick)
+    before, after = (document(*asked, "--set", f"workload.interactivity={speed}", *more)["metrics"][RATE] for more in ((), ("--anchor", path)))
+    assert moves[0] <= after / before - 1 <= moves[1]
