@@ -72,7 +72,7 @@ def together(drivers: Sequence[Driver]) -> list[Driver]:
     """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
     found: dict[str, Driver] = {}
     for one in drivers:
-        path = one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
+        path = one.path if one.path.endswith(ALONE) else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
         if path not in found:
             found[path] = one._replace(path=path)
         elif (swing := found[path].swing) is not None:

@@ -37,7 +37,6 @@ from tco.studies.validation.specifications import Specifications
 NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
 FREE = {
-    "software_reach": "inference",
     **{f"deployed_{name}": "inference" for name in ("run", *SPEEDS, *(f"{lengths}_{width}" for lengths in LENGTHS for width in WIDTHS.values()))},
     "unexplained_serving": "inference",
     "unexplained_training": "training",

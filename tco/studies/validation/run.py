@@ -77,7 +77,9 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
     )
     predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
     command = [
-        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count, "workload.draft_limit": count}) if why == "" else ""
+        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count, "workload.draft_limit": count, "workload.as_deployed": 0})
+        if why == ""
+        else ""
         for count, why in zip(drafts, skip, strict=True)
     ]
     names, keys = (np.full(len(table), text, dtype=object) for text in (TARGET, KEY))

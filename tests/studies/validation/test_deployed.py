@@ -10,9 +10,10 @@ import pytest
 
 from tco import evaluate
 from tco.foundation.provenance import P95
-from tco.performance.software import SPEEDS
+from tco.performance.software import SPEEDS, shares_of
 from tco.studies.validation.deployed import deployed_rows, fitted, gaps
 from tests.chain import plain_values
+from tests.cli import document
 from tests.shipped import CATALOGUE, DATA
 from tests.studies.validation.today import table_of
 
@@ -87,3 +88,54 @@ def test_what_is_shipped_is_the_fit_of_the_rows_that_are():
     for key, row in found.items():
         for name in ("value", "low", "high"):
             assert float(shipped[key][name]) == pytest.approx(row[name], rel=0.01, abs=0.005), (key, name)
+
+
+# ---------------------------------------------------------------- against published rates
+CHIP_OF = {"gb200-nvl72": ("GB200", "gb200-gpu"), "b200-hgx8": ("B200", "b200-sxm"), "mi355x-8": ("MI355X", "mi355x")}
+BASE = "gb200-nvl72"
+
+
+def published(speed):
+    """The most output tokens a second and chip that published runs of each chip make at a speed: R1 or V3 in FP8, 8k in, 1k out."""
+    table = table_of("inference")
+    fits = table.model.str.contains("R1|V3") & table.precision.str.contains("fp8") & table.isl_tokens.astype(float).between(8000, 8300)
+    fits &= table.osl_tokens.astype(float).between(900, 1100) & (table.interactivity_tok_s_per_user.astype(float) >= 0.985 * speed)
+    decoding = (table.decode_gpus.astype(float) / table.n_gpus.astype(float)).fillna(1.0)
+    rates = table.output_tput_tok_s_per_gpu.astype(float) * decoding
+    return {name: rates[fits & table.accelerator.str.match(rf"{chip}\b")].max() for name, (chip, _) in CHIP_OF.items()}
+
+
+def chip_hours(*settings):
+    """Chip-hours a token over GB200's in the middle of the draws, by system and speed."""
+    found = document("compare", *CHIP_OF, "--baseline", BASE, "--speeds", "20,50", *(word for one in settings for word in ("--set", one)))
+    hours = {row["scenario"]: row["metrics"]["tco_usd_per_used_chip_hour"] for row in found["rows"]}
+    tokens = {(one["scenario"], one["tokens_per_s_per_user"]): one["median_usd_per_million_output_tokens"] for one in found["curve"]}
+    return {(name, speed): cost / tokens[BASE, speed] * hours[BASE] / hours[name] for (name, speed), cost in tokens.items() if name != BASE}
+
+
+@pytest.mark.thorough
+def test_costs_stand_as_published_ones_do():
+    """Within 25 %, prices apart."""
+    ours = chip_hours()
+    for (name, speed), ratio in ours.items():
+        rates = published(speed)
+        assert ratio == pytest.approx(rates[BASE] / rates[name], rel=0.25), (name, speed)
+
+
+@pytest.mark.thorough
+def test_most_runs_lie_in_the_range_of_a_fit_that_saw_them():
+    """Eight in ten in P10 to P90, give or take seven in a hundred, of every chip with twenty runs or more."""
+    every = pd.concat([gaps(table_of(kind), CATALOGUE, plain_values()) for kind in ("inference", "trainium_inference")], ignore_index=True)
+    made, known = fitted(every), every[~every.bound]
+    inside = []
+    for run in known.itertuples():
+        shares = dict(zip(SPEEDS, shares_of(run.speed, SPEEDS), strict=True))
+        weighed = [({("common", name), ("chip", f"{run.chip} {name}")}, share) for name, share in shares.items()]
+        has = np.array(
+            [sum(share for owners, share in [*weighed, ({("use", f"{run.chip} {run.use}")}, 1.0)] if own in owners) for own in made.owners]
+        )
+        width = np.sqrt(has @ made.covariance @ has + made.scatter)
+        inside.append(abs(np.log(run.times) - has @ made.effects) < 1.2816 * width)
+    assert np.mean(inside) == pytest.approx(0.8, abs=0.07)
+    for chip, own in known.assign(inside=inside).groupby("chip"):
+        assert len(own) < 20 or own.inside.mean() == pytest.approx(0.8, abs=0.07), chip
