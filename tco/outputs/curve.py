@@ -154,7 +154,8 @@ def cost_rows(results: Sequence[Result], found: Confidence, digits: int = DIGITS
         here = {one.scenario: middle_of(one, bool(found.sure)) for one in found.curve if one.tokens_per_s_per_user == speed}
         costs = [here.get(result.scenario) for result in results]
         marked = ["*" if result.scenario == choices.get(speed) and len(costs) > 1 else "" for result in results]
-        cells = ["none" if cost is None else f"{mark}{cell(cost, digits)}" for mark, cost in zip(marked, costs, strict=True)]
+        told = ["none" if cost is None else f"{cost:.1f}" if digits == DIGITS and 1 <= cost < 100 else cell(cost, digits) for cost in costs]
+        cells = [f"{mark}{cost}" for mark, cost in zip(marked, told, strict=True)]
         rows.append((f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells))
     return rows
 
