@@ -341,11 +341,15 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
 
 def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
     size = {"cluster.chips": "16384", "cluster.oversubscription": "1"}
-    held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=size).sample for hold in (True, False))
-    assert np.all(free.meets >= held.meets)
-    dearer = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
-    assert np.mean(dearer > 2e-3) < 0.01
-    assert dearer.max() < 0.01  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
+    dearer = {}
+    for flag in "01":
+        asked = size | {"workload.as_deployed": flag}
+        held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=asked).sample for hold in (True, False))
+        assert np.all(free.meets >= held.meets)
+        dearer[flag] = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
+    assert dearer["0"].max() <= 2e-3
+    assert np.mean(dearer["1"] > 2e-3) < 0.01
+    assert dearer["1"].max() < 0.01  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
 
 
 def test_the_size_of_the_cluster_is_chosen_and_never_drawn():
