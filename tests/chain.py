@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -66,6 +67,12 @@ def on_vendors_network(name: str, date: str | None = None) -> Result:
 def again(name: str, plan=None, **settings: str) -> Result:
     """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline unless another is given."""
     return evaluate(name, by_path(settings), plan or result(name).plan, catalogue=CATALOGUE)
+
+
+def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Say whether metrics are the same: arrays round as numbers do but for the last bit."""
+    pairs = zip(one.values(), other.values(), strict=True)
+    return one.keys() == other.keys() and all(a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12)) for a, b in pairs)
 
 
 def by_path(settings: Mapping[str, str]) -> dict[str, str]:

@@ -71,7 +71,7 @@ def test_a_setting_wins_over_a_swapped_practice():
 def test_the_command_swaps_and_says_so():
     found = document("compare", "gb200-nvl72", "trn3-nl72x2", "--practice", "nvidia", "--no-range")
     assert found["inputs"]["practice"] == "nvidia"
-    assert found["inputs"]["formats"]["precision"] == "fp8"
+    assert {own["precision"] for own in found["inputs"]["formats"].values()} == {"fp8"}
     assert "practice of nvidia" in tco("compare", "gb200-nvl72", "--practice", "nvidia", "--no-range").stdout
     wrong = tco("compare", "gb200-nvl72", "--practice", "nvida")
     assert wrong.exit_code == 3
@@ -189,3 +189,28 @@ def test_older_engines_are_slower_on_every_vendor(system):
     )
     assert grown == mature
     assert older / old == pytest.approx(1 + 0.02 * 12, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("system", "engine", "cache", "core"),
+    [
+        ("gb200-nvl72", "trtllm", "fp8", "fp8"),
+        ("gb200-nvl72", "trtllm", "bf16", "bf16"),
+        ("gb200-nvl72", "sglang", "fp8", "bf16"),
+        ("trn3-nl72x2", "neuron", "fp8", "bf16"),
+    ],
+)
+def test_attention_is_multiplied_in_the_format_of_the_cache_by_engines_that_do(system, engine, cache, core):
+    asked = {"workload.engine": engine, "workload.cache_format": cache}
+    found = evaluate(system, asked)
+    assert found.texts["workload.attention_core_format"] == core
+    assert found.metrics == evaluate(system, asked | {"workload.attention_core_format": core}).metrics
+
+
+def test_a_port_counts_from_the_newest_kernels_of_its_family():
+    """MI300X of 2023 runs kernels of 2025: with software of December 2025 its gaps are those of a young port, as MI355X's are."""
+    asked = {"workload.software": "2025-12", "workload.as_deployed": "0", "workload.interactivity": "20 token/s"}
+    began = "performance.amd.port_began"
+    for system, moves in (("mi300x-8", True), ("gb200-nvl72", False)):
+        young, grown = (evaluate(system, asked | {began: date}).metrics["output_tokens_per_s_per_chip"] for date in ("2025.6", "2023"))
+        assert (young < 0.97 * grown) is moves

@@ -13,7 +13,7 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.values import Readable
 from tco.hardware.bill import USUAL_YIELD, YIELDS
-from tco.performance.chip.formats import FORMATS, computed_on, family_of
+from tco.performance.chip.formats import FORMATS, WIDE, computed_on
 from tco.performance.software import DRAWN, FAMILY, SOFTWARE, served_by
 
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
@@ -65,7 +65,7 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.cache_format": "workload.precision",
 }
 CORE = "workload.attention_core_format"
-IMPLIED = ("workload.attention_format", "workload.expert_format", CORE)  # texts that the model's checkpoint or the chip's engine may say
+IMPLIED = ("workload.attention_format", "workload.expert_format")  # texts that the model's checkpoint may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.yield": USUAL_YIELD,
     "terms.commitment": COMMITTED,
@@ -128,9 +128,9 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
     return {}
 
 
-def implied(catalogue: Catalogue, model: str, chip: str) -> dict[str, str]:
-    """Return the formats a model is published in whatever precision is asked, and that in which engines run attention on a chip."""
-    return published(catalogue, model) | {CORE: str(served_by(catalogue, family_of(catalogue, chip))["attention_core"])}
+def core_of(catalogue: Catalogue, family: str, engine: str, cache: str) -> str:
+    """Return the format in which an engine multiplies queries with keys: eight bits where its kernels on a family of chips take such caches."""
+    return "fp8" if engine in served_by(catalogue, family)["attention_in_cache_format"] and FORMATS[cache].bits < WIDE else "bf16"
 
 
 def native(values: Readable, chip: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import FILES
+from tco.catalog.accuracy import table as accuracy
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import read_csv, write_atomically
 from tco.outputs.record import Answer, Document, Member, Record
@@ -240,6 +241,7 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     found, draws = back_test.compared(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
+    whole |= {"of_the_fit": next({name: float(row[name]) for name in ("pairs", "right", "ratio_error")} for row in accuracy(catalogue, "orders"))}
     asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "left_out": "accelerator", "ratios": whole}
     rows = [*found.chips.items(), ("all", found.every)]
     below = [

@@ -270,7 +270,7 @@ def slower_at_its_speed(per_token: Second, slow: Pure, fast: Pure, middle: Secon
     faster = np.log(middle / per_token)
     below = np.minimum(np.maximum(-faster / np.maximum(np.log(2.5 / slow), gentle), 0), 1)
     above = np.minimum(np.maximum(faster / np.maximum(np.log(2 * fast), gentle), 0), 1)
-    return slow**below * fast**above
+    return np.exp(below * np.log(slow) + above * np.log(fast))
 
 
 def shares_of(place: float, places: Mapping[str, float]) -> Array:

@@ -70,6 +70,13 @@ def chosen(costs: Array, before: int | None = None) -> int:
     return before if before is not None and means[before] >= means[best] - STAYS else best
 
 
+def steady(costs: Array, before: int) -> int:
+    """Return the row that keeps most or nearly so: the one given if it does, else the first that does, so that no tie hangs on the seed."""
+    means = shares_of_best(costs).mean(axis=1)
+    near = means >= means.max() - STAYS
+    return before if near[before] else int(near.argmax())
+
+
 def resamplings(draws: int) -> Array:
     """Return how often each of some draws is drawn when they are drawn again from themselves, over their number: a row for each resampling."""
     found: Array = np.random.default_rng(0).multinomial(draws, np.full(draws, 1 / draws), RESAMPLINGS) / draws

@@ -214,22 +214,15 @@ class Dice:
         self.thrown: dict[str, Array] = {}
 
     def throw(self, name: str) -> Array:
-        """Return the standard normal deviates of a name: those of Box and Muller, two draws from two uniform numbers."""
+        """Return the standard normal deviates of a name by Box and Muller, each followed by its opposite: antithetic draws."""
         found = self.thrown.get(name)
         if found is None:
             key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
             one, other = (uniform(mixed(self.pairs + place)) for place in (key + GOLDEN, key + GOLDEN + GOLDEN))
             other *= np.pi
-            half = np.tan(other, out=other)  # of the angle: cosine and sine of the whole follow in a third of their time
-            radius = np.log(one, out=one)
-            radius *= -2
-            radius = np.sqrt(radius, out=radius)
-            square = half**2
-            radius /= 1 + square
             whole = np.empty((len(self.pairs), 2))
-            np.multiply(radius, np.subtract(1, square, out=square), out=whole[:, 0])
-            half *= 2
-            np.multiply(radius, half, out=whole[:, 1])
+            np.multiply(np.sqrt(-2 * np.log(one)), np.cos(2 * other), out=whole[:, 0])
+            np.negative(whole[:, 0], out=whole[:, 1])
             found = self.thrown[name] = whole.ravel()[self.own]
         return found
 

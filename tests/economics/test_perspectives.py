@@ -136,8 +136,8 @@ def test_what_nobody_lets_has_no_rent(catalogue):
         evaluate("vr-nvl144", {"terms.perspective": "renter"}, catalogue=catalogue)
 
 
-def test_for_a_renter_software_decides_whether_trainium_is_a_bargain(catalogue):
-    """Public rents: 1.29 to 1.78 implied by OpenAI's contract, 3.30 for three years of GB200."""
+def test_for_a_renter_trainium_is_no_bargain_at_the_bound_of_its_rent(catalogue):
+    """Public rents: 1.29 to 1.78 implied by OpenAI's contract, 3.30 for three years of GB200; the best software brings it near."""
     asked = {"terms.perspective": "renter", "workload.interactivity": "50 token/s"}
     costs = {
         (name, software): evaluate(name, asked | {"workload.software": software}, catalogue=catalogue).metrics["usd_per_million_output_tokens"]
@@ -145,7 +145,7 @@ def test_for_a_renter_software_decides_whether_trainium_is_a_bargain(catalogue):
         for software in ("public", "best")
     }
     public, best = (costs["gb200-nvl72", software] / costs["trn3-nl72x2", software] for software in ("public", "best"))
-    assert 0.4 < public < 1 < best < 1.5
+    assert 0.4 < public < 0.8 < best < 1
 
 
 # ---------------------------------------------------------------- owners and their agreements

@@ -10,6 +10,7 @@ from tco.performance.serving.loaded import under_load
 from tco.performance.serving.plans import ServingPlan
 from tco.performance.serving.search import offered_axes
 from tests.performance.servers import PrefillPlan, decoding, plan_axes, server
+from tests.shipped import CATALOGUE
 
 
 @pytest.mark.parametrize("name", ["gb200-nvl72", "trn3-nl32x2"])
@@ -69,3 +70,16 @@ def test_the_widest_layer_says_how_far_attention_splits():
     ways = [set(plan_axes(model, made.machine.links, 0).tensor_parallel[:, 0]) for model in (made.model, mixed)]
     assert ways[0] == ways[1]
     assert max(ways[1]) > narrow.attention.heads
+
+
+EIGHT = {"workload.model": "llama-3.1-8b", "workload.concurrency": "64", "workload.input_tokens": "1024", "workload.output_tokens": "128"}
+ONE = {"chips": 1, "tp": 1, "pp": 1, "ep": 1}
+
+
+@pytest.mark.parametrize(("engine", "moves"), [("sglang", True), ("trtllm", False)])
+def test_requests_of_equal_lengths_keep_step_where_prompts_are_read_first(engine, moves):
+    """All start together: of what the other prompts take, a request meets less between its tokens and more before the first of them."""
+    asked = EIGHT | {"workload.engine": engine, "workload.as_deployed": "0", "workload.interactivity": "0.001 token/s"}
+    apart, alike = (tco.evaluate("h100-sxm", asked | {"workload.equal_lengths": flag}, ONE, catalogue=CATALOGUE).metrics for flag in "01")
+    assert (alike["tpot_s"] < 0.9 * apart["tpot_s"]) is moves
+    assert (alike["ttft_s"] > 1.2 * apart["ttft_s"]) is moves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import re
@@ -291,9 +292,10 @@ def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
     chances = dict(judged.by_speed)
     assert list(chances) == [20, 30, 50, 75, 100]
     assert chances[20] == judged.probability
-    first = next(speed for speed, chance in judged.by_speed if chance >= 0.5)
-    assert all(chance < 0.5 for speed, chance in judged.by_speed if speed < first)
-    assert max(speed for speed in chances if speed < first) < judged.turns_at < first
+    likely = [chance >= 0.5 for chance in chances.values()]
+    turns = [(slow, quick) for (slow, one), (quick, other) in itertools.pairwise(zip(chances, likely, strict=True)) if one != other]
+    assert len(turns) == (judged.turns_at is not None)
+    assert all(slow < judged.turns_at < quick for slow, quick in turns)
 
 
 def test_a_verdict_follows_its_chance(found):

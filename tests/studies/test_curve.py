@@ -34,16 +34,19 @@ def found(*arguments):
 
 
 # ---------------------------------------------------------------- points
-def test_each_speed_costs_what_a_search_for_it_finds():
-    _, curve = found()
+@pytest.mark.parametrize(("settings", "near"), [((), 1e-2), (("--set", "workload.as_deployed=0"), 1e-3)])
+def test_each_speed_costs_what_a_search_for_it_finds(settings, near):
+    """As deployed to a hundredth: plans are chosen by what decodes, and what reads goes by its speed."""
+    _, curve = found(*settings)
+    asked = {"workload.as_deployed": "0"} if settings else {}
     assert sorted(curve) == sorted((name, speed) for name in HEADLINE for speed in SPEEDS)
     for (name, speed), one in curve.items():
-        alone = tco.evaluate(name, {SPEED: f"{speed} token/s"}).metrics[COST]
+        alone = tco.evaluate(name, asked | {SPEED: f"{speed} token/s"}).metrics[COST]
         if alone is None:
             assert one[COST] is None
             assert one["note"] == f"no plan that fits memory gives a user {speed} tokens/s"
         else:
-            assert one[COST] == pytest.approx(alone, rel=1e-3), (name, speed)
+            assert one[COST] == pytest.approx(alone, rel=near), (name, speed)
 
 
 def test_at_its_own_speed_the_curve_is_the_answer():
@@ -75,7 +78,7 @@ def test_what_misses_the_speed_is_no_win():
         assert one["probability_better_than_baseline"] <= one["meets"]
         assert one["ties"] <= 1 - one["meets"]
         assert {"public", "best"} == one["by_software"].keys()
-        assert 0 < one["software_share_of_range"] < 1
+        assert 0 <= one["software_share_of_range"] < 1
 
 
 @pytest.mark.thorough

@@ -24,7 +24,7 @@ def test_every_system_has_a_place_or_a_reason():
     assert sorted(row["rank"] for row in ranked) == [*range(1, len(ranked) + 1)]
     costs = [row["metrics"][COST] for row in ranked]
     assert costs == sorted(costs)
-    assert all(row["metrics"][COST] is None and row["reason"] for row in rows[len(ranked) :])
+    assert all(row["reason"] for row in rows[len(ranked) :])  # no cost, or none in half of the draws
     for row in ranked[::8]:
         assert row["metrics"][COST] == pytest.approx(tco.evaluate(row["system"]).metrics[COST], rel=1e-12)
         assert row["metrics"]["perf_per_tco_vs_baseline"] == pytest.approx(tco.evaluate("gb200-nvl72").metrics[COST] / row["metrics"][COST])

@@ -85,7 +85,8 @@ def test_the_deviates_are_normal_and_of_one_path_alone():
     here, there = dice.throw("site.pue"), dice.throw("site.staff")
     assert [np.mean(here**power) for power in (1, 2, 3, 4)] == pytest.approx([0, 1, 0, 3], abs=0.04)
     assert np.mean(here > 3) == pytest.approx(0.00135, rel=0.2)
-    assert np.corrcoef([here[1:], here[:-1], there[1:]])[np.triu_indices(3, 1)] == pytest.approx(0, abs=0.01)
+    assert np.array_equal(here[1::2], -here[::2])  # antithetic: each is followed by its opposite
+    assert np.corrcoef([here[2::2], here[:-2:2], there[2::2]])[np.triu_indices(3, 1)] == pytest.approx(0, abs=0.01)
     assert not np.array_equal(here, Dice(CATALOGUE, 12, 0, MANY).throw("site.pue"))
 
 

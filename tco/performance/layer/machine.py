@@ -38,6 +38,12 @@ def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
     return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
 
 
+@formula(unit="", source="tco-calibration")
+def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Any:
+    """Months a port is old m after its chip's release, where kernels of the family were written anew at a later date: m - max(12 (b - r), 0)."""
+    return months - months_of_a_year * np.maximum(began - released, 0)
+
+
 @formula(unit="", source="tco-model")
 def age_left(age: Pure, gap: Pure) -> Any:
     """The same where software has a share of its way to the best left: a^g."""
@@ -180,7 +186,10 @@ def machine(
     if expert is not None and reach.gap is not None:
         expert = reached_time(expert, values[f"{part}.dma_start"], reach.gap)  # the best exposes one transfer
     if reach.months is not None:
-        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], reach.months)
+        months = reach.months
+        if (began := values.unless_zero(f"{prior}.port_began")) is not None:
+            months = port_age(months, values[f"{part}.released"], began)
+        age = maturity(values[f"{prior}.port_overhead"], values[f"{prior}.port_decline"], months)
         age = age if reach.gap is None else age_left(age, reach.gap)
         waits = [times_as_long(wait, age) for wait in waits]
         expert = None if expert is None else times_as_long(expert, age)

@@ -88,6 +88,15 @@ def waiting_for_prompts(running: Pure, prefill_time: Second) -> Any:
     return maximum(running - 1, 0) * prefill_time
 
 
+@formula(unit="", source="sglang-scheduler")
+def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure) -> Any:
+    """Share of others' prompts a request meets between tokens where all start and end together and prompts go first: (1 - 1/n) / 2 of n passes.
+
+    Whoever is read in the first pass waits for all the others, whoever is read last for none: n = max(C / g, 1) / max(b / T, 1), at least one.
+    """
+    return (1 - minimum(maximum(budget / tokens, 1) / maximum(flight / groups, 1), 1)) / 2
+
+
 @formula(unit="s", source="tco-calibration")
 def time_per_output_token(step: Second, waiting: Second, interference: Pure, output_tokens: Pure) -> Any:
     """Time per output token: step + kappa waiting / output."""
@@ -178,7 +187,6 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     plan, before = engines.decode, engines.prefill
     groups, reading = plan.chips / attention_chips(plan), before.chips / attention_chips(before)
     start, steady = machine.shared("first_token_start"), machine.shared("steady_share")
-    interference = machine.habit("prefill_interference")
     # what memory holds
     empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     one = phases.sequence_memory(machine, model, plan, request)
@@ -188,7 +196,8 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     running = running_sequences(flight, room)
     # prompts
     arriving = flight if engines.readers is None else requests_of_engine(every, engines.readers)
-    together = prompts_together(machine.habit("token_budget"), request.prompt, arriving, reading, machine.shared("prompt_bunching"))
+    budget = machine.habit("token_budget")
+    together = prompts_together(budget, request.prompt, arriving, reading, machine.shared("prompt_bunching"))
     prefill = phases.prefill(machine, model, before, request, together)
     filled = groups_in_use(reading, flight) if engines.readers is None else reading
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
@@ -202,6 +211,8 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     if engines.readers is None:
         step = step_of(running)
         waiting = waiting_for_prompts(running, prompt_time)
+        in_step = request.equal_lengths and values.exists(f"performance.{machine.engine}.prefill_first")
+        interference = interference_in_step(budget, request.prompt, flight, reading) if in_step else machine.habit("prefill_interference")
         alone = time_per_output_token(step.per_token, waiting, interference, request.answer)
         decode = phases.at_its_speed(machine, step, alone)
         per_token, inside, prompt_time = (

@@ -29,6 +29,7 @@ class Request(NamedTuple):
     offload: Any = None
     host_link: Any = None
     offline: bool = False  # more requests wait than memory holds
+    equal_lengths: bool = False  # all requests are as long, so that they may start and end together
 
 
 def request_of(values: Readable) -> Request:
@@ -39,7 +40,7 @@ def request_of(values: Readable) -> Request:
         made = made._replace(drafts=values[DRAFTS])
     if (offload := values.unless_zero("workload.kv_offload")) is not None:
         made = made._replace(offload=offload, host_link=values["performance.training.host_link_bandwidth"])
-    return made._replace(offline=values.exists("workload.offline"))
+    return made._replace(offline=values.exists("workload.offline"), equal_lengths=values.exists("workload.equal_lengths"))
 
 
 def drafts_of(plan: DecodePlan, request: Request) -> Any:

@@ -4,10 +4,11 @@ A run at v tokens per second a user that makes R tokens per second a chip takes 
 slow, would give the same: R = R*(t v) / t, with R* what the best plan makes at a speed under public software of the run's month, with drafts of
 the model's head where the run has them. Of the runs of one chip, model, set of formats and lengths those count that no other run beats:
 
-    ln t = sum_k h_k(v) (a_k + u_chip,k) + u_use + e,   u_chip,k ~ N(0, v_chip), u_use ~ N(0, v_use)
+    ln t = sum_k h_k(v) (a_k + u_chip,k) + b (y - 1) + u_use + e,   u_chip,k ~ N(0, v_chip), u_use ~ N(0, v_use)
 
-with h_k the shares of 20, 50 and 100 tokens/s in v, and a use the lengths and the width of the weights that some runs of a chip have in common. A
-vendor's chips have no more in common than any others: the variance of such a level comes out as nought.
+with h_k the shares of 20, 50 and 100 tokens/s in v, y the years from the chip's release to the run, and a use the lengths and the width of the
+weights that some runs of a chip have in common: whoever tunes software tunes it for the chips that are on sale. A vendor's chips have no more in
+common than any others: the variance of such a level comes out as nought.
 
 Weak runs are outliers and not points of a cloud: e is Student's t of three degrees of freedom, whose weights and the variances follow from one
 another until they stand still (expectation and maximisation; Lange, Little and Taylor 1989). Runs of a model's first half year, and of fewer than
@@ -35,6 +36,8 @@ from tco.studies.validation.inference import GROWN_UP
 NAME = "deployed"  # as a fit is asked for
 COMMON, CHIP, USE = "common", "chip", "use"
 LEVELS = (COMMON, CHIP, USE)
+AGE = (COMMON, "a year more")
+ON_SALE = 1.0  # years: the age of a chip without runs
 WIDE, FIRST = 10.0, 0.02  # variance of what is common to all, which is free, and of all else before the first round
 FREEDOM = 3.0  # degrees of freedom of Student's t
 STILL, ROUNDS = 1e-6, 2000
@@ -52,9 +55,9 @@ class Fitted(NamedTuple):
     variances: dict[str, float]
     scatter: float
 
-    def of(self, *wanted: tuple[str, str]) -> tuple[float, float]:
-        """Return mean and width of a sum of effects; an effect of an owner without runs adds its level's variance alone."""
-        has = np.array([float(owner in wanted) for owner in self.owners])
+    def of(self, *wanted: tuple[str, str], years: float = 0.0) -> tuple[float, float]:
+        """Return mean and width of a sum of effects and some years; an effect of an owner without runs adds its level's variance alone."""
+        has = np.array([years if owner == AGE else float(owner in wanted) for owner in self.owners])
         unknown = [level for level, owner in wanted if (level, owner) not in self.owners]
         variance = float(has @ self.covariance @ has) + sum(self.variances[level] for level in unknown)
         return float(has @ self.effects), math.sqrt(variance)
@@ -70,14 +73,16 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
         lengths = max(LENGTHS, key=lambda name: shares_of(named["prompt"] / named["answer"], LENGTHS)[list(LENGTHS).index(name)])
         use = f"{lengths}_{width_of(named['experts'])}"
         bound = named["model"] in young or len(runs) < LEAST
+        released = float(values[f"parts.{named['chip']}.released"])
         for run in runs[unbeaten(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))].itertuples():
             low, high = -math.log(SLOWEST), math.log(SLOWEST)
             for _ in range(STEPS):
                 middle = (low + high) / 2
                 best = best_at(catalogue, named, run.speed * math.exp(middle), run.date or GROWN_UP, run.ahead) or 0.0
                 low, high = (middle, high) if best > run.rate * math.exp(middle) else (low, middle)
-            found.append((named["chip"], use, float(run.speed), math.exp((low + high) / 2), bound))
-    return pd.DataFrame(found, columns=["chip", "use", "speed", "times", "bound"])
+            found.append((named["chip"], use, float(run.speed), run.month / 12 - released, math.exp((low + high) / 2), bound))
+    made = pd.DataFrame(found, columns=["chip", "use", "speed", "age", "times", "bound"])
+    return made.assign(age=made["age"].fillna(made.groupby("chip")["age"].transform("mean")).fillna(ON_SALE))  # of runs without a date
 
 
 def fitted(found: pd.DataFrame) -> Fitted:
@@ -85,6 +90,7 @@ def fitted(found: pd.DataFrame) -> Fitted:
     times, chips, uses = np.log(found["times"].to_numpy(float)), found["chip"], found["chip"] + " " + found["use"]
     shares = np.array([shares_of(speed, SPEEDS) for speed in found["speed"]])
     columns = [((COMMON, name), share) for name, share in zip(SPEEDS, shares.T, strict=True)]
+    columns.append((AGE, found["age"].to_numpy(float) - ON_SALE))
     for chip in sorted(set(chips)):
         columns += [((CHIP, f"{chip} {name}"), (chips == chip).to_numpy() * share) for name, share in zip(SPEEDS, shares.T, strict=True)]
     columns += [((USE, use), (uses == use).to_numpy(float)) for use in sorted(set(uses))]
@@ -115,8 +121,9 @@ def deployed_rows(found: pd.DataFrame, date: str) -> Iterator[dict[str, Any]]:
         note = f"no runs of this chip: {len(found)} of others"
         if len(own):
             note = f"{len(own)} runs" + (f", of which {bounds} say what its software does at least" if bounds else "")
+        years = float(own["age"].mean()) - ON_SALE if len(own) else 0.0
         for name in SPEEDS:
-            yield row_of(chip, f"deployed_{name}", *made.of((COMMON, name), (CHIP, f"{chip} {name}")), note, date)
+            yield row_of(chip, f"deployed_{name}", *made.of((COMMON, name), (CHIP, f"{chip} {name}"), years=years), note, date)
         for use in uses if chip == CHIP else sorted(set(own["use"])):
             runs = own[own["use"] == use]
             yield row_of(chip, f"deployed_{use}", *made.of((USE, f"{chip} {use}")), f"{len(runs)} runs" if len(runs) else note, date)

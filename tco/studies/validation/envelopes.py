@@ -89,7 +89,7 @@ def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
     speeds, rates = list[Array](), list[Array]()
     for (engine, apart), some in runs.groupby(["engine", "apart"], sort=True):
-        asks = kind | {"engine": engine, "apart": apart, "ahead": False, "offline": False}
+        asks = kind | {"engine": engine, "apart": apart, "ahead": False, "offline": False, "equal": False}
         made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
         rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
         speeds.append(MILLI / time)

@@ -145,7 +145,7 @@ LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id
 LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 GROUPS = ("accelerator", "model", "op", "source_id")
-SCALE = 0.05  # errors well beyond it count linearly, so that the middle is fitted and not the tails
+SCALE = 0.1  # errors well beyond it count by their logarithm: runs of an engine's first weeks say little of the rest (Cauchy)
 STEP = 0.01  # of a logarithm, for derivatives
 ROUNDS = 60  # at most; fits end long before, by convergence
 TOLERANCE = 1e-4  # relative change of cost or of parameters by which a fit has converged
@@ -238,7 +238,7 @@ def search(task: Task, kept: Array, ask: Ask) -> Any:
         np.clip(task.priors, *bounds),
         jac=lambda logs: made(logs.tobytes())[1],
         bounds=bounds,
-        loss="soft_l1",
+        loss="cauchy",
         max_nfev=ROUNDS,
         **dict.fromkeys(("ftol", "xtol", "gtol"), TOLERANCE),
     )

@@ -19,9 +19,10 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.catalog.systems import is_bare_chip
 from tco.chain.inputs import Inputs, system_inputs
-from tco.chain.texts import checkpoint_of
+from tco.chain.texts import checkpoint_of, core_of
 from tco.chain.workloads import machine_of
 from tco.models.architecture import Architecture, load_model
+from tco.performance.chip.formats import computed_on, family_of
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
@@ -119,7 +120,7 @@ class Asked:
         self.skip = self.reasons()
         self.months = mapped(self.date, lambda text: np.nan if (month := month_of(text)) is None else month, float)
         kinds = {"chip": chips.parts, "model": self.models, "engine": self.engine, "apart": self.apart, "ahead": self.speculative}
-        kinds |= {"offline": self.offline}
+        kinds |= {"offline": self.offline, "equal": drawn == 1}
         kinds |= {name: self.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
         asked = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[asked]
@@ -213,17 +214,23 @@ class Asked:
     def texts(self, kind: dict[str, Any]) -> dict[str, str]:
         """Return the inputs of a group that are texts."""
         eight = self.chips.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
-        cache = "fp8" if eight and kind["experts"] in ("fp8", "nvfp4") else "bf16"
+        narrow = kind["experts"] in ("fp8", "nvfp4") or (kind["experts"] == "w4a8" and self.own(kind))
+        cache = "fp8" if eight and narrow else "bf16"  # as published recipes have it
+        family = family_of(self.chips.catalogue, kind["chip"])
         return {
             "workload.model": kind["model"],
             "workload.precision": kind["dense"],
             "workload.attention_format": kind["attention"],
             "workload.expert_format": kind["experts"],
             "workload.cache_format": cache,
-            "workload.attention_core_format": "bf16",
+            "workload.attention_core_format": core_of(self.chips.catalogue, family, kind["engine"], cache),
             "workload.engine": kind["engine"],
             "workload.software": "public",
         }
+
+    def own(self, kind: dict[str, Any]) -> bool:
+        """Say whether the chip itself computes the format of a group's experts."""
+        return computed_on(self.chips.values, kind["chip"], kind["experts"], "workload.expert_format").own
 
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
         """Return the inputs of a group that are numbers; what a row that predicts ahead leaves unsaid is what recipes do."""
@@ -231,6 +238,7 @@ class Asked:
             "workload.as_deployed": 0.0,  # what is read is the model, which the realisation of deployments rests on
             "workload.concurrency": self.concurrency[rows],
             "workload.offline": 1.0 * kind["offline"],
+            "workload.equal_lengths": 1.0 * kind["equal"],
             "workload.input_tokens": self.prompt[rows],
             "workload.output_tokens": self.answer[rows],
         }

@@ -20,20 +20,22 @@ from tests.studies.validation.today import table_of
 
 RATE = "output_tokens_per_s_per_chip"
 CHIPS = {"one": (1.0, 1.2, 1.5), "other": (1.8, 1.6, 1.2), "third": (1.3, 1.3, 1.3)}  # time at 20, 50 and 100 tokens/s a user
+AGES = {"one": 1.0, "other": 1.0, "third": 1.0}  # years since the chip came out
 USES = {"prompts_fp8": 1.15, "even_fp8": 1.0, "answers_fp4": 1 / 1.15}
 
 
-def runs(noise=0.05, weak=0.0, bounds=0):
-    """Runs of three chips in three uses each, some of which are weak, and some that say the least that software does."""
+def runs(noise=0.05, weak=0.0, bounds=0, chips=CHIPS, ages=AGES):
+    """Runs of chips in three uses each, some of which are weak, and some that say the least that software does."""
     random = np.random.default_rng(1)
     rows = []
-    for chip, times in CHIPS.items():
+    for chip, times in chips.items():
         for use, factor in USES.items():
             for speed in np.geomspace(15, 150, 20):
                 middle = np.exp(np.interp(np.log(speed), np.log(list(SPEEDS.values())), np.log(times)))
-                rows.append((chip, use, speed, middle * factor * np.exp(noise * random.normal() + (1.5 if random.random() < weak else 0.0)), False))
-        rows += [(chip, "even_fp8", speed, 4.0, True) for speed in np.geomspace(15, 150, bounds)]
-    return pd.DataFrame(rows, columns=["chip", "use", "speed", "times", "bound"])
+                lies_off = noise * random.normal() + (1.5 if random.random() < weak else 0.0)
+                rows.append((chip, use, speed, ages[chip], middle * factor * np.exp(lies_off), False))
+        rows += [(chip, "even_fp8", speed, ages[chip], 4.0, True) for speed in np.geomspace(15, 150, bounds)]
+    return pd.DataFrame(rows, columns=["chip", "use", "speed", "age", "times", "bound"])
 
 
 @pytest.mark.parametrize(("weak", "bounds"), [(0.0, 0), (0.1, 0), (0.0, 10), (0.1, 10)])
@@ -53,6 +55,17 @@ def test_a_chip_without_runs_lies_anywhere_among_chips():
     assert np.log(row["high"] / row["value"]) / P95 > spread
     assert 1.2 < row["value"] < 1.6
     assert found["deployed_prompts_bf16"]["value"] == 1
+
+
+def test_a_chip_without_runs_is_one_a_year_after_its_release():
+    """Six chips that lose a fifth with every year they are out: what is said of another is the line at one year, and much nearer than chips lie."""
+    ages = {str(number): 0.5 * number for number in range(1, 7)}
+    chips = {name: tuple(1.1 * 1.2 ** (age - 1) for _ in SPEEDS) for name, age in ages.items()}
+    found = {(row["family"], row["attribute"]): row for row in deployed_rows(runs(chips=chips, ages=ages), "2026-11")}
+    row = found["chip", "deployed_middle"]
+    assert row["value"] == pytest.approx(1.1, rel=0.05)
+    assert row["high"] / row["low"] < 1.2
+    assert found["6", "deployed_middle"]["value"] == pytest.approx(chips["6"][1], rel=0.05)
 
 
 def test_single_runs_lie_off_by_the_noise_put_in():
