@@ -130,7 +130,8 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
 
 def core_of(catalogue: Catalogue, family: str, engine: str, cache: str) -> str:
     """Return the format in which an engine multiplies queries with keys: eight bits where its kernels on a family of chips take such caches."""
-    return "fp8" if engine in served_by(catalogue, family)["attention_in_cache_format"] and FORMATS[cache].bits < WIDE else "bf16"
+    narrow = cache in FORMATS and FORMATS[cache].bits < WIDE
+    return "fp8" if narrow and engine in served_by(catalogue, family).get("attention_in_cache_format", ()) else "bf16"
 
 
 def native(values: Readable, chip: str) -> dict[str, str]:

@@ -158,7 +158,7 @@ def test_ratios_lie_inside_their_ranges():
     assert sum(one["n"] for one in found["by"]["accelerator"].values()) <= 2 * found["n"]
     chips = found["by"]["accelerator"]  # without its own rows H100's pairs over several servers are far off, and MI300X's by its engine
     assert min(one["inside"] for name, one in chips.items() if name not in ("h100-sxm", "mi300x")) > 0.70
-    assert chips["h100-sxm"]["inside"] < chips["mi300x"]["inside"] < 0.55
+    assert chips["h100-sxm"]["inside"] < chips["mi300x"]["inside"] < 0.70
 
 
 def test_ratios_need_two_chips(some, tmp_path):
