@@ -11,7 +11,7 @@ engine, a model and formats on a chip, which is a part of what single runs lie o
     K = W H'(H W H' + v)^-1,  E[u | y] = K y,  Var[u | y] = W - K H W
 
 so that a configuration that was run oneself is moved most of the way at that speed, another one on its chip less, another speed or another chip
-least.
+least. Where plans are asked for as the model has them, f is one: rows move the model by what they show beyond it.
 """
 
 from __future__ import annotations
@@ -66,11 +66,12 @@ class Known(NamedTuple):
     scatter: float
 
 
-def known_of(catalogue: Catalogue, chip: str, formats: tuple[str, ...]) -> Known:
-    """Return what the catalogue says of deployments of a chip with weights in some formats."""
+def known_of(catalogue: Catalogue, chip: str, formats: tuple[str, ...], tuned: bool) -> Known:
+    """Return what the catalogue says of deployments of a chip with weights in some formats; of tuned runs how far they spread around the model."""
 
     def practice(paths: Mapping[str, str]) -> list[Input]:
-        return [catalogue.practice(chip, path.rpartition(".")[2])._replace(path=path) for path in paths.values()]
+        found = [catalogue.practice(chip, path.rpartition(".")[2])._replace(path=path) for path in paths.values()]
+        return [given._replace(value=1.0, low=given.low / given.value, high=given.high / given.value) for given in found] if tuned else found
 
     by_speed, by_lengths, _ = deployed_paths(chip, "", width_of(formats[1]))
     return Known(practice(by_speed), practice(by_lengths), width(catalogue.practice(SYSTEM, ALONE)))
@@ -107,7 +108,7 @@ def posterior(asked: Sequence[Mapping[Any, float]], rows: Sequence[Mapping[Any, 
     return Moved(wanted @ gain @ beyond, wanted @ after @ wanted.T)
 
 
-def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...]) -> tuple[dict[str, Input], str]:
+def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], tuned: bool) -> tuple[dict[str, Input], str]:
     """Return the inputs of a system's deployment as the catalogue's anchors move them, median, P5 and P95, and a note on it."""
     catalogue, system, values = inputs.catalogue, inputs.system, inputs.values()
     first, shape = catalogue.anchors[0], shape_of(catalogue, model)
@@ -122,12 +123,12 @@ def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...]) 
     prompt, answer, flight, least = (asked(f"workload.{name}") for name in ("input_tokens", "output_tokens", "concurrency", "interactivity"))
     speed = float(np.mean([row.speed for row in rows])) if flight or not least else least  # what a load gives is near what rows of it gave
     run = Anchor("", system.chip, engine, model, formats, (prompt, answer), speed, 0.0)
-    known, lengths = known_of(catalogue, run.chip, formats), shares_of(prompt / answer, LENGTHS)
+    known, lengths = known_of(catalogue, run.chip, formats, tuned), shares_of(prompt / answer, LENGTHS)
     sums = [effects_of(run, known, each, lengths) for each in (*np.eye(len(SPEEDS)), shares_of(run.speed, SPEEDS))]
     sums += [{(given.path,): width(given)} for given in known.by_lengths]
     has, beyond = [], []
     for row in rows:
-        its = known_of(catalogue, row.chip, row.formats)
+        its = known_of(catalogue, row.chip, row.formats, tuned)
         shares = shares_of(row.speed, SPEEDS), shares_of(row.lengths[0] / row.lengths[1], LENGTHS)
         deployed = sum(share @ np.log([given.value for given in some]) for share, some in zip(shares, (its.by_speed, its.by_lengths), strict=True))
         share = left if deployed > 0 else 1.0

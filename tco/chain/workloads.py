@@ -89,16 +89,15 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
-    as_tuned = None if values.exists(DEPLOYED) else unexplained(values, paths)
+    tuned = not values.exists(DEPLOYED)
+    as_tuned = unexplained(values, paths) if tuned else None
     made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, as_tuned, reach)
-    if not values.exists(DEPLOYED):
-        if catalogue.anchors:
-            raise DataError(f"{catalogue.anchors[0].where}: own runs move what deployments reach, and {DEPLOYED} is 0: expected 1, the default")
+    if tuned and not catalogue.anchors:
         return made
     if catalogue.anchors:
         from tco.chain.anchors import anchored
 
-        moved, note = anchored(inputs, engine, text("workload.model"), (stored.attention, stored.experts, stored.dense))
+        moved, note = anchored(inputs, engine, text("workload.model"), (stored.attention, stored.experts, stored.dense), tuned)
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
     deployed = as_deployed(values, system.chip, system.id, width_of(stored.experts), reach)

@@ -10,7 +10,7 @@ tokens predicted ahead, measured over a run as a benchmark does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any, NamedTuple, Self
@@ -178,7 +178,7 @@ def envelopes_of(
     table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, software: str = GROWN_UP
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
-    sweep = Sweep(table, catalogue, values)
+    sweep, asked = Sweep(table, catalogue, values), {path: one.text for path, one in values.given.items()}
     for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = dict(zip(KEYS, key, strict=True))
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
@@ -187,13 +187,18 @@ def envelopes_of(
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
         points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
-        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s, software)) for s, r in points]
+        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s, software, asked=asked)) for s, r in points]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
-def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float, software: str = GROWN_UP, ahead: bool = False) -> float | None:
-    """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does."""
+def best_at(
+    catalogue: Catalogue, named: dict[str, Any], speed: float, software: str = GROWN_UP, ahead: bool = False, asked: Mapping[str, str] | None = None
+) -> float | None:
+    """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does.
+
+    `asked` are the user's own settings, which win over those of the runs.
+    """
     settings = {
         "workload.model": named["model"],
         "workload.precision": named["dense"],
@@ -205,6 +210,7 @@ def best_at(catalogue: Catalogue, named: dict[str, Any], speed: float, software:
         "workload.software": software,
         "workload.as_deployed": "0",
     } | ({} if ahead else {"workload.draft_tokens": "0"})
+    settings |= asked or {}
     found = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False).metrics["output_tokens_per_s_per_chip"]
     steady = catalogue.practice("serving", "steady_share").value
     return None if found is None else float(found * steady)

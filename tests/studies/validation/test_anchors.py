@@ -52,6 +52,14 @@ def test_a_run_moves_its_own_configuration_most_of_the_way(own, plain):
     assert 1.05 * before < after < more < 1.2 * before
 
 
+def test_a_run_moves_plans_as_the_model_has_them_by_what_it_shows_beyond_the_model(own):
+    tuned = ("--set", "workload.as_deployed=0")
+    before = rate(*tuned)
+    quicker = before / rate() * 1.2
+    assert 1.05 * before < rate(*tuned, "--anchor", own(quicker)) < 1.2 * before
+    assert rate(*tuned, "--anchor", own(quicker / 1.2)) == pytest.approx(before, rel=0.02)  # as predicted
+
+
 def test_the_document_says_what_it_rests_on(own, plain):
     found = document(*ASKED, "--anchor", own())
     said = found["anchored"]

@@ -97,6 +97,16 @@ def test_runs_as_measured_are_in_order_and_errors_at_random_are_not():
     assert 0.5 < off_at_random(made, 0.15)["right"] < off_at_random(made, 0.01)["right"] <= 1
 
 
+def test_a_setting_moves_the_best_plan_as_well(gb200):
+    table, catalogue, _ = gb200
+    eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(drop=True)
+    slow, quick = (
+        [run.best for (one,) in [list(envelopes_of(eight, catalogue, plain_values(performance__nvidia__exchange_wait=wait)))] for run in one.runs]
+        for wait in ("30 us", "1 us")
+    )
+    assert all(less < more for less, more in zip(slow, quick, strict=True))
+
+
 def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb200):
     table, catalogue, values = gb200
     eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(drop=True)
