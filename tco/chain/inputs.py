@@ -16,7 +16,7 @@ from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known
 from tco.chain.sizing import CHIPS, DAYS, size_for
 from tco.chain.sizing import TOKENS as TRAINED
 from tco.chain.stages import stage
-from tco.chain.texts import CHOICES, CORE, DOCUMENTS, FOLLOWS, IMPLIED, TEXTS, USUAL, core_of, published, texts_of
+from tco.chain.texts import CHOICES, DOCUMENTS, FOLLOWS, IMPLIED, TEXTS, USUAL, published, texts_of
 from tco.chain.workloads import KINDS, Kind
 from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
@@ -27,8 +27,7 @@ from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period
 from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
-from tco.performance.chip.formats import family_of
-from tco.performance.software import ALIAS, SOFTWARE, engine_of, named, stated_by
+from tco.performance.software import ALIAS, SOFTWARE, named, stated_by
 
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
@@ -291,10 +290,6 @@ class Inputs:
         if found is None and path in IMPLIED:
             model = self.text("workload.model")
             found = self.catalogue.once(("published", model), lambda: published(self.catalogue, model)).get(path)
-        if found is None and path == CORE:
-            family = family_of(self.catalogue, self.system.chip)
-            engine = engine_of(self.catalogue, family, self.text("workload.engine"))
-            found = core_of(self.catalogue, family, engine, self.text("workload.cache_format"))
         if found is None and path in FOLLOWS:
             return self.text(FOLLOWS[path])
         if found is None and (found := USUAL.get(path)) is None:

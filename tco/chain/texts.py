@@ -13,8 +13,8 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.values import Readable
 from tco.hardware.bill import USUAL_YIELD, YIELDS
-from tco.performance.chip.formats import FORMATS, WIDE, computed_on
-from tco.performance.software import DRAWN, FAMILY, SOFTWARE, served_by
+from tco.performance.chip.formats import FORMATS, computed_on
+from tco.performance.software import DRAWN, FAMILY, SOFTWARE
 
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
@@ -64,12 +64,12 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-CORE = "workload.attention_core_format"
 IMPLIED = ("workload.attention_format", "workload.expert_format")  # texts that the model's checkpoint may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.yield": USUAL_YIELD,
     "terms.commitment": COMMITTED,
     "workload.formats": "given",
+    "workload.attention_core_format": "bf16",  # in which engines multiply queries with keys, whatever the cache is kept in
     "cluster.network": "rdma",
     **dict.fromkeys(
         (
@@ -126,12 +126,6 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
         if row.precision == EVERY and row.model != EVERY and fnmatchcase(model, row.model):
             return {ATTENTION: row.attention, EXPERTS: row.experts}
     return {}
-
-
-def core_of(catalogue: Catalogue, family: str, engine: str, cache: str) -> str:
-    """Return the format in which an engine multiplies queries with keys: eight bits where its kernels on a family of chips take such caches."""
-    narrow = cache in FORMATS and FORMATS[cache].bits < WIDE
-    return "fp8" if narrow and engine in served_by(catalogue, family).get("attention_in_cache_format", ()) else "bf16"
 
 
 def native(values: Readable, chip: str) -> dict[str, str]:

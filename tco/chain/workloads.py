@@ -34,6 +34,7 @@ from tco.performance.software import (
     practice_family,
     reach_of,
     unexplained,
+    untuned_on,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
     tuned = not values.exists(DEPLOYED)
     as_tuned = unexplained(values, paths) if tuned else None
+    reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
     made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, as_tuned, reach)
     if tuned and not catalogue.anchors:
         return made

@@ -21,7 +21,7 @@ from tco.studies.confidence import Elsewhere
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
 WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
-NAMED = 3  # inputs that are said to turn the order
+NAMED = 2  # inputs that are said to turn the order
 ENDS = ("public", "best")
 SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
 AT_END = Record(Member(RATIO, float | None), Member("probability", float | None), Member("share_of_best", float | None))

@@ -9,6 +9,7 @@ from typing import Any
 from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.result import Result, in_words, why_absent
+from tco.chain.texts import USUAL
 from tco.economics.dates import Available
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import significant
@@ -143,13 +144,13 @@ PARTS = {"precision": "weights", "attention_format": "attention", "expert_format
 
 
 def formats_of(result: Result) -> dict[str, str]:
-    """Return the format of the weights, and of the parts of a model that have another."""
+    """Return the format of the weights, and of the parts of a model that have another and not the usual one."""
     texts = result.texts
     whole = texts.get("workload.precision")  # no model, no format
     if whole is None:
         return {}
-    found = {words: texts.get(f"workload.{name}", whole) for name, words in PARTS.items()}
-    return {words: form for words, form in found.items() if form != whole or words == PARTS["precision"]}
+    found = {name: texts.get(f"workload.{name}", whole) for name in PARTS}
+    return {PARTS[name]: form for name, form in found.items() if form not in (whole, USUAL.get(f"workload.{name}")) or name == "precision"}
 
 
 def formats_words(formats: Mapping[str, str]) -> str:

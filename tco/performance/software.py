@@ -32,7 +32,7 @@ from tco.foundation.provenance import Input, days_of, period
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, parse_quantity
 from tco.foundation.values import Readable
-from tco.performance.chip.formats import family_of
+from tco.performance.chip.formats import FORMATS, family_of, width_of
 
 Array = np.ndarray[Any, Any]
 SOFTWARE, ALIAS = "workload.software", "workload.practice"  # the second is the name it has as an option of `compare`
@@ -58,6 +58,23 @@ def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
 
     known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
     return known
+
+
+class Untuned(NamedTuple):
+    """Releases of an engine with kernels that nobody had tuned for a chip: in months of the calendar, and how much longer passes took."""
+
+    since: float
+    until: float
+    factor: str  # path
+
+
+def untuned_on(catalogue: Catalogue, family: str, chip: str, engine: str, stored: str) -> tuple[Untuned, ...]:
+    """Return the releases of an engine that ran products of weights in a format on a chip in kernels that nobody had tuned for it."""
+    return tuple(
+        Untuned(on_the_calendar(row["since"]), on_the_calendar(row["until"]), f"performance.{row['practice']}.untuned_factor")
+        for row in served_by(catalogue, family).get("untuned", ())
+        if engine == row["engine"] and chip in row["chips"] and stored in FORMATS and width_of(stored) == row["weights"]
+    )
 
 
 def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
@@ -137,6 +154,7 @@ class Reach(NamedTuple):
     months: Any = None  # from the release of the chip to its software; none: the port has grown up
     gap: Any = None  # share of the way to the best that is left; none: all of it, which is public software
     best: frozenset[str] = frozenset()  # parameters of practice of which the best is known
+    untuned: tuple[Untuned, ...] = ()  # releases with kernels that nobody had tuned for the chip
 
     def of(self, values: Mapping[str, Any], path: str) -> Any:
         """Return a parameter of practice as this software has it."""

@@ -255,7 +255,7 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
     for name, size in (("dispatch", 1), ("combine", 2)):
         assert named(halves, name).bytes == pytest.approx(2 * named(flat, name).bytes, rel=1e-12)
         for found, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
-            expected = dispatched(links, ranks, tokens, 8, 7168.0 * size) + machine.waits["exchange_wait"] * np.log2(ranks)
+            expected = dispatched(links, ranks, tokens, 8, 7168.0 * size) + machine.waits["exchange_wait"] * np.sqrt(np.log2(ranks))
             assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
     joined = named(halves, "expert all-reduce")
     assert joined.time == pytest.approx(
@@ -268,8 +268,8 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 def test_experts_in_each_rack_exchange_there():
     made = server(TWO_RACKS)
     sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
-    expected = dispatched(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits["exchange_wait"] * np.log2(
-        72
+    expected = dispatched(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits["exchange_wait"] * np.sqrt(
+        np.log2(72)
     )  # 32 sequences of a group of eight chips
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
 

@@ -176,8 +176,8 @@ def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
 
 @formula(unit="s", source="tco-calibration")
 def rank_wait(wait: Second, ranks: Pure) -> Any:
-    """Time the ranks of a collective wait for the last of them, whose delays are independent: w log2(n)."""
-    return wait * np.log2(maximum(ranks, 1))
+    """Time the ranks of a collective wait for the last of them, two of them w: w sqrt(log2(n)), as the largest of n normal delays grows."""
+    return wait * np.sqrt(np.log2(maximum(ranks, 1)))
 
 
 @formula(unit="s", source="tco-model")

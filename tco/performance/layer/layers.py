@@ -16,7 +16,7 @@ from tco.fabric.library import EXCHANGES
 from tco.fabric.links import Group, group_of
 from tco.foundation.formula import formula, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
-from tco.foundation.units import Pure
+from tco.foundation.units import Pure, Second
 from tco.models.architecture import Block
 from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values, projections, up_and_down
 from tco.performance.chip import kernels as kernel
@@ -38,6 +38,7 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.layer.operators import ATTENTION, DENSE, EXPERTS, HEAD, Operator, Pass, Shape
 
+GATHERED = ("all-gather", "reduce-scatter")  # what stands in for dispatch and combine among few ranks
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
 STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
@@ -247,26 +248,37 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     with scope("permute and gate"):
         moved = [
             elementwise_bytes(load, f.latent or made.model.hidden, machine.permutes, machine.activation_size),
-            elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
+            elementwise_bytes(load, width * f.matrices, machine.counted("elementwise_traffic"), machine.activation_size),
         ]
         if made.casts(EXPERTS):
-            moved.append(made.cast_bytes(EXPERTS, load, sum(inner for inner, _ in sides)))
+            moved += [made.cast_bytes(EXPERTS, shape.tokens, f.latent or made.model.hidden), made.cast_bytes(EXPERTS, load, width)]
         made.stream("permute and gate", layers, total("permute and gate", moved))
     if made.exchanges:
         exchange(made, layers, f)
 
 
+@formula(unit="s", source="tensorrt-llm-exchange")
+def exchanged_time(sent: Second, gathered: Second, all_sent: Second, all_gathered: Second) -> Any:
+    """Time of a dispatch or combine in the way that takes less for both: t_gathered where T_gathered < T_sent, else t_sent."""
+    return select(all_gathered < all_sent, gathered, sent)
+
+
 def exchange(made: Pass, layers: int, f: FeedForward) -> None:
-    """Add dispatch and combine where attention groups hold different tokens."""
+    """Add dispatch and combine where attention groups hold different tokens.
+
+    Engines send tokens to their experts, or gather those of all ranks and scatter the sums, whatever is quicker: among few ranks the same bytes.
+    """
     machine, shape = made.machine, made.shape
     own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
     ranks = shape.expert_chips / shape.copies
     group = group_of(machine.links, ranks)
     tokens = [token_bytes(f.latent or made.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
     times = [made.took(name, group, own, Tokens(1.0, token, f.active)) for name, token in zip(EXCHANGES, tokens, strict=True)]
-    for name, token, (time, links) in zip(EXCHANGES, tokens, times, strict=True):
+    whole = [made.took(name, group, scattered_bytes(own, ranks, token, 1.0)) for name, token in zip(GATHERED, tokens, strict=True)]
+    both = [total(name, [time for time, _ in ways]) for name, ways in (("sent", times), ("gathered", whole))]
+    for name, token, (time, links), (gathered, _) in zip(EXCHANGES, tokens, times, whole, strict=True):
         with scope(name):
-            waiting = only_if_shared(made.waited(time, "exchange_wait", ranks), made.groups)
+            waiting = only_if_shared(made.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks), made.groups)
             made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), links.spread)
     if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
         with scope("expert all-reduce"):

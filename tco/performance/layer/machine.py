@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.fabric.links import Latencies, Links, known_of
 from tco.foundation.errors import unknown
-from tco.foundation.formula import Known, formula, in_use
+from tco.foundation.formula import Known, formula, in_use, select
 from tco.foundation.units import Pure, Second
 from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size, width_of
@@ -60,6 +60,13 @@ def months_before(grown_up: Pure, released: Pure, months: Pure, months_of_a_year
 def older_release(gain: Pure, months: Pure) -> Any:
     """Time of a pass under an engine of some months before over that of one that has grown up: 1 + g a."""
     return 1 + gain * months
+
+
+@formula(unit="", source="aiter-untuned-2026-01")
+def untuned_release(release: Pure, months: Pure, released: Pure, since: Pure, until: Pure, factor: Pure, months_of_a_year: Pure = 12) -> Any:
+    """Time of a pass over that of a tuned release, m after its chip's release: r f from one month of the calendar to another, r else."""
+    at = months + months_of_a_year * released
+    return release * select(at >= since, select(at < until, factor, 1.0), 1.0)
 
 
 @formula(unit="", source="semianalysis-trn3")
@@ -196,7 +203,11 @@ def machine(
         links = links._replace(latencies=Latencies(*(None if one is None else times_as_long(one, age) for one in links.latencies)))
         if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
             release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], reach.months))
-            release = release if reach.gap is None else age_left(release, reach.gap)
+        for one in reach.untuned:
+            so_far = 1.0 if release is None else release
+            release = untuned_release(so_far, reach.months, values[f"{part}.released"], one.since, one.until, values[one.factor])
+        if release is not None and reach.gap is not None:
+            release = age_left(release, reach.gap)
     return Machine(
         chip=chip,
         family=family,
@@ -339,7 +350,7 @@ def trainer(
         activation_size=element_size(WIDE),
         cache_size=element_size(WIDE),
         launch=kernels.practice("launch_time"),
-        elementwise=values[f"performance.{LAYER}.elementwise_traffic"],
+        elementwise=values["performance.training.elementwise_traffic"],
         permutes=permutes_of(values, chip, traits) if programs.permutes else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=unexplained,

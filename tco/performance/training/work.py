@@ -23,7 +23,8 @@ from tco.foundation.trace import scope
 from tco.foundation.units import Byte, Pure, Second
 from tco.models.architecture import Architecture
 from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values
-from tco.performance.chip.kernels import products_weights
+from tco.performance.chip.formats import FORMATS, WIDE
+from tco.performance.chip.kernels import products_weights, quantising_size
 from tco.performance.chip.products import Operands, Sides, products
 from tco.performance.chip.roofline import (
     attention_scores,
@@ -39,7 +40,7 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.layer import layers as layer
 from tco.performance.layer.machine import Machine, times_as_long
-from tco.performance.layer.operators import DENSE, HEAD, Operator, Pass, experts_products
+from tco.performance.layer.operators import DENSE, EXPERTS, HEAD, Operator, Pass, experts_products
 from tco.performance.layer.operators import Shape as LayerShape
 from tco.performance.training.job import BEST, UNFUSED, Job
 
@@ -424,12 +425,18 @@ def expert_group(links: Links, shape: Shape) -> Group:
 
 
 def experts_apart(work: Work, job: Job, machine: Machine, shape: Shape, f: FeedForward, layers: int) -> None:
-    """Add what experts exchange inside a domain and across domains, and activations that no fused kernel covers."""
+    """Add what experts exchange inside a domain and across domains, and activations and casts of gradients that no fused kernel covers."""
     width, links, own = f.latent or job.model.hidden, machine.links, per_rank(work.tokens, shape.tensor)
-    if f.bias:  # bias, clamp and probability of each expert
+    if f.bias and not job.software.fused_experts:  # bias, clamp and probability of each expert
         with scope("activations of experts with bias"):
             moved = elementwise_bytes(work.tokens, f.active * f.width / shape.tensor, job.value("biased_expert_passes"), job.wide_size)
             work.items.append(passes("activations of experts with bias", machine, moved, layers, 2, FULL))
+    if machine.gradient_form is not None and FORMATS[machine.gradient_form.stored].bits < WIDE and not job.software.fused_experts:
+        with scope("casts of experts' gradients"):  # of what experts give and of their gates and widths, for each expert of a token
+            numbers = f.active * (width + (f.matrices - 1) * f.width / shape.tensor)
+            size = quantising_size(1, machine.activation_size, machine.gradients[EXPERTS].input_size)
+            cast = repeated(stream_time(elementwise_bytes(work.tokens, numbers, machine.elementwise, size), machine.bandwidth), layers)
+            work.items.append(Item("casts of experts' gradients", "memory", 0.0, cast, NEVER, bandwidth=machine.bandwidth))
     if np.all(np.asarray(shape.expert) == 1):
         return
     token, both = message_bytes(1, width, job.wide_size), (2 * layers, 2 * layers)  # dispatch and combine

@@ -19,10 +19,10 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.catalog.systems import is_bare_chip
 from tco.chain.inputs import Inputs, system_inputs
-from tco.chain.texts import checkpoint_of, core_of
+from tco.chain.texts import checkpoint_of
 from tco.chain.workloads import machine_of
 from tco.models.architecture import Architecture, load_model
-from tco.performance.chip.formats import computed_on, family_of
+from tco.performance.chip.formats import computed_on
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
@@ -216,14 +216,13 @@ class Asked:
         eight = self.chips.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
         narrow = kind["experts"] in ("fp8", "nvfp4") or (kind["experts"] == "w4a8" and self.own(kind))
         cache = "fp8" if eight and narrow else "bf16"  # as published recipes have it
-        family = family_of(self.chips.catalogue, kind["chip"])
         return {
             "workload.model": kind["model"],
             "workload.precision": kind["dense"],
             "workload.attention_format": kind["attention"],
             "workload.expert_format": kind["experts"],
             "workload.cache_format": cache,
-            "workload.attention_core_format": core_of(self.chips.catalogue, family, kind["engine"], cache),
+            "workload.attention_core_format": "bf16",
             "workload.engine": kind["engine"],
             "workload.software": "public",
         }

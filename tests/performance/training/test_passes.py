@@ -98,7 +98,8 @@ def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
     found, machine = job(workload__global_batch="64")
     made = (evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items for parallel in (0, 1))
     whole, split = (next(float(item.forward) for item in items if item.name == "elementwise") for items in made)
-    traffic, passes, masks = (found.values[f"performance.layer.{name}"] for name in ("elementwise_traffic", "residual_passes", "mask_passes"))
+    passes, masks = (found.values[f"performance.layer.{name}"] for name in ("residual_passes", "mask_passes"))
+    traffic = found.values["performance.training.elementwise_traffic"]
     hidden = 2048 * 12288 * 2 * traffic * (96 * (passes + masks) + found.values["performance.layer.embedding_passes"]) / machine.row_bandwidth
     assert whole - split == pytest.approx(7 / 8 * hidden, rel=1e-12)
     assert split > hidden / 8
