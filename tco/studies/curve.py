@@ -20,7 +20,7 @@ from tco.chain.result import Result, apart
 from tco.performance.serving.answer import ServingResult
 from tco.performance.software import REACH
 from tco.studies.comparison import KINDS, SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
-from tco.studies.decision import Stake, choices_in, chosen, rated, stakes, steady, surely
+from tco.studies.decision import Stake, choices_in, rated, stakes, steady, surely
 from tco.studies.drivers import drivers_of, rank_share
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
@@ -39,11 +39,11 @@ class Costs(NamedTuple):
 
 
 def at_speed(names: Sequence[str], costs: Costs, before: str | None = None) -> Regime:
-    """Return what may be said at one speed, the choice at the speed before being kept as long as none keeps clearly more."""
+    """Return what may be said at one speed, which keeps most or nearly so: that of the speed before if it does, else the first that is named."""
     reach = np.isfinite(costs.drawn).mean(axis=1)
     if reach.max() < 0.5:
         return Regime("nobody", probability=float(reach.max()))
-    place = chosen(costs.drawn, names.index(before) if before in names else None)
+    place = steady(costs.drawn, names.index(before) if before in names else None)
     share = stakes(costs.drawn)[place].share_of_best
     ends = {end: steady(many, place) for end, many in costs.ends.items() if np.isfinite(many).any()}
     keep = {end: stakes(costs.ends[end])[at].share_of_best.mean for end, at in ends.items()}
