@@ -11,7 +11,7 @@ import pytest
 from tco import evaluate, load_catalogue
 from tests.cli import document, tco
 
-PRICE, TDP, RATE, NOTE = 12345.67, 987.654, 0.0876543, "SECRETNOTE of our own"
+PRICE, TDP, RATE, NOTE = 12345.673, 987.654, 0.0876543, "SECRETNOTE of our own"
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
 ROWS = {
     1: (f"nitro-v6-400g,price,{PRICE},USD,{PRICE},{PRICE},2025-11,vendor,own-quote,{NOTE},\n",),
