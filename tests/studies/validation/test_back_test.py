@@ -145,8 +145,8 @@ def test_two_chips_share_what_they_have_in_common():
 
 def test_what_nobody_has_measured_is_wider():
     width = {owner: CATALOGUE.practice(owner, "unexplained_serving").high for owner in ("b200-sxm", "trn3", "nvidia", "tpu")}
-    assert width["b200-sxm"] < width["trn3"]
-    assert width["nvidia"] < width["tpu"]
+    assert width["b200-sxm"] <= width["trn3"]
+    assert width["nvidia"] <= width["tpu"]  # families have little in common that their chips do not
 
 
 def test_ratios_lie_inside_their_ranges():
@@ -156,9 +156,9 @@ def test_ratios_lie_inside_their_ranges():
     assert found["median_off"] < 0.25
     assert found["order"] > 0.94
     assert sum(one["n"] for one in found["by"]["accelerator"].values()) <= 2 * found["n"]
-    chips = found["by"]["accelerator"]  # without its own rows H100's pairs over several servers are far off, and MI300X's by its engine
-    assert min(one["inside"] for name, one in chips.items() if name not in ("h100-sxm", "mi300x")) > 0.70
-    assert chips["h100-sxm"]["inside"] < chips["mi300x"]["inside"] < 0.70
+    chips = found["by"]["accelerator"]  # without its own rows H100's pairs over several servers are far off
+    assert min(one["inside"] for name, one in chips.items() if name != "h100-sxm") > 0.70
+    assert chips["h100-sxm"]["inside"] < 0.70
 
 
 def test_ratios_need_two_chips(some, tmp_path):
