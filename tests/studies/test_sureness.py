@@ -48,14 +48,15 @@ def test_ranges_are_those_of_the_study(name):
 
 @pytest.mark.thorough
 def test_ranges_of_tuned_runs_are_those_of_the_study():
-    """Where every plan runs as the model has it no draw that makes a percentile has a plan that a study passes by."""
+    """To seven digits, but for a P90 beside other speeds, for which more plans are looked at: it may be cheaper by half a hundredth, never dearer."""
     tuned = {"workload.as_deployed": "0"}
     sure = dict(zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, tuned), GB200).sure, strict=True))
     for name in HEADLINE:
         study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED, set=tuned).sample
         for metric in ("tco_usd_per_chip_hour", COST):
             whole, ours = spread(metric, study.metrics[metric]), sure[name].range(metric)
-            assert [ours[at] for at in ("p10", "p50", "p90")] == pytest.approx([whole[at] for at in ("p10", "p50", "p90")], rel=5e-3), (name, metric)
+            assert [ours[at] for at in ("p10", "p50")] == pytest.approx([whole[at] for at in ("p10", "p50")], rel=1e-7), (name, metric)
+            assert 1 - 5e-3 <= ours["p90"] / whole["p90"] <= 1 + 1e-7, (name, metric)
 
 
 @pytest.mark.parametrize("name", [name for name in HEADLINE if name != GB200])

@@ -348,9 +348,9 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
         held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=asked).sample for hold in (True, False))
         assert np.all(free.meets >= held.meets)
         dearer[flag] = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
-    for flag in "01":
-        assert np.mean(dearer[flag] > 2e-3) < 0.01
-        assert dearer[flag].max() < 0.01  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
+    assert dearer["0"].max() <= 2e-3
+    assert np.mean(dearer["1"] > 2e-3) < 0.01
+    assert dearer["1"].max() < 0.01  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
 
 
 def test_the_size_of_the_cluster_is_chosen_and_never_drawn():
