@@ -85,7 +85,7 @@ def refuse_difference(found, expected):
         for metric, value in metrics.items():
             if metric in expected[name]:
                 count += 1
-                assert value == pytest.approx(expected[name][metric], rel=1e-7, abs=1e-300), (name, metric)
+                assert value == pytest.approx(expected[name][metric], rel=1e-6, abs=1e-300), (name, metric)
     return count
 
 
