@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
+from tco.catalog.halls import halls_of, in_hall
 from tco.catalog.rows import COLUMNS, OPTIONAL, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory, stamp_of
@@ -259,26 +260,26 @@ class Catalogue:
         """Say whether a file belongs to a person's own folder."""
         return any(path.is_relative_to(folder) for folder in self.folders[1:])
 
-    def document_inputs(self, folder_name: str, name: str, what: str, prefix: str) -> dict[str, Input]:
-        """Return the values of a TOML document as inputs by path, read once."""
+    def document_inputs(self, folder_name: str, name: str, what: str, prefix: str, cooling: str | None = None) -> dict[str, Input]:
+        """Return the values of a TOML document as inputs by path, of a site those of the hall of some cooling among them; read once."""
         path, document = self.document(folder_name, name, what)
-        inputs: dict[str, Input] = self.once(
-            (path, prefix),
-            lambda: {
-                key: self.with_directness(one)
-                for key, one in values_of(document, prefix, path, self.is_overlay(path), self.in_place(folder_name, path)).items()
-            },
-        )
+
+        def read_values() -> dict[str, Input]:
+            halls_of(document, path)
+            stated = values_of(in_hall(document, cooling), prefix, path, self.is_overlay(path), self.in_place(folder_name, path, cooling))
+            return {key: self.with_directness(given) for key, given in stated.items()}
+
+        inputs: dict[str, Input] = self.once((path, prefix, cooling), read_values)
         return inputs
 
-    def in_place(self, folder_name: str, path: Path) -> Callable[[Row, str, str, str], Row]:
+    def in_place(self, folder_name: str, path: Path, cooling: str | None = None) -> Callable[[Row, str, str, str], Row]:
         """Return what makes of a row of a document what is read of it: of shipped ones the row itself."""
         if not (making.get() and self.is_overlay(path)):
             return lambda row, *_: row
         shipped = {
             (one.stem, name): [Row(cells, f"{one}:{name}", False)]
             for one in sorted((self.folders[0] / folder_name).glob("*.toml"))
-            for name, cells in self.toml(one).items()
+            for name, cells in in_hall(self.toml(one), cooling).items()
             if isinstance(cells, dict) and "value" in cells
         }
         return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tco.catalog.catalogue import Catalogue, values_of
+from tco.catalog.halls import in_each_hall
 from tco.catalog.rows import Row, attribute, to_input
 from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
 from tco.catalog.systems import load_system
@@ -56,12 +57,18 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
         path, document = catalogue.document(folder_name, name, group)
         prefix = f"{group}.{name}" if group in ("rebates", "performance") else group
         try:
-            values_of(document, prefix, path, False)
+            halls = list(in_each_hall(document, path))
         except DataError as error:
             found.append(str(error))
-        for key, cells in document.items():
-            if isinstance(cells, dict) and "value" in cells:
-                found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
+            continue
+        for _, stated in halls:
+            try:
+                values_of(stated, prefix, path, False)
+            except DataError as error:
+                found.append(str(error))
+            for key, cells in stated.items():
+                if isinstance(cells, dict) and "value" in cells:
+                    found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.halls import COOLINGS, hall_cooling
 from tco.catalog.rows import attributes
 from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
 from tco.chain.sizing import CHIPS, DAYS, size_for
@@ -263,15 +264,28 @@ class Inputs:
 
     def read(self, group: str, name: str, stated: Mapping[str, Given]) -> None:
         """Take in the values and texts of one document, over those of the one it is `base`d on; a site's over those of its country at the date."""
-        for one in self.catalogue.with_base(DOCUMENTS[group], name, group):
+        names = self.catalogue.with_base(DOCUMENTS[group], name, group)
+        cooling = self.hall_cooling(names, stated) if group == "site" else None
+        for one in names:
             _, document = self.catalogue.document(DOCUMENTS[group], one, group)
             if (country := document.get("country")) is not None:
                 given = stated.get("terms.date")
                 date = self.kept.get("terms.date") or (self.date if given is None else given.text)
                 period(date, f"{self.scenario.documents['terms'] if given is None else given.where}: terms.date")
                 self.found |= self.catalogue.of_country(str(country), date)
-            self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group)
+            self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group, cooling)
             self.texts |= self.catalogue.once(("texts", group, one), partial(texts_of, group, document))
+        if cooling is not None:
+            self.texts["site.cooling"] = cooling
+
+    def hall_cooling(self, names: Sequence[str], stated: Mapping[str, Given]) -> str | None:
+        """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
+        documents = [self.catalogue.document("sites", name, "site")[1] for name in names]
+        given = stated.get("site.cooling")
+        cooling = hall_cooling(documents, self.system.cooling, given.text if given else self.kept.get("site.cooling"))
+        if cooling is not None and cooling not in COOLINGS:
+            raise unknown("cooling", cooling, COOLINGS, "site.cooling")
+        return cooling
 
     def place(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""

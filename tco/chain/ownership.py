@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tco.economics.cost import FLASH_CAPACITY, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world
+from tco.catalog.halls import halls_of
+from tco.economics.cost import FLASH_CAPACITY, HALL_RATES, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world, hall_rate
 from tco.economics.failures import Failing, failing
 from tco.economics.flows import RATES
 from tco.economics.goodput import AVAILABILITY, goodput, long_checkpoints
@@ -31,7 +32,7 @@ SIDECAR = "cdu-sidecar"  # takes the heat of a liquid-cooled rack into the air o
 
 def needs_sidecar(inputs: Inputs) -> bool:
     """Say whether liquid-cooled racks are to stand where only air cools."""
-    return inputs.system.cooling == "liquid" and inputs.text("site.cooling") == "air"
+    return inputs.text("site.cooling") == "air" and inputs.system.cooling == "liquid"
 
 
 class MisfitError(UnavailableError):
@@ -67,7 +68,7 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         )
         rack = fit * power
     if not needs_sidecar(inputs):
-        return notes
+        return [*notes, *needless_hall(inputs, values)]
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
     share, left = (float(np.mean(values.number(f"parts.{SIDECAR}.{name}"))) for name in ("power_share", "hall_share"))
     cooler = (
@@ -77,11 +78,33 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 
+def needless_hall(inputs: Inputs, values: Values) -> list[str]:
+    """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled racks."""
+    paths = [path for path, _ in HALL_RATES.values()]
+    if inputs.system.cooling != "air" or inputs.text("site.cooling") != "liquid" or inputs.perspective.rents:
+        return []
+    site = inputs.scenario.documents["site"]
+    built_for = f"{site}: {inputs.system.id} is air-cooled and stands in a hall built for liquid"
+    if inputs.text("site.tenure") != "own" or not all(inputs.states(path, values) for path in paths):
+        return [built_for]
+    market_rate = values.number("site.usd_per_mw")
+    liquid, air = (float(np.mean(hall_rate(values, cooling, market_rate))) for cooling in ("liquid", "air"))
+    inputs.judged.add(paths[0])
+    return [f"{built_for} at {liquid:.3g} USD per watt; a hall for air costs {air:.3g}"]
+
+
 def roomiest(inputs: Inputs) -> str:
-    """Return the site whose positions take the most, as words of advice; which rack asks is left out, as its power may be somebody's own."""
-    sites = {name: inputs.catalogue.document_inputs("sites", name, "site", "site").get("site.rack_kw_max") for name in inputs.catalogue.ids("sites")}
-    most, name = max((found.value, name) for name, found in sites.items() if found is not None)
-    return f"{name} takes the most, {most / 1e3:g} kW"
+    """Return the hall whose positions take the most, as words of advice; which rack asks is left out, as its power may be somebody's own."""
+    catalogue = inputs.catalogue
+    halls = []
+    for name in catalogue.ids("sites"):
+        path, document = catalogue.document("sites", name, "site")
+        for cooling in halls_of(document, path) or [None]:
+            limit = catalogue.document_inputs("sites", name, "site", "site", cooling).get("site.rack_kw_max")
+            if limit is not None:
+                halls.append((limit.value, f"the {cooling} hall of {name}" if cooling else name))
+    most, hall = max(halls)
+    return f"{hall} takes the most, {most / 1e3:g} kW"
 
 
 def told_apart(inputs: Inputs, racks: float) -> str:
@@ -114,7 +137,7 @@ def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
     return min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0
 
 
-LIQUID, BACKUP, DEMAND, PEAK = "site.liquid_premium", "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
+BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 HOURS = 8760  # of a year
 MUCH = 0.2  # share of the price of IT from which a network that is not used is named
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
@@ -219,14 +242,15 @@ def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
 def holding_of(inputs: Inputs, values: Values) -> Holding:
     """Return what of owner, racks and site decides which lines the cost has."""
     system, catalogue = inputs.system, inputs.catalogue
-    liquid = system.cooling == inputs.text("site.cooling") == "liquid" and inputs.states(LIQUID, values)
+    cooling = inputs.text("site.cooling")
+    hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None
     battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
     quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
     rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
-    return Holding(design, network_parts(system), liquid, backup, demand, quoted, (flash, objects), rates, system.chip)
+    return Holding(design, network_parts(system), hall, backup, demand, quoted, (flash, objects), rates, system.chip)
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:

@@ -125,6 +125,11 @@ class Result:
         return None if given is None else (given.path.rpartition(".")[2], given.publisher)
 
     @property
+    def hall_cooling(self) -> str | None:
+        """Cooling of the hall in which the racks stand, 'air' or 'liquid'; None of a chip alone."""
+        return self.texts.get("site.cooling")
+
+    @property
     def available(self) -> Available | None:
         """When its system is there; None where none of its parts states a date."""
         return available_of(self.inputs, self.texts["terms.date"])

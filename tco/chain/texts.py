@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
+from tco.catalog.halls import COOLINGS
 from tco.chain.workloads import KINDS
 from tco.economics.cost import COMMITMENTS, COMMITTED
 from tco.foundation.errors import DataError, unknown
@@ -54,7 +55,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
 CHOICES = {  # texts that are one of a few: what each is called, and those it may be
     "workload.kind": ("kind of workload", KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
-    "site.cooling": ("cooling", ("air", "liquid")),
+    "site.cooling": ("cooling", COOLINGS),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer
     "terms.commitment": ("commitment", tuple(COMMITMENTS)),
 }

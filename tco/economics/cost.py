@@ -11,6 +11,7 @@ from tco.economics.failures import Failing, yearly_repairs
 from tco.economics.flows import Flow, Terms, chip_hour, chips_cost, yearly_upkeep
 from tco.economics.perspective import Holding, Rebate, design_share
 from tco.economics.site import (
+    air_building_rate,
     average_draw,
     building_price,
     crowded_rate,
@@ -298,15 +299,27 @@ def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> 
         return share(whole, chips)
 
 
+HALL_RATES = {  # cooling of a hall -> the input by which its price departs from the market's average, and how
+    "air": ("site.air_discount", air_building_rate),
+    "liquid": ("site.liquid_premium", liquid_building_rate),
+}
+
+
+def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
+    """Return the construction cost of a hall per IT power, in USD per watt."""
+    path, formula_of_hall = HALL_RATES[cooling]
+    return formula_of_hall(market_rate, values[path])
+
+
 def add_site(ledger: Ledger, values: Values, power: tuple[Any, Any], tenure: str, holding: Holding, sidecar: str | None) -> Any:
     """Add building or rent, energy and staff of an IT power and the share of it that is drawn; return the energy per chip-hour."""
     it_power, draw = power
     crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
         paths, rate = ["site.usd_per_mw"], values["site.usd_per_mw"]
-        if holding.liquid_premium:
-            paths.append("site.liquid_premium")
-            rate = liquid_building_rate(rate, values[paths[-1]])
+        if holding.hall is not None:
+            paths.append(HALL_RATES[holding.hall][0])
+            rate = hall_rate(values, holding.hall, rate)
         if holding.backup_in_racks:
             paths.append("site.backup_usd_per_mw")
             rate = rate_without_backup(rate, values[paths[-1]])

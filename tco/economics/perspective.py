@@ -89,7 +89,7 @@ class Holding(NamedTuple):
 
     design: str | None = None  # the chip whose design the owner pays for; none where its price holds it
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
-    liquid_premium: bool = False  # the hall cools with liquid, and states what that adds
+    hall: str | None = None  # cooling of the hall, where the site states how its price departs from the market's average
     backup_in_racks: bool = False  # batteries stand in the racks, and the site states what its building saves
     demand_charge: bool = False  # the site's utility charges for its highest draw apart from its energy
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states

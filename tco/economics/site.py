@@ -46,8 +46,14 @@ def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
 
 @formula(unit="USD/W", source="tco-model")
 def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Any:
-    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium over one for air)."""
+    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium on the market's average)."""
     return price_per_power * (1 + premium)
+
+
+@formula(unit="USD/W", source="tco-model")
+def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Any:
+    """Construction cost of a hall for air-cooled racks per IT power: p (1 - discount on the market's average)."""
+    return price_per_power * (1 - discount)
 
 
 @formula(unit="USD/W", source="tco-model")

@@ -85,6 +85,7 @@ OF_RESULT = Record(
     Member("validated", VALIDATED, lambda result: result),
     MEASURED,
     Member("bill_dates", {str: float}, bill_dates),
+    Member("hall_cooling", str | None),
     WAITING,
     Member("rent", Record(Member("statistic", read=lambda found: RENTS[found[0]]), Member("publisher", read="1")), optional=True),
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),

@@ -59,6 +59,7 @@ PRICE = Document(
     Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
     Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
+    Member("hall_cooling", str | None, "0.hall_cooling"),
     WAITING.within("0"),
     Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
     Member("cash_flow", [PAYMENT], "1.payments", optional=True),

@@ -32,7 +32,12 @@ SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key
 ALL = Record(SUMS, Member("it_power_w", float)).only(
     *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year", "waiting_usd")
 )
-NAMES = Record(Member("scenario", label="scenario"), Member("date", label="date"), Member("arrives", label="arrives"))
+NAMES = Record(
+    Member("scenario", label="scenario"),
+    Member("date", label="date"),
+    Member("arrives", label="arrives"),
+    Member("hall_cooling", str | None, label="hall"),
+)
 WAVE = Record(NAMES, ALL.within("own"), Member("so_far", ALL))
 FLEET = Document(
     "fleet",
@@ -45,6 +50,7 @@ ROW = Record(  # of a CSV: a wave, with all up to it
     SUMS.within("own"),
     *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far").members),
     Member("arrives", label="arrives"),
+    Member("hall_cooling", str | None, label="hall"),
 )
 
 
@@ -65,5 +71,5 @@ def fleet_table(fleet: Fleet) -> Table:
         "waiting is what it costs until a system arrives in numbers."
     )
     results = [one.result for one in fleet.asked]
-    last = ("all", "", *(field.text(every) for field in SUMS.members), "")
+    last = ("all", "", *(field.text(every) for field in SUMS.members), "", "")
     return ROW.table(fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last])

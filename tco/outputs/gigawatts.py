@@ -24,6 +24,7 @@ SAID = Record(*("publisher", "source"), Member("low", float), Member("high", flo
 TOTALS = Record(
     Member("system", read="asked.result.system"),
     Member("date", read=lambda one: one.asked.result.texts["terms.date"]),
+    Member("hall_cooling", str | None, "asked.result.hall_cooling"),
     *(Member(key, float, f"hall.{key}") for key in ("racks", "chips")),
     Member("grid_w", float, "hall.site_power_w"),
     Member("it_w", float, "hall.it_power_w"),
@@ -50,6 +51,7 @@ def gigawatt_table(found: Sequence[Gigawatt]) -> Table:
     halls = [one.hall for one in found]
     rows = [
         ("MW of the grid, at the fence", *(significant(hall["site_power_w"] / 1e6) for hall in halls)),
+        ("hall", *(one.asked.result.hall_cooling or "-" for one in found)),
         ("over peak PUE", *(significant(one.asked.result.inputs["site.pue_peak"].value) for one in found)),
         ("kept in hand", *(f"{one.asked.result.inputs['site.in_hand'].value:.0%}" for one in found)),
         ("MW of IT", *(significant(hall["it_power_w"] / 1e6) for hall in halls)),

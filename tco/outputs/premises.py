@@ -72,8 +72,22 @@ def marked(result: Result, metric: str, text: str) -> str:
 
 
 def premises(results: Sequence[Result]) -> list[str]:
-    """Return the lines that state perspective, date, life, rate, utilisation and site."""
-    return by_words(results, premise) if results else []
+    """Return the lines that state perspective, date, life, rate, utilisation, site and halls."""
+    if not results:
+        return []
+    halls = {result.hall_cooling for result in results}
+    if len(halls) == 1:
+        return by_words(results, premise)
+    return [*by_words(results, partial(premise, names_hall=False)), hall_words(results)]
+
+
+def hall_words(results: Sequence[Result]) -> str:
+    """Return which racks stand in which hall of their site, in one line."""
+    racks: dict[str, list[str]] = {}
+    for result in results:
+        if result.hall_cooling is not None:
+            racks.setdefault(result.hall_cooling, []).append(result.scenario)
+    return f"Halls: {'; '.join(f'{cooling} for ' + ', '.join(names) for cooling, names in racks.items())}"
 
 
 def workloads(results: Sequence[Result]) -> list[str]:
@@ -91,7 +105,7 @@ def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[
     return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
 
 
-def premise(result: Result) -> str:
+def premise(result: Result, names_hall: bool = True) -> str:
     """Return the terms and the site a result rests on, in one line: a renter has no rate, no site, and a contract in place of a life."""
     inputs, texts = result.inputs, result.texts
     terms = {name: inputs[f"terms.{name}"].value for name in ("life", "rate", "utilisation") if f"terms.{name}" in inputs}
@@ -102,19 +116,20 @@ def premise(result: Result) -> str:
         *([f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years"] if "life" in terms else []),
         *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
         *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
-        *site_words(result),
+        *site_words(result, names_hall),
     ]
     return " | ".join(parts)
 
 
-def site_words(result: Result) -> list[str]:
-    """Return the site in words, with the price of its electricity; nothing where the answer rests on none."""
+def site_words(result: Result, names_hall: bool) -> list[str]:
+    """Return the site and its hall in words, with the price of its electricity; nothing where the answer rests on none."""
     price = result.inputs.get("site.electricity_price")
     if price is None:
         return []
     value, unit = price.shown or (price.value, price.unit)
     name = result.origin.documents.get("site") if result.origin else None
-    return [f"{name or 'electricity'} at {significant(value)} {unit}"]
+    hall = f", {result.hall_cooling} hall," if names_hall and name and result.hall_cooling else ""
+    return [f"{name or 'electricity'}{hall} at {significant(value)} {unit}"]
 
 
 def kinds_in_words(result: Result, name: str) -> str:

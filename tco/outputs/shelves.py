@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, Source
+from tco.catalog.halls import COOLING, in_each_hall
 from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
@@ -436,7 +437,14 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
 
 
 # ---------------------------------------------------------------- what scenarios are put together from
-VALUE = Record(Member("path", label="path"), STATED, Member("source", label="source"), Member("from", label="from"), "note")
+VALUE = Record(
+    Member("path", label="path"),
+    STATED,
+    Member("source", label="source"),
+    Member("from", label="from", show=lambda row: f"{row['from']}, {row['hall']} hall" if row["hall"] else row["from"]),
+    "hall",  # of a site's values: the cooling of the hall they are of, empty of all halls
+    "note",
+)
 PAGES = {name: Document(f"{name}-show", "id", Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
 
 
@@ -463,27 +471,61 @@ def given_cells(given: Input) -> dict[str, Any]:
     return {"value": value, **ends, "unit": unit, **{name: getattr(given, name) for name in ("as_of", "kind", "source", "note")}}
 
 
-def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
-    """Return the texts of a document and the rows of its values, those of the document it is `base`d on below its own."""
+Texts = dict[str, tuple[str, str]]  # key -> text and where it is stated
+StatedRows = dict[tuple[str, str], dict[str, Any]]  # path and hall -> row; the hall is empty of what all halls share
+
+
+def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, list[dict[str, Any]]]:
+    """Return the texts of a document and the rows of its values.
+
+    Those of the document it is `base`d on stand below its own. A site has a row for each hall.
+    """
+    texts, rows = stated_in(catalogue, folder, name)
+    halls = list(dict.fromkeys(hall for _, hall in rows if hall))
+    if COOLING in texts:
+        rows = {key: row for key, row in rows.items() if key[1] in ("", texts[COOLING][0])}
+    elif halls:
+        texts[COOLING] = ", ".join(halls), name
+    return texts, list(rows.values())
+
+
+def stated_in(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, StatedRows]:
+    """Return what a document states, over what its base and its country state."""
     kind = KINDS[folder]
     path, document = catalogue.document(folder, name, kind.one)
     base = str(document.get("base", ""))
-    texts, values = page_of(catalogue, folder, base) if base and base != name else ({}, [])
-    own, in_place = catalogue.is_overlay(path), catalogue.in_place(folder, path)
-    where, rows = name + own * " (own)", {row["path"]: row for row in values}
+    texts, rows = stated_in(catalogue, folder, base) if base and base != name else ({}, {})
+    is_own = catalogue.is_overlay(path)
+    where = name + is_own * " (own)"
     if "country" in document:
         country = str(document["country"])
-        rows |= {path: {"path": path, "from": country, **given_cells(one)} for path, one in catalogue.of_country(country, EVER).items()}
-    for key, entry in document.items():
-        if not (isinstance(entry, dict) and "value" in entry):
-            if not (own and key == "note"):  # one's own notes stay there
-                texts[key] = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry), where
-            continue
-        cells = in_place(Row(entry, f"{path}:{key}", own), kind.group, "", key).cells
-        row: dict[str, Any] = {"path": f"{kind.group}.{key}", "from": where}
-        row |= {column: None if (told := cells.get(column)) in (None, "") else float(told) for column in ("value", "low", "high")}
-        rows[row["path"]] = row | {column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")}
-    return texts, list(rows.values())
+        for input_path, given in catalogue.of_country(country, EVER).items():
+            rows = without_path(rows, input_path)
+            rows[input_path, ""] = {"path": input_path, "from": country, "hall": "", **given_cells(given)}
+    for hall, stated in in_each_hall(document, path):
+        in_place = catalogue.in_place(folder, path, hall or None)
+        for key, entry in stated.items():
+            if not (isinstance(entry, dict) and "value" in entry):
+                if not (is_own and key == "note"):  # one's own notes stay there
+                    texts[key] = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry), where
+                continue
+            cells = in_place(Row(entry, f"{path}:{key}", is_own), kind.group, "", key).cells
+            input_path = f"{kind.group}.{key}"
+            if not hall:
+                rows = without_path(rows, input_path)
+            rows[input_path, hall] = {"path": input_path, "from": where, "hall": hall, **cells_shown(cells)}
+    return texts, rows
+
+
+def without_path(rows: StatedRows, path: str) -> StatedRows:
+    """Return rows without those of an input that is stated anew for all halls."""
+    return {key: row for key, row in rows.items() if key[0] != path}
+
+
+def cells_shown(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a document's value as a row shows them."""
+    numbers = {column: None if cells.get(column) in (None, "") else float(cells[column]) for column in ("value", "low", "high")}
+    return numbers | {column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")}
 
 
 def shown(shelf: str, catalogue: Catalogue, name: str) -> Answer:

@@ -15,7 +15,7 @@ from tco.chain.ownership import FENCE, SIDECAR, SITE_POWER, worlds_in_a_rack
 from tco.economics.dates import MONTHS, year_of
 from tco.economics.flows import chips_cost
 from tco.economics.income import rent_income, token_income
-from tco.economics.site import building_price, sellable_power, sellable_share, worlds_in_power, yearly_margin
+from tco.economics.site import sellable_power, sellable_share, worlds_in_power, yearly_margin
 from tco.foundation.errors import DataError, UsageError, located
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each
@@ -42,6 +42,7 @@ class Stage(NamedTuple):
     arrives: str  # when its system is there in numbers, or the date where it is by then
     own: dict[str, float | None]
     so_far: dict[str, float | None]
+    hall_cooling: str | None  # of the hall that its racks fill
 
 
 class Fleet(NamedTuple):
@@ -82,7 +83,8 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
         sums = {name: (before.get(name, 0.0), value) for name, value in own.items()}  # none as soon as one of their terms is unknown
-        stages.append(Stage(one.name, date, arrives, own, {name: None if None in pair else sum(pair) for name, pair in sums.items()}))  # type: ignore[arg-type]
+        so_far = {name: None if None in pair else sum(pair) for name, pair in sums.items()}  # type: ignore[arg-type]
+        stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
     return Fleet(stages, limit, asked, late)
 
 
@@ -146,7 +148,7 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
     racks = float(metrics["racks"] or 0)
     together = worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks) or 1 / racks
     rate = metrics["output_tokens_per_s_per_chip"]
-    price = building_price(world, inputs["site.usd_per_mw"].value) / share if "site.usd_per_mw" in inputs else None
+    building = next((line.usd for line in result.lines if line.path == "site/building"), None)
     return {
         "site_power_w": power,
         "worlds": worlds,
@@ -154,7 +156,7 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
         "chips": worlds * chips,
         "it_power_w": worlds * world,
         "capex_usd": worlds * float(metrics["capex_usd"] or 0),
-        "building_usd": None if price is None else worlds * float(price),
+        "building_usd": None if building is None else worlds * float(building),
         "output_tokens_per_s": None if rate is None else worlds * chips * rate * used_share(result),
         "margin_usd_per_mw_year": margin(result, worlds * chips, power),
     }

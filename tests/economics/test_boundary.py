@@ -147,23 +147,23 @@ def test_a_branded_switch_costs_more_than_a_whitebox():
 # ---------------------------------------------------------------- power and building
 @pytest.mark.parametrize("name", HEADLINE)
 def test_batteries_stand_in_the_rack_or_in_the_building(name):
-    """And a hall for liquid costs its premium where racks take liquid."""
+    """And a hall for liquid costs a premium on the average hall, one for air less."""
     found = result(name)
-    price, premium, backup = (found.inputs[f"site.{key}"].value if f"site.{key}" in found.inputs else 0.0 for key in BUILDING)
+    price, premium, discount, backup = (found.inputs[f"site.{key}"].value if f"site.{key}" in found.inputs else 0.0 for key in BUILDING)
     in_rack = any(line.part == "bbu-shelf" for line in found.bill.lines)
     assert in_rack == (backup > 0) == name.startswith("trn3")
-    assert (premium > 0) == (name != "trn3-nl32x2")
+    assert (premium > 0) == (discount == 0) == (name != "trn3-nl32x2")
     building = next(line.usd for line in found.lines if line.path == "site/building")
     power = found.metrics["it_power_w_per_chip"] * found.metrics["chips"]
-    assert building == pytest.approx(power * (price * (1 + premium) - backup), rel=1e-12)
+    assert building == pytest.approx(power * (price * (1 + premium - discount) - backup), rel=1e-12)
 
 
-BUILDING = ("usd_per_mw", "liquid_premium", "backup_usd_per_mw")
+BUILDING = ("usd_per_mw", "liquid_premium", "air_discount", "backup_usd_per_mw")
 
 
 def test_a_site_that_states_one_price_for_all_is_paid_as_it_states(own):
     text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
-    start, end = text.index("[liquid_premium]"), text.index("[rack_kw_max]")
+    start, end = text.index("[air_discount]"), text.index("[maintenance]")
     own.write("sites/us-hyperscale.toml", text[:start] + text[end:])
     found = evaluate("trn3-nl72x2", None, result("trn3-nl72x2").plan, catalogue=own.catalogue())
     building = next(line.usd for line in found.lines if line.path == "site/building")

@@ -1,0 +1,62 @@
+"""The halls of a site: a place has one owner, tariff and country, and may have one hall for each way of cooling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tco.foundation.errors import DataError, unknown
+
+COOLING = "cooling"  # the key by which a site, or a document on top of one, picks a hall for all racks
+COOLINGS = ("air", "liquid")
+
+Document = Mapping[str, Any]
+
+
+def halls_of(document: Document, where: str | Path) -> dict[str, Document]:
+    """Return the halls that a site's document states, by their cooling.
+
+    Raises:
+        DataError: if `halls` is no table of tables, or a hall is named for no known cooling.
+
+    """
+    halls = document.get("halls", {})
+    if not isinstance(halls, dict) or not all(isinstance(hall, dict) for hall in halls.values()):
+        raise DataError(f"{where}: halls: expected a table for each hall, such as [halls.air.pue]")
+    for cooling in halls:
+        if cooling not in COOLINGS:
+            raise unknown("hall", cooling, COOLINGS, f"{where}: halls")
+    return halls
+
+
+def hall_cooling(documents: Sequence[Document], rack_cooling: str, stated: str | None) -> str | None:
+    """Return the cooling of the hall in which a rack stands.
+
+    Args:
+        documents: the documents of the site, the one it is based on first.
+        rack_cooling: the cooling that the rack is built for.
+        stated: the cooling that a user sets for all racks, if any.
+
+    Returns:
+        What is stated, else what the last document picks for all racks, else the hall that the
+        rack's cooling asks for, else the site's only hall; None of a site without halls.
+
+    """
+    picked = stated or next((str(one[COOLING]) for one in reversed(documents) if COOLING in one), None)
+    halls = [cooling for document in documents for cooling in document.get("halls", {})]
+    if picked is not None or not halls:
+        return picked
+    return rack_cooling if rack_cooling in halls else halls[0]
+
+
+def in_hall(document: Document, cooling: str | None) -> dict[str, Any]:
+    """Return a site's document as it reads inside one of its halls."""
+    hall = document.get("halls", {}).get(cooling, {})
+    return {key: cells for key, cells in document.items() if key != "halls"} | hall
+
+
+def in_each_hall(document: Document, where: str | Path) -> Iterator[tuple[str, Document]]:
+    """Yield each hall of a site with its own values, after the site's common ones under an empty name."""
+    yield "", {key: cells for key, cells in document.items() if key != "halls"}
+    yield from halls_of(document, where).items()
