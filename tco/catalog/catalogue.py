@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
@@ -331,7 +331,7 @@ def is_name(text: str) -> bool:
 
 
 def values_of(
-    document: dict[str, Any], prefix: str, where: Path, overlay: bool, in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row
+    document: Mapping[str, Any], prefix: str, where: Path, overlay: bool, in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row
 ) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
 

@@ -52,8 +52,9 @@ def hall_cooling(documents: Sequence[Document], rack_cooling: str, stated: str |
 
 def in_hall(document: Document, cooling: str | None) -> dict[str, Any]:
     """Return a site's document as it reads inside one of its halls."""
-    hall = document.get("halls", {}).get(cooling, {})
-    return {key: cells for key, cells in document.items() if key != "halls"} | hall
+    halls: dict[str, Document] = document.get("halls", {})
+    in_common = {key: cells for key, cells in document.items() if key != "halls"}
+    return in_common | dict(halls.get(cooling or "", {}))
 
 
 def in_each_hall(document: Document, where: str | Path) -> Iterator[tuple[str, Document]]:

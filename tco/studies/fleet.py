@@ -83,7 +83,7 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
         sums = {name: (before.get(name, 0.0), value) for name, value in own.items()}  # none as soon as one of their terms is unknown
-        so_far = {name: None if None in pair else sum(pair) for name, pair in sums.items()}  # type: ignore[arg-type]
+        so_far: dict[str, float | None] = {name: None if None in pair else sum(pair) for name, pair in sums.items()}  # type: ignore[arg-type]
         stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
     return Fleet(stages, limit, asked, late)
 

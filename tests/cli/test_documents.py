@@ -55,7 +55,7 @@ def test_a_site_shows_what_it_takes_from_its_base(own):
     page = answer("sites", "show", "mine", "--data", own.folder)
     values = {value["path"]: value for value in page["values"]}
     assert (values["site.electricity_price"]["value"], values["site.electricity_price"]["from"]) == (45.6789, "mine (own)")
-    assert values["site.pue"]["from"] == "us-hyperscale"
+    assert (values["site.pue"]["from"], values["site.pue"]["hall"]) == ("us-hyperscale", "liquid")
     assert page["texts"]["tenure"] == "own"
     assert [item["own"] for item in answer("sites", "list", "--data", own.folder)["items"] if item["id"] == "mine"] == [True]
 
