@@ -265,8 +265,10 @@ class Catalogue:
         path, document = self.document(folder_name, name, what)
 
         def read_values() -> dict[str, Input]:
-            halls_of(document, path)
-            stated = values_of(in_hall(document, cooling), prefix, path, self.is_overlay(path), self.in_place(folder_name, path, cooling))
+            hall = halls_of(document, path).get(cooling or "", {})
+            in_place = self.in_place(folder_name, path, cooling)
+            stated = values_of(document, prefix, path, self.is_overlay(path), in_place)
+            stated |= values_of(hall, prefix, path, self.is_overlay(path), in_place, f"halls.{cooling}.")
             return {key: self.with_directness(given) for key, given in stated.items()}
 
         inputs: dict[str, Input] = self.once((path, prefix, cooling), read_values)
@@ -331,24 +333,30 @@ def is_name(text: str) -> bool:
 
 
 def values_of(
-    document: Mapping[str, Any], prefix: str, where: Path, overlay: bool, in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row
+    document: Mapping[str, Any],
+    prefix: str,
+    where: Path,
+    overlay: bool,
+    in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row,
+    table: str = "",
 ) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
 
-    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
+    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ... `table` is the
+    place of the values inside the file, such as `halls.air.`.
     """
     group, _, owner = prefix.partition(".")
     found = {}
     for name, cells in document.items():
         if isinstance(cells, dict) and "value" in cells:
-            place = f"{where}:{name}"
+            place = f"{where}:{table}{name}"
             surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
                 raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
             row = in_place(Row(cells, place, overlay), group, owner, name)
             found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
         elif (group, name) in attributes():
-            raise DataError(f"{where}:{name}: expected a table with value, unit, kind and source")
+            raise DataError(f"{where}:{table}{name}: expected a table with value, unit, kind and source")
     return found
 
 

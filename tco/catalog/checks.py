@@ -61,14 +61,15 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
         except DataError as error:
             found.append(str(error))
             continue
-        for _, stated in halls:
+        for hall, stated in halls:
+            table = f"halls.{hall}." if hall else ""
             try:
-                values_of(stated, prefix, path, False)
+                values_of(stated, prefix, path, False, table=table)
             except DataError as error:
                 found.append(str(error))
             for key, cells in stated.items():
                 if isinstance(cells, dict) and "value" in cells:
-                    found += check_row(catalogue, Row(cells, f"{path}:{key}", False), f"{prefix}.{key}", group, key)
+                    found += check_row(catalogue, Row(cells, f"{path}:{table}{key}", False), f"{prefix}.{key}", group, key)
     return found
 
 

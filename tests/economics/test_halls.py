@@ -20,6 +20,7 @@ def cost_per_chip_hour(name: str, **settings: str) -> float:
 def test_rack_on_a_site_with_halls_stands_in_the_hall_of_its_cooling(name, cooling, pue, pue_peak):
     result = evaluate(name, STATED)
     assert result.hall_cooling == cooling
+    assert result.inputs["site.pue"].where.endswith(f"us-hyperscale.toml:halls.{cooling}.pue")
     assert (result.inputs["site.pue"].value, result.inputs["site.pue_peak"].value) == (pue, pue_peak)
 
 
