@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import compileall
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tco import Catalogue, load_catalogue
 from tests.shipped import CATALOGUE, keep
 
 ROOT = Path(__file__).parents[1]
+CACHE_PREFIX = "tco-tests-"
 
 settings.register_profile("tco", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("tco")
@@ -25,11 +28,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Share the shipped catalogue among tests, but where what is timed is how long it takes to read.
 
     The program is compiled once, and not by each of the many commands that tests start: an editable installation compiles nothing.
+
+    Answers are kept in a cache folder of the session, so that no command a user ran before changes
+    a test. Workers inherit the folder: what is kept is whole, and is what each would make itself.
     """
     if not config.getoption("benchmark_only"):
         keep()
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(ROOT / "tco", quiet=2)
+        cache_home = tempfile.mkdtemp(prefix=CACHE_PREFIX)
+        config.add_cleanup(lambda: shutil.rmtree(cache_home, ignore_errors=True))
+        os.environ["XDG_CACHE_HOME"] = cache_home
 
 
 PART_COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"

@@ -39,7 +39,8 @@ def uncertainty(
             found = asked(workers=workers, cluster=cluster, tell=bar.tell)
         return uncertainty_answer(found)
 
-    given.emit_kept("uncertainty", [scenario, *([baseline] if baseline else ())], (baseline, samples, seed, workers, cluster), answer)
+    scenarios = [scenario] if baseline is None else [scenario, baseline]
+    given.emit_kept(scenarios, answer)
 
 
 @command(app, "set", "hold", "variant")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,6 +36,22 @@ def speeds_in(text: str | None) -> list[float]:
     if not all(0 < speed < float("inf") for speed in found):
         raise UsageError(f"--speeds {shown}: expected tokens/s a user above zero, such as 20,30,50")
     return found
+
+
+def hall_settings(hall: str | None) -> dict[str, str]:
+    """Return the inputs that `--hall` replaces, by path."""
+    if hall is None:
+        return {}
+    from tco.chain.ownership import SITE_POWER
+
+    return pairs([f"{SITE_POWER}={hall}"], "--hall")
+
+
+def refuse_without_draws(options: Mapping[str, bool]) -> None:
+    """Raise `UsageError` for the first option that is used and needs draws."""
+    for option, is_used in options.items():
+        if is_used:
+            raise UsageError(f"{option} rests on draws, and --no-range asks for none")
 
 
 @command(app, "set", "anchor", "hold")
@@ -73,10 +89,12 @@ def compare(
     air: Annotated[bool, typer.Option("--air", help="With --all: the systems that air cools.")] = False,
 ) -> None:
     """Price and rate scenarios side by side, at every speed a user may be promised."""
-    if every or vendor or air:
+    options = (hall, practice, what_if, baseline, speeds, choose, racks)
+    not_alone = full or why or evidence or curve or any(option not in (None, []) for option in options)
+    if every or vendor is not None or air:
         if not every:
             raise UsageError("--vendor and --air go with --all")
-        if scenarios or hall or practice or what_if or baseline or speeds or full or why or evidence or curve:
+        if scenarios or not_alone:
             raise UsageError("--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone")
         from tco.outputs.ranking import ranking_answer
         from tco.studies.ranking import ranking
@@ -85,7 +103,7 @@ def compare(
         return
 
     if workloads:
-        if hall or practice or what_if or baseline or speeds or full or why or evidence or curve or choose or not ranges:
+        if not_alone or not ranges:
             raise UsageError("--workloads rates systems by their own draws for each: it takes scenarios and --set alone")
 
         def rated() -> Answer:
@@ -95,8 +113,15 @@ def compare(
 
             return workloads_answer(given.catalogue_of(None), matrix(scenarios or HEADLINE, given.settings, given.data))
 
-        given.emit_kept("compare --workloads", scenarios or (), (), rated)
+        given.emit_kept(scenarios or (), rated)
         return
+
+    settings = given.settings | hall_settings(hall)
+    if practice is not None:
+        settings = settings | {"workload.software": practice}
+    replaced, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
+    if not ranges:
+        refuse_without_draws({"--choose": choose is not None, "--why": why, "--evidence": evidence})
 
     def answer() -> Answer:
         from tco.chain.ownership import SITE_POWER
@@ -106,21 +131,14 @@ def compare(
         from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
         from tco.studies.middle import base_cases
 
-        wanted = given.settings | pairs([f"{SITE_POWER}={hall}"] if hall else [], "--hall")
-        wanted |= {} if practice is None else {"workload.software": practice}
-        held, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
-        asked = evaluate_each(scenarios or HEADLINE, given.data, wanted, refuse=False, what_if=held)
+        asked = evaluate_each(scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced)
         base, results = compared([one.result for one in asked], baseline)
         if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
             why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
             raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
         if racks is not None and (still := [result.scenario for result in results if getattr(result.serving, "alone", None) is None]):
             raise UsageError(f"--racks: {', '.join(still)} has no pools that whole engines are made of (training, offline or stated rates)")
-        if choose is not None and not ranges:
-            raise UsageError("--choose rests on draws, and --no-range asks for none")
-        if (why or evidence) and not ranges:
-            raise UsageError(f"{'--why' if why else '--evidence'} rests on draws, and --no-range asks for none")
-        found = confidence_of(asked, base, chosen, given.hold or bool(held), ranges, why or evidence, seed, choose, racks)
+        found = confidence_of(asked, base, chosen, given.hold or bool(replaced), ranges, why or evidence, seed, choose, racks)
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
         halls = []
@@ -129,11 +147,11 @@ def compare(
 
             halls = [hall_of(result) for result in results]
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
-        cases = base_cases(asked, found, given.hold or bool(held)) if full and ranges else []
-        return comparison_answer(catalogue, results, base, halls, found, Asked(names, held, full, why, rows, curve, elsewhere, racks, cases))
+        cases = base_cases(asked, found, given.hold or bool(replaced)) if full and ranges else []
+        return comparison_answer(catalogue, results, base, halls, found, Asked(names, replaced, full, why, rows, curve, elsewhere, racks, cases))
 
-    how = (baseline, speeds, full, why, evidence, curve, hall, practice, what_if, ranges, choose, seed, racks)
-    given.emit_kept("compare", [*(scenarios or ()), *([baseline] if baseline else ())], how, answer)
+    named = scenarios or []
+    given.emit_kept(named if baseline is None else [*named, baseline], answer)
 
 
 def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
@@ -172,7 +190,7 @@ def frontier(
         found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.hold)
         return frontier_answer(given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None)
 
-    given.emit_kept("frontier", [*scenarios, *(prefill or ())], (prefill, pareto, ranges), answer)
+    given.emit_kept([*scenarios, *(prefill or ())], answer)
 
 
 @command(app, "set")

@@ -24,25 +24,29 @@ def price(
     ] = None,
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
+    if swap is not None and not cash_flow:
+        raise UsageError("--swap is of the money by month: add --cash-flow")
+    chosen = None
+    if swap is not None:
+        from tco.studies.money import swap_of
+
+        chosen = swap_of(swap)
 
     def answer() -> Answer:
         from tco.outputs.costs import price_answer
         from tco.studies.evaluation import evaluate_each
-        from tco.studies.money import money_of, swap_of
+        from tco.studies.money import money_of
 
         catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
-        if swap is not None and not cash_flow:
-            raise UsageError("--swap is of the money by month: add --cash-flow")
         money = None
-        if swap is not None:
-            chosen = swap_of(swap)
+        if chosen is not None:
             (after,) = evaluate_each([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
             money = money_of(result, catalogue, after.result, chosen.month)
         elif cash_flow:
             money = money_of(result, catalogue)
         return price_answer(catalogue, result, money)
 
-    given.emit_kept("price", [scenario], (cash_flow, swap), answer)
+    given.emit_kept([scenario], answer)
 
 
 @command(app, "plan", "set", "anchor", "variant")
@@ -54,7 +58,7 @@ def perf(given: Request, scenario: Scenario) -> None:
 
         return performance_answer(*given.performed(scenario))
 
-    given.emit_kept("perf", [scenario], (), answer)
+    given.emit_kept([scenario], answer)
 
 
 @command(app, "plan", "set", "variant")
@@ -69,22 +73,22 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
-    given.emit_kept("explain", [scenario], (metric, depth, everything), lambda: explained(given, scenario, metric, depth, everything))
+    if metric is None:
+        raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
+    if everything and depth is not None:
+        raise UsageError(f"--depth {depth} and --all exclude each other")
+    given.emit_kept([scenario], lambda: explained(given, scenario, metric, depth, everything))
 
 
-def explained(given: Request, scenario: str, metric: str | None, depth: int | None, everything: bool) -> Answer:
+def explained(given: Request, scenario: str, metric: str, depth: int | None, everything: bool) -> Answer:
     """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.chain.metrics import METRICS
     from tco.chain.result import why_absent
     from tco.foundation.trace import walk
     from tco.outputs.explanation import SHALLOW, View, explanation_answer
 
-    if metric is None:
-        raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
     if scenario in METRICS:
         raise UsageError(f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}")
-    if everything and depth is not None:
-        raise UsageError(f"--depth {depth} and --all exclude each other")
     catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
         raise DataError(f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}")

@@ -129,30 +129,42 @@ SHARED: dict[str, tuple[Any, Any]] = {
 USUAL = ("data", "form", "output", "quiet", "redact")
 
 
-class Request:
-    """What the user gave for the shared options; one that a command does not take has its default."""
+# Options that change where an answer goes and not its text, or whose effect the key holds otherwise.
+OUTSIDE_KEY = ("form", "output", "quiet")
+# Options by which an answer rests on something of the user's own.
+OF_USER = ("set", "date", "anchor", "data", "redact")
 
-    def __init__(self, texts: Mapping[str, Any]) -> None:
+
+class Request:
+    """The shared options as the user gave them, checked.
+
+    A shared option that the command does not take has its default.
+
+    Args:
+        texts: The shared options of the command line, by name.
+        command_line: The command's name and every parameter of the line, by name.
+            Kept answers are keyed by it.
+
+    Raises:
+        UsageError: An option is malformed. No answer is made or looked up then.
+
+    """
+
+    def __init__(self, texts: Mapping[str, Any], command_line: tuple[str, Mapping[str, Any]]) -> None:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
+        self.command_line = command_line
         self.data: Path | None = self.texts["data"]
         self.form: str = form_of(str(self.texts["form"]), self.texts["output"])
         self.quiet: bool = self.texts["quiet"]
         self.hold: bool = self.texts["hold"]
         self.redact: bool = self.texts["redact"]
         anchoring.set(self.texts["anchor"])
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The inputs `--set` and `--date` replace, by path."""
-        date = self.texts["date"]
-        if date is not None and not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
-            raise UsageError(f"--date {date!r}: expected a month, such as 2026-09")
-        return pairs(self.texts["set"], "--set") | pairs([f"terms.date={date}"] if date else [], "--date")
-
-    @property
-    def variant(self) -> dict[str, str]:
-        """The variants `--variant` chooses, by key."""
-        return pairs(self.texts["variant"], "--variant")
+        # The inputs that `--set` and `--date` replace, by path.
+        self.settings: dict[str, str] = parse_settings(self.texts["set"], self.texts["date"])
+        # The variants that `--variant` chooses, by key.
+        self.variant: dict[str, str] = pairs(self.texts["variant"], "--variant")
+        # The axes that `--plan` fixes, or the plan of a saved result.
+        self.plan: Any = axes(self.texts["plan"])
 
     @property
     def catalogue(self) -> Catalogue:
@@ -176,7 +188,7 @@ class Request:
         """Return scenarios evaluated as the options say, each with what it was asked with."""
         from tco.studies.evaluation import HEADLINE, evaluate_each
 
-        return evaluate_each(names or HEADLINE, self.data, self.settings, self.variant, axes(self.texts["plan"]), **how)
+        return evaluate_each(names or HEADLINE, self.data, self.settings, self.variant, self.plan, **how)
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
         """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""
@@ -205,24 +217,43 @@ class Request:
         emit(text_of(answer, self.form, width_for(self.texts["output"])), self.texts["output"])
         self.tell(answer.notes)
 
-    def emit_kept(self, command: str, names: Sequence[str], how: Iterable[Any], make: Callable[[], Answer]) -> None:
-        """Print or write an answer; one that rests on nothing but what is shipped is made once, and kept as it was printed."""
+    def emit_kept(self, scenarios: Sequence[str], make_answer: Callable[[], Answer]) -> None:
+        """Print or write an answer; keep it if it rests on shipped data.
+
+        A kept answer is served to the command line that made it and to no other. A command
+        checks its options before it calls this, so that a wrong one is refused either way.
+
+        Args:
+            scenarios: Every scenario that the command line names.
+            make_answer: Makes the answer where none is kept.
+
+        """
         from tco.foundation.kept import are_shipped, kept
 
-        plan = str(self.texts["plan"] or "")
-        if any(self.texts[own] for own in ("set", "date", "anchor", "data", "redact")) or plan.endswith(".json") or not are_shipped(names):
-            self.emit(make())
+        if self.rests_on_own_values() or not are_shipped(scenarios):
+            self.emit(make_answer())
             return
 
         width = width_for(self.texts["output"])
 
-        def said() -> dict[str, Any]:
-            answer = make()
+        def print_answer() -> dict[str, Any]:
+            answer = make_answer()
             return {"text": text_of(answer, self.form, width), "notes": [*answer.notes]}
 
-        found = kept(" ".join(map(repr, (command, *names, *how, self.hold, plan, self.texts["variant"], self.form, width))), said)
-        emit(found["text"], self.texts["output"])
-        self.tell(found["notes"])
+        printed = kept((*self.answer_key(), self.form, width), print_answer)
+        emit(printed["text"], self.texts["output"])
+        self.tell(printed["notes"])
+
+    def rests_on_own_values(self) -> bool:
+        """Say whether an option brings in values of the user's own."""
+        if any(self.texts[name] not in (SHARED[name][1], []) for name in OF_USER):
+            return True
+        return (self.texts["plan"] or "").endswith(".json")
+
+    def answer_key(self) -> tuple[Any, ...]:
+        """Return every parameter of the command line that the answer depends on."""
+        command_name, parameters = self.command_line
+        return command_name, *(item for item in parameters.items() if item[0] not in OUTSIDE_KEY)
 
     def tell(self, notes: Iterable[str]) -> None:
         """Print notes to stderr, each once."""
@@ -261,15 +292,16 @@ def command(
         more = [inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for one, (kind, default) in options.items()]
 
         def run(**texts: Any) -> None:
+            command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
             mine = {one.name: texts.pop(one.name) for one in own}
             if "redact" not in options and os.environ.get(REDACT, "").lower() in ASKED:
                 raise UsageError(f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes cannot withhold your own values; unset it")
             if not texts.get("redact"):
-                function(Request(texts), **mine)
+                function(Request(texts, command_line), **mine)
                 return
             from tco.cli.keeping import keeping_back
 
-            keeping_back(lambda: function(Request(texts), **mine))
+            keeping_back(lambda: function(Request(texts, command_line), **mine))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
@@ -278,6 +310,21 @@ def command(
         return function
 
     return register
+
+
+def parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]:
+    """Return the inputs that `--set` and `--date` replace, by path.
+
+    Raises:
+        UsageError: A setting has no path or no value, or the date is no month.
+
+    """
+    settings = pairs(texts, "--set")
+    if date is None:
+        return settings
+    if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
+        raise UsageError(f"--date {date!r}: expected a month, such as 2026-09")
+    return settings | pairs([f"terms.date={date}"], "--date")
 
 
 def pairs(texts: list[str] | None, option: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ def service(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. Repeatable."),
     ] = None,
-    racks: Annotated[float | None, typer.Option(min=0, metavar="N", help="Refuse a load that asks for more racks.")] = None,
+    racks: Annotated[float | None, typer.Option(min=0, metavar="N", help="Refuse a load that asks for more racks to be bought.")] = None,
     router: Annotated[
         Literal["affinity", "random", "round-robin"],
         typer.Option(help="Which engine reads a prompt: that of its session, any, or the next."),
@@ -32,7 +32,7 @@ def service(
     samples: Annotated[int, typer.Option(min=0, metavar="N", help="Draws of prices and practice for the cost's P10 to P90; none: no range.")] = 0,
     seed: Seed = 0,
 ) -> None:
-    """Show the least chips that keep promises under traffic, and what tokens, requests and agents cost on them."""
+    """Show the fewest racks that keep promises under traffic, and what tokens, requests and agents cost on them."""
     from tco.outputs.services import service_answer
     from tco.studies.service import services
 

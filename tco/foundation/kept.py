@@ -27,12 +27,16 @@ PROCESSOR = Path("/proc/cpuinfo")  # of Linux
 ABLE = ("flags", "Features")  # its lines of what a processor can do
 
 
-def kept(name: str, make: Callable[[], Any]) -> Any:
-    """Return what was kept under a name, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
+def kept(key: object, make: Callable[[], Any]) -> Any:
+    """Return what was kept under a key, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
+
+    Keys differ where their `repr` does. A key holds every value that the content depends on,
+    as it is: joined or defaulted texts would give two questions one answer.
 
     A file that is not whole, or that another than this program on this data has written or changed, is made anew; so is what is no file of the
     user's own, such as a link or a pipe, and a folder that others may write to keeps nothing.
     """
+    name = repr(key)
     folder, rests = cache_folder(), f"{name} {stamp()}"
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:

@@ -48,17 +48,37 @@ def service_table(found: Sequence[Service]) -> Table:
         sure = [f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""] if alone else []
         rows.append((metric.label, *(f"~{significant(one.metrics[name])}" for one in found), metric.unit, *sure))
     if not alone:
-        rows.append(("share of the best", *(f"~{one.share_of_best * 100:.0f}" for one in found), "%"))
+        rows.append(("cost of the cheapest system over this one's, of what is bought", *(f"~{one.share_of_best * 100:.0f}" for one in found), "%"))
     asked = ", ".join(map(str, first.promises))
     above = [f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, router {first.router}. Promised: {asked}."]
+    above += [purchase_text(service) for service in found]
     below = [f"{one.result.scenario}, {phase}: {axes_text(axes)}" for one in found for phase, axes in one.plan.items()]
     below.append(f"Power: {first.power_basis}." + (" +-: one standard error of the simulation." if alone else ""))
-    for one in found:
-        if one.range:
-            ends = " to ".join(significant(one.range[name], 3) for name in ("p10", "p90") if name in one.range)
-            below.append(f"{one.result.scenario}, P10 to P90 of the cost per million output tokens, prices and practice drawn: {ends} USD.")
+    below += [range_text(service) for service in found if service.range]
     names = [one.result.scenario for one in found]
     return Table(("figure", *names, "unit", *(["error"] if alone else [])), rows, "", above, below, "l" + "r" * len(found) + "ll")
+
+
+def purchase_text(service: Service) -> str:
+    """Return how much of what is bought is in use."""
+    metrics = service.metrics
+    racks = significant(metrics["racks"])
+    return (
+        f"{service.result.scenario}: {significant(metrics['chips'])} of "
+        f"{significant(metrics['chips_bought'])} chips in use; "
+        f"{racks} rack{'' if racks == '1' else 's'} bought."
+    )
+
+
+def range_text(service: Service) -> str:
+    """Return the range of the cost of tokens, prices and software drawn."""
+    percentiles = {name: significant(cost, 3) for name, cost in (service.range or {}).items()}
+    cost = "of the cost per million output tokens, of what is bought, prices and software drawn"
+    if "p90" in percentiles:
+        ends = f"P10 to P90 {cost}: {percentiles['p10']} to {percentiles['p90']} USD"
+    else:
+        ends = f"P10 {cost}: {percentiles.get('p10', 'none')} USD; there is no P90, as over 1 of 10 draws misses the speed"
+    return f"{service.result.scenario}: {ends}."
 
 
 def axes_text(axes: dict[str, Any]) -> str:

@@ -36,7 +36,8 @@ def confidence_of(
     how = speeds_of(reference, speeds), hold, ranges, why, seed, choose, racks
     if not all(is_shipped(one) for one in asked):
         return drawn_anew(asked, baseline, *how)
-    plain = kept("-".join(map(str, ("confidence", *how, *(one.name for one in asked), baseline))), lambda: drawn_anew(asked, baseline, *how))
+    key = ("confidence", how, tuple(one.name for one in asked), baseline)
+    plain = kept(key, lambda: drawn_anew(asked, baseline, *how))
     sure, curve, regimes, left, choices = plain
     return Confidence(
         [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],

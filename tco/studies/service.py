@@ -1,11 +1,13 @@
-"""What a service costs: the least chips of a system that keep promises under traffic, and what they cost a token, a month and an agent.
+"""What a service costs: the fewest racks of a system that keep promises under traffic, and their cost per token, month and agent.
 
-Utilisation is what comes out: the rate over the one that the same chips could hold. Chips are those of whole engines, and as many more as
-failures keep from work; all are paid for at any hour.
+Chips in use are those of whole engines and the spare chips that failures ask for. Bought are whole
+scale-up domains, and every chip of them is paid for at any hour. Money is of what is bought; rates
+per chip, utilisation, power and energy are of the chips in use.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,35 +22,43 @@ from tco.chain.result import Result, why_absent
 from tco.chain.scenario import evaluate
 from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, refuse_unknown
-from tco.performance.service.fleet import REQUESTS, Fleet, Search, quantile_error
+from tco.performance.service.fleet import (
+    REQUESTS,
+    Fleet,
+    Search,
+    chips_with_spares,
+    quantile_error,
+)
 from tco.performance.service.traffic import GROUP, PROMISED, ROUTERS, Promise, Traffic, load_traffic, promise_of
 from tco.performance.serving.plans import describe, request_of
 from tco.studies.evaluation import catalogue_for
 
 HOURS_A_MONTH = 730.5
 PERCENTILES = (50, 90, 99)
-BASIS = "facility power at the meter, as provisioned, at the site's mean PUE"
+BASIS = "facility power at the meter of the chips in use, as provisioned, at the site's mean PUE"
 LENGTHS = {"workload.input_tokens": "prompt", "workload.output_tokens": "answer"}
 METRICS = {
-    "chips": Metric("", "chips of whole engines, spare ones for failures among them"),
-    "racks": Metric("", "racks that hold them"),
-    "usd_per_million_output_tokens": Metric("USD/Mtoken", "cost per million output tokens"),
-    "usd_per_month": Metric("USD", "cost a month"),
-    "requests_per_s_per_chip": Metric("1/s", "requests per second and chip"),
-    "output_tokens_per_s_per_chip": Metric("token/s/chip", "output tokens per second and chip"),
+    "chips": Metric("chip", "chips in use, spare chips for failures among them"),
+    "chips_bought": Metric("chip", "chips bought, in whole scale-up domains"),
+    "racks": Metric("rack", "racks bought"),
+    "usd_per_million_output_tokens": Metric("USD/Mtoken", "cost per million output tokens, of what is bought"),
+    "usd_per_million_output_tokens_in_use": Metric("USD/Mtoken", "cost per million output tokens, of the chips in use alone"),
+    "usd_per_month": Metric("USD", "cost per month, of what is bought"),
+    "requests_per_s_per_chip": Metric("1/s", "requests per second per chip in use"),
+    "output_tokens_per_s_per_chip": Metric("token/s/chip", "output tokens per second per chip in use"),
     "attainment": Metric("", "share of the requests that get all that was promised"),
     **{f"{name}_p{at}_s": Metric("s", f"{words}, P{at}") for name, words in PROMISED.items() for at in PERCENTILES},
-    "utilisation": Metric("", "load over what the chips could hold"),
+    "utilisation": Metric("", "load over what the chips in use could hold"),
     "hit_rate": Metric("", "share of the prompts' tokens found in a cache"),
-    "agents_per_chip": Metric("1/chip", "sessions under way per chip"),
-    "agents_per_mw": Metric("1/MW", "sessions under way per megawatt"),
-    "usd_per_agent_hour": Metric("USD/h", "cost per session and hour"),
-    "joule_per_token": Metric("J", "energy per output token"),
+    "agents_per_chip": Metric("1/chip", "sessions under way per chip in use"),
+    "agents_per_mw": Metric("1/MW", "sessions under way per megawatt of the chips in use"),
+    "usd_per_agent_hour": Metric("USD/h", "cost per session and hour, of what is bought"),
+    "joule_per_token": Metric("J", "energy per output token, of the chips in use"),
 }
 
 
 class Service(NamedTuple):
-    """A system under traffic: the least fleet that keeps promises, and what it comes to."""
+    """A system under traffic: the least fleet that keeps promises, and its figures."""
 
     result: Result
     traffic: Traffic
@@ -58,9 +68,9 @@ class Service(NamedTuple):
     plan: dict[str, Any]
     metrics: dict[str, float]
     errors: dict[str, float]  # standard errors of what was simulated
-    range: dict[str, float] | None  # of the cost of tokens, by percentile
+    range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
     power_basis: str = BASIS
-    share_of_best: float = 1.0  # the least cost of tokens of all that are asked together, over its own
+    share_of_best: float = 1.0  # least cost of tokens of all systems over its own, of what is bought
 
 
 def asked_of(
@@ -90,7 +100,9 @@ def service(
     samples: int = 0,
     seed: int = 0,
 ) -> Service:
-    """Return the least fleet of a scenario's system that keeps promises under traffic, no larger than some racks, and what it costs.
+    """Return the least fleet of a system that keeps promises, and its cost.
+
+    It has the fewest scale-up domains, and no more than `racks` racks.
 
     Promises are texts such as `ttft p99 <= 2 s`; without any those of the traffic hold. With `samples` the cost has a range: that of the same
     plan in steady state, prices and practice drawn together.
@@ -111,7 +123,11 @@ def service(
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
-    search = Search(machine, model, request, found, router, seed, found.thinking + request.answer / max(values["workload.interactivity"], 1.0))
+    paid = {path: text for path, text in rest.items() if not path.startswith("workload.")}
+    result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
+    goodput = result.metrics["goodput"] or 1.0
+    pause = found.thinking + request.answer / max(values["workload.interactivity"], 1.0)
+    search = Search(machine, model, request, found, router, seed, pause, goodput)
     if not search.decoders or not search.readers:
         raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
     fleet = search.cheapest(asked)
@@ -119,12 +135,9 @@ def service(
         nearest = "; ".join(f"of {text} the nearest is {value:.3g} s" for text, value in search.nearest(asked).items())
         raise DataError(f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}")
     values.check_given(inputs.is_known)
-    paid = {path: text for path, text in rest.items() if not path.startswith("workload.")}
-    result = evaluate(scenario, paid, catalogue=catalogue, variant=variant, workload=False)
-    metrics = metrics_of(result, found, asked, fleet)
+    metrics = metrics_of(result, found, asked, fleet, goodput)
     if racks is not None and metrics["racks"] > racks:
-        could = search.rate * racks / metrics["racks"]
-        raise DataError(f"{scenario}: {search.rate:g} requests/s need {metrics['racks']:g} racks; {racks:g} could hold about {could:.3g}")
+        raise DataError(f"{scenario}: {too_few_racks(racks, search.rate, fleet, metrics)}")
     errors = {f"{name}_p{at}_s": quantile_error(times, at / 100) for name, times in fleet.times.items() for at in PERCENTILES}
     spread = range_of(scenario, settings, data, fleet, metrics, samples, seed) if samples else None
     plan = {"decode" if fleet.reader else "both": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
@@ -152,32 +165,69 @@ def described(plan: Any, machine: Any, *without: str) -> dict[str, Any]:
     return {"chips": int(plan.chips)} | {name: axis for name, axis in describe(plan, machine.links).items() if name not in without}
 
 
-def metrics_of(result: Result, traffic: Traffic, promises: Sequence[Promise], fleet: Fleet) -> dict[str, float]:
-    """Return what a fleet comes to. By Little's law the sessions under way are the rate of requests x (time of one + time until the next)."""
+def too_few_racks(racks: float, rate: float, fleet: Fleet, metrics: Mapping[str, float]) -> str:
+    """Return why some racks do not hold a rate of requests."""
+    needs = f"{rate:g} requests/s need {metrics['racks']:g} racks"
+    domain_racks = metrics["racks"] / fleet.domains
+    domains = math.floor(racks / domain_racks + 1e-9)
+    if not domains:
+        return f"{needs}; one scale-up domain takes {domain_racks:g}; say --racks {metrics['racks']:g}"
+    chips = domains * metrics["chips_bought"] / fleet.domains
+    could = rate * min(chips / metrics["chips"], 1.0)
+    return f"{needs}; {racks:g} could hold about {could:.3g}"
+
+
+def metrics_of(
+    result: Result,
+    traffic: Traffic,
+    promises: Sequence[Promise],
+    fleet: Fleet,
+    goodput: float,
+) -> dict[str, float]:
+    """Return the figures of a fleet, by metric.
+
+    By Little's law the sessions under way are the rate of requests x (time of one + time until the
+    next).
+
+    Args:
+        result: The system's costs per chip.
+        traffic: What the fleet serves.
+        promises: What each request was promised.
+        fleet: The fleet.
+        goodput: Share of the hours that failures leave.
+
+    Raises:
+        DataError: The system has no cost per chip-hour, or no power.
+
+    """
     hour, power = (result.metrics[name] for name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip"))
-    if hour is None or power is None:
-        raise DataError(f"{result.scenario}: tco_usd_per_chip_hour has no value: {why_absent(result, 'tco_usd_per_chip_hour')}")
+    domain_chips, domain_racks = (result.metrics[name] for name in ("chips", "racks"))
+    if hour is None or power is None or domain_chips is None or domain_racks is None:
+        why = why_absent(result, "tco_usd_per_chip_hour")
+        raise DataError(f"{result.scenario}: tco_usd_per_chip_hour has no value: {why}")
     times, rate = fleet.times, traffic.values["requests_per_s"]
-    chips = float(np.ceil(fleet.chips / (result.metrics["goodput"] or 1.0) - 1e-9))
-    a_rack = (result.metrics["chips"] or 1.0) / (result.metrics["racks"] or 1.0)
-    tokens = rate * fleet.answer / chips
+    chips = chips_with_spares(fleet.chips, goodput)
+    chips_bought = fleet.domains * domain_chips
+    tokens_per_s = rate * fleet.answer
     agents = rate * (float(times["e2e"].mean()) + traffic.thinking)
     together = np.logical_and.reduce([times[one.metric] <= one.limit for one in promises])
     return {
         "chips": chips,
-        "racks": float(np.ceil(chips / a_rack - 1e-9)),
-        "usd_per_million_output_tokens": float(joined.usd_per_million(hour, tokens, 1.0)),
-        "usd_per_month": hour * chips * HOURS_A_MONTH,
+        "chips_bought": chips_bought,
+        "racks": fleet.domains * domain_racks,
+        "usd_per_million_output_tokens": float(joined.usd_per_million(hour, tokens_per_s / chips_bought, 1.0)),
+        "usd_per_million_output_tokens_in_use": float(joined.usd_per_million(hour, tokens_per_s / chips, 1.0)),
+        "usd_per_month": hour * chips_bought * HOURS_A_MONTH,
         "requests_per_s_per_chip": rate / chips,
-        "output_tokens_per_s_per_chip": tokens,
+        "output_tokens_per_s_per_chip": tokens_per_s / chips,
         "attainment": float(together.mean()),
         **{f"{name}_p{at}_s": float(np.quantile(times[name], at / 100)) for name in PROMISED for at in PERCENTILES},
         "utilisation": fleet.utilisation,
         "hit_rate": fleet.found,
         "agents_per_chip": agents / chips,
         "agents_per_mw": agents / (chips * power / 1e6),
-        "usd_per_agent_hour": hour * chips / agents,
-        "joule_per_token": power / tokens,
+        "usd_per_agent_hour": hour * chips_bought / agents,
+        "joule_per_token": power * chips / tokens_per_s,
     }
 
 

@@ -40,16 +40,69 @@ def test_a_tighter_promise_is_never_cheaper(loose, tighter):
 def test_figures_hang_together(loose):
     got = loose["metrics"]
     assert got["chips"] == int(got["chips"]) >= 1
-    assert got["racks"] == np.ceil(got["chips"] / 72)
     assert got["requests_per_s_per_chip"] == pytest.approx(200 / got["chips"])
-    assert got["usd_per_month"] == pytest.approx(
-        got["usd_per_million_output_tokens"] * got["output_tokens_per_s_per_chip"] * got["chips"] * 730.5 * 3600 / 1e6
-    )
-    assert got["usd_per_agent_hour"] * got["agents_per_chip"] * got["chips"] * 730.5 == pytest.approx(got["usd_per_month"])
+    tokens_per_month = got["output_tokens_per_s_per_chip"] * got["chips"] * 730.5 * 3600
+    cost_in_use = got["usd_per_million_output_tokens_in_use"]
+    assert got["usd_per_month"] == pytest.approx(got["usd_per_million_output_tokens"] * tokens_per_month / 1e6)
+    assert cost_in_use == pytest.approx(got["usd_per_million_output_tokens"] * got["chips"] / got["chips_bought"])
+    sessions = got["agents_per_chip"] * got["chips"]
+    assert got["usd_per_agent_hour"] * sessions * 730.5 == pytest.approx(got["usd_per_month"])
     assert 0 < got["utilisation"] <= 1
     assert got["hit_rate"] == 0  # of chat nothing is read again
-    assert loose["power_basis"]
+    assert "chips in use" in loose["power_basis"]
     assert all(got["ttft_p50_s"] > 20 * error for name, error in loose["errors"].items() if name == "ttft_p50_s")
+
+
+# Chips and racks of a scale-up domain, as the makers state them.
+DOMAINS = {
+    "gb200-nvl72": (72, 1),
+    "trn3-nl32x2": (64, 2),
+    "trn2-nl16": (16, 0.5),
+    "h100-hgx8": (8, 0.25),
+}
+
+
+@pytest.mark.parametrize("system", DOMAINS)
+def test_service_buys_whole_scale_up_domains(system):
+    chips, racks = DOMAINS[system]
+    service = answer("service", system)
+    metrics, pools = service["metrics"], service["plan"].values()
+    domains = metrics["chips_bought"] / chips
+    assert domains == int(domains)
+    assert domains >= np.ceil(metrics["chips"] / chips)
+    assert (domains - 1) * chips < metrics["chips"]
+    assert metrics["chips"] >= sum(pool["chips"] * pool["engines"] for pool in pools)
+    assert metrics["racks"] == domains * racks
+    priced = answer("price", system)["metrics"]["tco_usd_per_chip_hour"]
+    assert metrics["usd_per_month"] == pytest.approx(metrics["chips_bought"] * priced * 730.5)
+
+
+def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used():
+    """At 10 requests/s MI450X needs the fewest chips, and most of the rack that is bought idles."""
+    rows = answer("service", "gb200-nvl72", "mi450x-ualoe72", "--traffic", "agents")["rows"]
+    costs = {metric: [row["metrics"][metric] for row in rows] for metric in ("usd_per_million_output_tokens", "usd_per_million_output_tokens_in_use")}
+    gb200, mi450x = costs["usd_per_million_output_tokens"]
+    assert gb200 < mi450x
+    assert rows[1]["metrics"]["chips"] < rows[0]["metrics"]["chips"]
+    assert [row["share_of_best"] for row in rows] == pytest.approx([1, gb200 / mi450x])
+
+
+def test_screen_says_how_many_of_the_bought_chips_are_in_use(loose):
+    done = tco(*BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms")
+    metrics = loose["metrics"]
+    used = f"{metrics['chips']:g} of {metrics['chips_bought']:g} chips in use"
+    assert f"gb200-nvl72: {used}; 1 rack bought." in done.stdout
+    for label in ("of what is bought", "of the chips in use alone"):
+        assert f"cost per million output tokens, {label}" in done.stdout
+
+
+def test_range_is_of_what_is_bought():
+    words = ("service", "trn3-nl32x2", "--set", "traffic.requests_per_s=20", "--samples", "64")
+    service = answer(*words)
+    percentiles = service["range"]["usd_per_million_output_tokens"]
+    cost = service["metrics"]["usd_per_million_output_tokens"]
+    assert percentiles["p10"] < cost < percentiles["p90"]
+    assert percentiles["p10"] > service["metrics"]["usd_per_million_output_tokens_in_use"]
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_one_nearly_so(loose):
@@ -201,6 +254,7 @@ def test_promises_are_read():
         (("--promise", "ttft p100 <= 1 s"), "expected a percentile"),
         (("--promise", "ttft p50 <= 1 GB"), "unit 'GB'"),
         (("--racks", "1", "--set", "traffic.requests_per_s=3000"), "could hold about"),
+        (("--racks", "0.5"), "one scale-up domain takes 1; say --racks 1"),
         (("--traffic", "chatt"), "did you mean 'chat'?"),
         (("--set", "traffic.rate=3"), "unknown input path 'traffic.rate'"),
         (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),

@@ -3,10 +3,15 @@
 Engines of a pool are alike and are given requests without regard to their state, so that one of them stands for all. A prompt's cache then
 goes to a decoding engine: the first token takes what both pools take, requests of one joined with those of the other by lot. Closed forms only
 say how many engines a pool needs at least. The same random numbers serve every plan and size, so that a tighter promise is never cheaper.
+
+What is bought are whole scale-up domains. The least fleet therefore has the fewest domains, and of
+fleets with as many domains the fewest chips.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -71,11 +76,63 @@ class Fleet(NamedTuple):
     answer: float  # mean tokens of an answer
     found: float  # share of the prompts' tokens that were found in a cache
     utilisation: float  # rate over the one that its chips could hold
+    domains: int  # scale-up domains that hold its engines and spare chips
 
     @property
     def chips(self) -> float:
         """Chips of both pools."""
         return self.decoder.chips * self.decoders + (self.reader.chips * self.readers if self.reader else 0)
+
+    def is_cheaper_than(self, other: Fleet | None) -> bool:
+        """Say whether it needs fewer domains, or as many and fewer chips."""
+        return other is None or (self.domains, self.chips) < (other.domains, other.chips)
+
+
+def chips_with_spares(chips: float, goodput: float) -> int:
+    """Return chips of engines and the spare chips that failures ask for.
+
+    Args:
+        chips: Chips of whole engines.
+        goodput: Share of the hours that failures leave.
+
+    """
+    return math.ceil(chips / goodput - 1e-9)
+
+
+def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> int:
+    """Return how many scale-up domains hold some engines.
+
+    An engine lies within one domain. An engine that is larger fills whole domains, and the rest of
+    it shares a domain as a smaller engine does. The largest engines are placed first, each in the
+    fullest domain that has room.
+
+    Args:
+        engines: Chips of one engine and number of such engines, by pool.
+        domain_chips: Chips of one scale-up domain.
+
+    """
+    pieces = Counter[int]()
+    for engine_chips, count in engines:
+        full_domains, rest = divmod(int(engine_chips), domain_chips)
+        pieces[domain_chips] += full_domains * count
+        pieces[rest] += count
+    offered = pieces.total()  # no piece needs a second domain
+    domains_by_room = Counter({domain_chips: offered})
+    for piece_chips in sorted(filter(None, pieces), reverse=True):
+        unplaced = pieces[piece_chips]
+        for room, domains in sorted(domains_by_room.items()):
+            pieces_per_domain = room // piece_chips
+            if not pieces_per_domain:
+                continue
+            placed = min(unplaced, pieces_per_domain * domains)
+            filled, left_over = divmod(placed, pieces_per_domain)
+            domains_by_room[room] -= filled
+            domains_by_room[room - pieces_per_domain * piece_chips] += filled
+            if left_over:
+                domains_by_room[room] -= 1
+                domains_by_room[room - left_over * piece_chips] += 1
+            unplaced -= placed
+    return offered - domains_by_room[domain_chips]
 
 
 def quantile_error(times: Array, quantile: float) -> float:
@@ -151,8 +208,19 @@ def under_way(engine: Engine, rate: float, before: Requests, requests: Requests,
 class Search:
     """The fleets of one machine under one traffic, each pool of each size simulated once."""
 
-    def __init__(self, machine: Machine, model: Architecture, request: Request, traffic: Traffic, router: str, seed: int, pause: float) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        model: Architecture,
+        request: Request,
+        traffic: Traffic,
+        router: str,
+        seed: int,
+        pause: float,
+        goodput: float,
+    ) -> None:
         self.traffic, self.router, self.seed, self.pause = traffic, router, seed, pause
+        self.goodput, self.domain_chips = goodput, int(machine.links.world)
         self.rate, self.start = traffic.values["requests_per_s"], float(plain(machine.shared("first_token_start")))
         some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
         self.answer = float(some.answer.mean())
@@ -199,14 +267,36 @@ class Search:
             low, high = (low, middle) if good(middle) else (middle, high)
         return high
 
+    def domains_of(self, engines: Sequence[tuple[float, int]]) -> int:
+        """Return the scale-up domains that hold engines and spare chips.
+
+        Args:
+            engines: Chips of one engine and number of such engines, by pool.
+
+        """
+        chips = sum(engine_chips * count for engine_chips, count in engines)
+        needed = math.ceil(chips_with_spares(chips, self.goodput) / self.domain_chips)
+        return max(needed, domains_holding(engines, self.domain_chips))
+
+    def most_chips(self, best: Fleet | None) -> float:
+        """Return the chips below which a fleet may be cheaper than the best one."""
+        if best is None:
+            return np.inf
+        with_fewer_domains = (best.domains - 1) * self.domain_chips * self.goodput
+        return max(best.chips, math.floor(with_fewer_domains + 1e-9) + 1)
+
     def cheapest(self, promises: Sequence[Promise]) -> Fleet | None:
-        """Return the fleet of the least chips that keeps promises; None where no plan does."""
+        """Return the fleet with the fewest domains that keeps promises.
+
+        Of fleets with as many domains it has the fewest chips. There is none where no plan keeps
+        the promises.
+        """
         limit = {name: min((one.limit for one in promises if one.metric == name), default=np.inf) for name in ("ttft", "tpot", "e2e")}
         readers = sorted((one for one in self.readers if one.quickest <= limit["ttft"]), key=lambda one: one.engines(self.rate) * one.chips)
         best: Fleet | None = None
         least = readers[0].engines(self.rate) * readers[0].chips if readers else np.inf
         for pool in sorted(self.decoders, key=lambda one: one.engines(self.rate) * one.chips):
-            room = np.inf if best is None else best.chips
+            room = self.most_chips(best)
             if pool.engines(self.rate) * pool.chips + least >= room:
                 break
 
@@ -219,15 +309,15 @@ class Search:
         return self.together(promises, best)
 
     def together(self, promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
-        """Return the better of a fleet and the least one whose engines decode and read prompts beside, of the plans that could need the least."""
+        """Return the cheaper of a fleet and the least one whose engines decode and read prompts beside, of the plans that could need the least."""
         known = []
         for pool in self.decoders:
-            if best is None or pool.engines(self.rate) * pool.chips < best.chips:
+            if pool.engines(self.rate) * pool.chips < self.most_chips(best):
                 engine = pool.build()
                 reading = self.fresh * self.prompt / (engine.budget * engine.groups) * engine.pass_time(engine.budget, self.prompt / 2, 0, 0.0)
                 known.append(pool._replace(rate=1 / (1 / pool.rate + reading)))
         for pool in sorted(known, key=lambda one: one.engines(self.rate) * one.chips)[:FIRST]:
-            room = np.inf if best is None else best.chips
+            room = self.most_chips(best)
 
             def good(n: int, pool: Pool = pool) -> bool:
                 return kept(self.joined(self.times(pool, n, BOTH), None), promises)
@@ -236,7 +326,10 @@ class Search:
             if count is not None and count * pool.chips < room:
                 times = self.times(pool, count, BOTH)
                 load = min(self.rate / (count * pool.rate), 1.0)
-                best = Fleet(pool, count, None, 0, self.joined(times, None), float(times.answer.mean()), times.found, load)
+                joined, answer = self.joined(times, None), float(times.answer.mean())
+                domains = self.domains_of([(pool.chips, count)])
+                fleet = Fleet(pool, count, None, 0, joined, answer, times.found, load, domains)
+                best = fleet if fleet.is_cheaper_than(best) else best
         return best
 
     def most(self, pool: Pool, room: float) -> int:
@@ -244,12 +337,12 @@ class Search:
         return int(min(room / pool.chips, SPARE * (pool.engines(self.rate) + 1)))
 
     def with_readers(self, pool: Pool, engines: int, readers: Sequence[Pool], promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
-        """Return the better of a fleet and the least one of so many engines that decode."""
+        """Return the cheaper of a fleet and the least one of so many engines that decode."""
         decoding = self.times(pool, engines, DECODE)
         if not kept(self.joined(decoding, None), promises):
             return best
         for reader in readers:
-            room = (np.inf if best is None else best.chips) - engines * pool.chips
+            room = self.most_chips(best) - engines * pool.chips
             if reader.engines(self.rate) * reader.chips >= room:
                 continue
 
@@ -262,7 +355,10 @@ class Search:
                 chips = engines * pool.chips, count * reader.chips
                 load = chips[0] * self.rate / (engines * pool.rate) + chips[1] * self.rate * (1 - reading.found) / self.fresh / (count * reader.rate)
                 times, answer = self.joined(decoding, reading), float(decoding.answer.mean())
-                best = Fleet(pool, engines, reader, count, times, answer, reading.found, min(load / sum(chips), 1.0))
+                load = min(load / sum(chips), 1.0)
+                domains = self.domains_of([(pool.chips, engines), (reader.chips, count)])
+                fleet = Fleet(pool, engines, reader, count, times, answer, reading.found, load, domains)
+                best = fleet if fleet.is_cheaper_than(best) else best
         return best
 
     def nearest(self, promises: Sequence[Promise]) -> dict[str, float]:

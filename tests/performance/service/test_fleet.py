@@ -1,11 +1,18 @@
 """Fleets: an engine that begins under way is in its steady state, more engines are never worse, and quantiles know how sure they are."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
-from tco.performance.service.fleet import Search, quantile_error, under_way
+from tco.performance.service.fleet import (
+    Fleet,
+    Search,
+    chips_with_spares,
+    domains_holding,
+    quantile_error,
+    under_way,
+)
 from tco.performance.service.simulation import serve
 from tco.performance.service.traffic import load_traffic, promise_of
 from tests.performance.servers import server
@@ -15,7 +22,7 @@ from tests.shipped import CATALOGUE
 @pytest.fixture(scope="module")
 def search():
     asked = server("gb200-nvl72", workload__input_tokens="1281", workload__output_tokens="176")
-    return Search(asked.machine, asked.model, asked.request, load_traffic(CATALOGUE, "chat"), "random", 0, 30.0)
+    return Search(asked.machine, asked.model, asked.request, load_traffic(CATALOGUE, "chat"), "random", 0, 30.0, 1.0)
 
 
 def test_an_engine_that_decodes_begins_as_it_goes_on(search):
@@ -46,7 +53,67 @@ def test_the_cheapest_of_all_is_no_dearer_than_any_pair_that_keeps_the_promises(
     for pool in search.decoders[::7]:
         for reader in search.readers[::3]:
             found = search.with_readers(pool, pool.engines(search.rate) * 2, [reader], promises, None)
-            assert found is None or found.chips >= best.chips
+            assert found is None or not found.is_cheaper_than(best)
+
+
+# ---------------------------------------------------------------- whole scale-up domains
+def fewest_bins(sizes: list[int], capacity: int) -> int:
+    """Return the fewest bins that hold some sizes, by trying every assignment."""
+    for bins in range(1, len(sizes) + 1):
+        for assignment in product(range(bins), repeat=len(sizes)):
+            loads = np.bincount(assignment, weights=sizes, minlength=bins)
+            if loads.max() <= capacity:
+                return bins
+    return 0
+
+
+@pytest.mark.parametrize("domain_chips", [8, 64, 72])
+@pytest.mark.parametrize("large", [6, 8, 16, 24, 32, 64])
+@pytest.mark.parametrize("small", [2, 4, 8])
+def test_engines_are_held_by_the_fewest_domains(domain_chips, large, small):
+    for large_count, small_count in ((1, 0), (2, 1), (3, 2), (1, 4), (4, 1)):
+        if large > domain_chips:
+            continue
+        fewest = fewest_bins([large] * large_count + [small] * small_count, domain_chips)
+        engines = [(float(large), large_count), (float(small), small_count)]
+        assert domains_holding(engines, domain_chips) == fewest
+
+
+@pytest.mark.parametrize(
+    ("engines", "domain_chips", "domains"),
+    [
+        ([(64.0, 9)], 72, 9),  # 8 domains have as many chips, and hold 8 such engines
+        ([(64.0, 9), (8.0, 9)], 72, 9),  # the small ones take what is left
+        ([(64.0, 9), (8.0, 10)], 72, 10),
+        ([(16.0, 3)], 8, 6),  # an engine over two servers
+        ([(144.0, 1), (48.0, 1), (16.0, 1), (8.0, 1)], 72, 3),
+        ([(2.0, 5000)], 72, 139),
+    ],
+)
+def test_engine_lies_within_one_domain_or_fills_whole_ones(engines, domain_chips, domains):
+    assert domains_holding(engines, domain_chips) == domains
+
+
+def test_spare_chips_are_bought_too(search):
+    assert chips_with_spares(72, 0.98) == 74
+    assert chips_with_spares(72, 1.0) == 72
+    with_failures = Search.__new__(Search)
+    with_failures.goodput, with_failures.domain_chips = 0.98, 72
+    assert search.domains_of([(72.0, 1)]) == 1
+    assert with_failures.domains_of([(72.0, 1)]) == 2
+
+
+def test_fewer_domains_are_cheaper_than_fewer_chips(search):
+    pool = search.decoders[0]
+    fleets = [Fleet(pool._replace(chips=float(chips)), 1, None, 0, {}, 1.0, 0.0, 0.5, domains) for chips, domains in ((70, 1), (60, 2), (60, 1))]
+    one_domain, two_domains, fewest_chips = fleets
+    assert one_domain.is_cheaper_than(two_domains)
+    assert not two_domains.is_cheaper_than(one_domain)
+    assert fewest_chips.is_cheaper_than(one_domain)
+    assert two_domains.is_cheaper_than(None)
+    # A fleet of more chips may be cheaper than the 60 in two domains, as long as it fits one.
+    assert search.most_chips(two_domains) == 73
+    assert search.most_chips(one_domain) == 70
 
 
 def test_the_error_of_a_quantile_is_that_of_draws_repeated():
