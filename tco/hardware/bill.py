@@ -37,7 +37,7 @@ INPUTS = (
     "wafer_diameter",
     "defect_density",
     "defect_clustering",
-    "recovered_share",
+    "repairable_area_share",
     "packaging_cost",
     "substrate_cost",
     "test_cost",
@@ -54,27 +54,34 @@ def gross_dies_per_wafer(die_area: SquareMillimetre, wafer_diameter: Millimetre,
 
 
 @formula(unit="", source="stapper1983")
-def negative_binomial_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure) -> Any:
-    """Share of the dies without a defect where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
-    return (1 + defect_density * die_area / defect_clustering) ** -defect_clustering
+def negative_binomial_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure) -> Any:
+    """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
+    return (1 + defect_density * area / defect_clustering) ** -defect_clustering
 
 
 @formula(unit="", source="stapper1983")
-def poisson_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
-    """Share of the dies without a defect where defects fall anywhere alike: y = exp(-D0 S); the least of the three."""
-    return np.exp(-defect_density * die_area)
+def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect in an area S, where defects fall anywhere alike: y = exp(-D0 S); the least of the three."""
+    return np.exp(-defect_density * area)
 
 
 @formula(unit="", source="murphy1964")
-def murphy_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
-    """Share of the dies without a defect where their density varies as a triangle around its mean: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
-    return (np.expm1(-defect_density * die_area) / (defect_density * die_area)) ** 2
+def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
+    return (np.expm1(-defect_density * area) / (defect_density * area)) ** 2
 
 
-@formula(unit="", source="stapper1983")
-def usable_dies(perfect: Pure, recovered_share: Pure) -> Any:
-    """Usable share of the dies, those that redundancy recovers among them: y + r (1 - y)."""
-    return perfect + recovered_share * (1 - perfect)
+@formula(unit="mm^2", source="stapper1983")
+def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Any:
+    """Area of a die in which one defect makes it unusable: A = S (1 - r).
+
+    A defect falls with chance r into a part that a spare replaces or that may be switched off. A die with k defects is
+    usable if all k fall there, with chance r^k. Summed over the number of defects, P(usable) = sum of P(k) r^k is the
+    yield of the area S (1 - r), for all three models: exp(-D0 S (1 - r)) for Poisson's. P(recovered) is what it exceeds
+    the yield of S by, exp(-D0 S (1 - r)) - exp(-D0 S). The number of spares is not limited: r is of what spares cover
+    at the densities of volume production, and at far higher densities fewer dies are usable than this says.
+    """
+    return die_area * (1 - repairable_area_share)
 
 
 @formula(unit="USD", source="tco-model")
@@ -114,8 +121,9 @@ def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
     """Return what chip `part` costs without its HBM, from its wafer up, with one model of its yield."""
     area = values[f"parts.{part}.die_area"]
     gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
-    perfect, rests_on = YIELDS[model]
-    usable = usable_dies(perfect(area, *(values[f"parts.{part}.{name}"] for name in rests_on)), values[f"parts.{part}.recovered_share"])
+    yield_of, rests_on = YIELDS[model]
+    critical = critical_area(area, values[f"parts.{part}.repairable_area_share"])
+    usable = yield_of(critical, *(values[f"parts.{part}.{name}"] for name in rests_on))
     die = values.derived(f"parts.{part}.die_cost", "USD", lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable))
     rest = (values[f"parts.{part}.{name}"] for name in INPUTS[INPUTS.index("packaging_cost") :])
     return chip_cost(die, values[f"parts.{part}.dies"], *rest)
