@@ -21,11 +21,13 @@ from tco.foundation.units import (
     Byte,
     BytePerSecond,
     FLOPPerSecond,
+    Hour,
     Millimetre,
     PerSecond,
     PerSquareMillimetre,
     Pure,
     SquareMillimetre,
+    USDPerHour,
     Watt,
 )
 from tco.foundation.values import Values
@@ -179,8 +181,14 @@ def extended_power(power: Watt, quantity: Pure) -> Any:
 
 @formula(unit="USD", source="tco-model")
 def share_of_price(price: USD, share: Pure) -> Any:
-    """A share of a price, as assembly, storage, a margin, a tax or a rebate are stated: x C."""
+    """A share of a price, as storage, a margin, a tax or a rebate are stated: x C."""
     return price * share
+
+
+@formula(unit="USD", source="tco-model")
+def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Any:
+    """Cost of the labour that assembles and tests all of a part in one world: C = w t n."""
+    return labour_rate * assembly_time * quantity
 
 
 @formula(unit="W", source="tco-model")
@@ -263,25 +271,54 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
     return found
 
 
+ASSEMBLY_TIME, LABOUR_RATE = "assembly_time", "labour_rate"  # attributes of trays and racks, and of what prices their hours
+
+
+class Labour(NamedTuple):
+    """A place of the tree that takes labour to assemble and test."""
+
+    leaf: Leaf
+    path: str  # of its hours
+
+
 class Place(NamedTuple):
     """A place of the tree, and how its line is made."""
 
     leaf: Leaf
-    assembles: bool  # priced by a share of what is assembled
+    assembles: bool  # priced by the hours that the rest of the tree takes to assemble and test
     converts: bool  # draws what it loses of the power of the others
     power: str  # path of the power provisioned for one part: `power`, or the `tdp` of a chip
+    labour: str | None  # path of the hours that assemble and test one part, its contents apart
+    contains: bool  # holds other places of the tree
 
 
 def places_of(system: System, catalogue: Catalogue) -> list[Place]:
-    """Return the places of a tree, parents first."""
+    """Return the places of a tree, parents first.
 
-    def place(leaf: Leaf) -> Place:
-        has = partial(catalogue.has_part_value, leaf.part)
-        power = "power" if has("power") or not has("tdp") else "tdp"
-        return Place(leaf, has("assembly_share"), has("efficiency"), f"parts.{leaf.part}.{power}")
+    An assembly with an `own_price` takes labour, whether or not its hours are stated: missing hours are an error.
+    """
 
-    found: list[Place] = system.once("places", lambda: [place(leaf) for leaf in system.leaves])
-    return found
+    def list_places() -> list[Place]:
+        holders = {leaf.parent for leaf in system.leaves}
+        return [place_of(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
+
+    places: list[Place] = system.once("places", list_places)
+    return places
+
+
+def place_of(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
+    """Return how the line of a leaf is made, from the attributes its part has."""
+    has = partial(catalogue.has_part_value, leaf.part)
+    power = "power" if has("power") or not has("tdp") else "tdp"
+    takes_labour = has(ASSEMBLY_TIME) or (contains and has("own_price"))
+    return Place(
+        leaf,
+        assembles=has(LABOUR_RATE),
+        converts=has("efficiency"),
+        power=f"parts.{leaf.part}.{power}",
+        labour=f"parts.{leaf.part}.{ASSEMBLY_TIME}" if takes_labour else None,
+        contains=contains,
+    )
 
 
 def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> Bill:
@@ -289,25 +326,29 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies
     pricing = Pricing(values, catalogue, dies)
     lines: list[BillLine] = []
     included: dict[str, str] = {}  # path -> the path whose price holds it
+    labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for leaf, assembles, converts, drawn in places_of(system, catalogue):
-        if assembles:
+    for place in places_of(system, catalogue):
+        leaf = place.leaf
+        if place.assembles:
             assembly = leaf
             continue
         holder = included.get(leaf.parent)
         price, whole, paths = (None, False, ()) if holder is not None else pricing.of(leaf.part)
         if holder is not None or whole:
             included[leaf.path] = holder or leaf.path
+        if place.labour is not None and holder is None and not (whole and place.contains):
+            labour.append(Labour(leaf, place.labour))
         with scope("bill", leaf.path):
             extended = None if holder is not None else extended_price(price, leaf.quantity)
-            if converts:
+            if place.converts:
                 converter, power = leaf, None
             else:
-                power = extended_power(values[drawn], leaf.quantity)
+                power = extended_power(values[place.power], leaf.quantity)
         lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
-        lines.append(assembly_line(values, assembly, lines, system.chip))
+        lines.append(assembly_line(values, assembly, labour, system))
     add_conversion_loss(values, converter, lines, system)
     with scope("bill"):
         price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
@@ -322,14 +363,22 @@ def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any,
     return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths, near)
 
 
-def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) -> BillLine:
-    """Return the line of assembly and test: a share of everything that is assembled, the chips and their HBM apart."""
-    share = f"parts.{leaf.part}.assembly_share"
-    priced = [line for line in lines if line.extended is not None and chip not in line.path.split("/")]
+def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
+    """Return the line of assembly and test: the hours of every tray and rack at one rate."""
+    if not labour:
+        raise DataError(
+            f"{system.where}: {leaf.part} prices hours of assembly, but nothing in the tree takes any;"
+            f" give trays and racks an {ASSEMBLY_TIME}, or leave {leaf.part} out where the price is of finished racks"
+        )
+    rate = f"parts.{leaf.part}.{LABOUR_RATE}"
+    costs = []
+    for task in labour:
+        with scope("bill", leaf.path, task.leaf.path):
+            costs.append(labour_cost(values[rate], values[task.path], task.leaf.quantity))
     with scope("bill", leaf.path):
-        assembled = total("assembled_parts", [line.extended for line in priced])
-        price = share_of_price(assembled, values[share])
-        return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), (share,), None)
+        price = total("assembly_and_test", costs)
+        paths = (rate, *dict.fromkeys(task.path for task in labour))
+        return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None)
 
 
 def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[BillLine], system: System) -> None:

@@ -223,9 +223,7 @@ JOB, SMALL = "llama-3.1-405b-training-gb200-nvl72", {"cluster.chips": "4608"}
 def test_a_job_starts_again(catalogue):
     job = evaluate(JOB, SMALL, catalogue=catalogue)
     chips = job.inputs["cluster.chips"].value
-    failures = sum(
-        rate * sum(line.quantity for line in job.bill.lines if line.part == part) for part, rate in failure_rates(job).items()
-    )
+    failures = sum(rate * sum(line.quantity for line in job.bill.lines if line.part == part) for part, rate in failure_rates(job).items())
     between = 8760 * 3600 / (failures * chips / 72 + 0.0495 * chips)
     work = math.sqrt(2 * 4 * between)
     lost = 4 / work + (work / 2 + 480) / between + 0.0025 * chips * 0.2 * 12 / 8760 + chips * 10 / 3600 / 8760

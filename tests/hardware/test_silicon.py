@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -63,8 +64,8 @@ def test_murphys_yield_is_poissons_over_a_triangle_of_densities(area, density):
 
 
 YIELD_MODELS = {
-    "poisson": lambda area, density: FORMULA.poisson_yield(area, density),
-    "murphy": lambda area, density: FORMULA.murphy_yield(area, density),
+    "poisson": FORMULA.poisson_yield,
+    "murphy": FORMULA.murphy_yield,
     "negative-binomial": lambda area, density: FORMULA.negative_binomial_yield(area, density, 3.0),
 }
 DENSITIES = {  # of wafers over their mean: what each model says of how much they differ
@@ -122,7 +123,7 @@ def test_a_die_with_one_defect_is_recovered_with_the_repairable_share_of_its_are
 def test_the_cost_of_a_die_grows_without_bound_with_its_defects(model):
     """Each tenfold density of a 680 mm2 die multiplies its cost by more than the one before, until the law of the model is reached."""
     costs = [FORMULA.die_cost(21_000, 78, YIELD_MODELS[model](FORMULA.critical_area(680, 0.35), density)) for density in (1e-4, 1e-3, 1e-2, 1e-1)]
-    growth = [dearer / cheaper for cheaper, dearer in zip(costs, costs[1:], strict=False)]
+    growth = [dearer / cheaper for cheaper, dearer in itertools.pairwise(costs)]
     assert growth == sorted(growth)
     assert growth[-1] > 90  # Murphy's falls as the square of the density, the others faster
 
