@@ -77,11 +77,12 @@ def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) ->
 def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Any:
     """Area of a die in which one defect makes it unusable: A = S (1 - r).
 
-    A defect falls with chance r into a part that a spare replaces or that may be switched off. A die with k defects is
-    usable if all k fall there, with chance r^k. Summed over the number of defects, P(usable) = sum of P(k) r^k is the
-    yield of the area S (1 - r), for all three models: exp(-D0 S (1 - r)) for Poisson's. P(recovered) is what it exceeds
-    the yield of S by, exp(-D0 S (1 - r)) - exp(-D0 S). The number of spares is not limited: r is of what spares cover
-    at the densities of volume production, and at far higher densities fewer dies are usable than this says.
+    A defect falls with chance r into a part that a spare replaces or that may be switched off.
+    A die with k defects is usable if all k fall there, with chance r^k. Summed over the number
+    of defects, P(usable) = sum of P(k) r^k is the yield of the area S (1 - r), for all three
+    models: exp(-D0 S (1 - r)) for Poisson's. What it exceeds the yield of S by is P(recovered),
+    exp(-D0 S (1 - r)) - exp(-D0 S). The number of spares is not limited: r is what spares cover
+    at the defects of volume production, and at many more defects fewer dies are usable.
     """
     return die_area * (1 - repairable_area_share)
 
@@ -271,7 +272,8 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
     return found
 
 
-ASSEMBLY_TIME, LABOUR_RATE = "assembly_time", "labour_rate"  # attributes of trays and racks, and of what prices their hours
+ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
+LABOUR_RATE = "labour_rate"  # attribute of the part that prices their hours
 
 
 class Labour(NamedTuple):
@@ -285,7 +287,7 @@ class Place(NamedTuple):
     """A place of the tree, and how its line is made."""
 
     leaf: Leaf
-    assembles: bool  # priced by the hours that the rest of the tree takes to assemble and test
+    assembles: bool  # priced by the hours that the tree takes to assemble and test
     converts: bool  # draws what it loses of the power of the others
     power: str  # path of the power provisioned for one part: `power`, or the `tdp` of a chip
     labour: str | None  # path of the hours that assemble and test one part, its contents apart
@@ -295,7 +297,7 @@ class Place(NamedTuple):
 def places_of(system: System, catalogue: Catalogue) -> list[Place]:
     """Return the places of a tree, parents first.
 
-    An assembly with an `own_price` takes labour, whether or not its hours are stated: missing hours are an error.
+    An assembly with an `own_price` takes labour: where its hours are missing, the bill says so.
     """
 
     def list_places() -> list[Place]:
