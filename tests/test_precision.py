@@ -76,7 +76,7 @@ PLAIN = {
     ),
     "conversion_loss": ({"load": between(1, 1e9), "efficiency": st.floats(0.5, 1)}, lambda load, efficiency: load * (1 / efficiency - 1)),
     "murphy_yield": (
-        {"die_area": between(1e-3, 1e3), "defect_density": between(1e-7, 1e-1)},
+        {"area": between(1e-3, 1e3), "defect_density": between(1e-7, 1e-1)},
         lambda area, density: ((1 - EXACT.exp(-area * density)) / (area * density)) ** 2,
     ),
     "distinct_places": ({"places": COUNTS, "active": st.integers(1, 64)}, lambda places, active: places * (1 - (1 - 1 / places) ** active)),

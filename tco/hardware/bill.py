@@ -21,11 +21,13 @@ from tco.foundation.units import (
     Byte,
     BytePerSecond,
     FLOPPerSecond,
+    Hour,
     Millimetre,
     PerSecond,
     PerSquareMillimetre,
     Pure,
     SquareMillimetre,
+    USDPerHour,
     Watt,
 )
 from tco.foundation.values import Values
@@ -37,7 +39,7 @@ INPUTS = (
     "wafer_diameter",
     "defect_density",
     "defect_clustering",
-    "recovered_share",
+    "repairable_area_share",
     "packaging_cost",
     "substrate_cost",
     "test_cost",
@@ -54,27 +56,35 @@ def gross_dies_per_wafer(die_area: SquareMillimetre, wafer_diameter: Millimetre,
 
 
 @formula(unit="", source="stapper1983")
-def negative_binomial_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure) -> Any:
-    """Share of the dies without a defect where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
-    return (1 + defect_density * die_area / defect_clustering) ** -defect_clustering
+def negative_binomial_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure) -> Any:
+    """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
+    return (1 + defect_density * area / defect_clustering) ** -defect_clustering
 
 
 @formula(unit="", source="stapper1983")
-def poisson_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
-    """Share of the dies without a defect where defects fall anywhere alike: y = exp(-D0 S); the least of the three."""
-    return np.exp(-defect_density * die_area)
+def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect in an area S, where defects fall anywhere alike: y = exp(-D0 S); the least of the three."""
+    return np.exp(-defect_density * area)
 
 
 @formula(unit="", source="murphy1964")
-def murphy_yield(die_area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
-    """Share of the dies without a defect where their density varies as a triangle around its mean: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
-    return (np.expm1(-defect_density * die_area) / (defect_density * die_area)) ** 2
+def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
+    """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
+    return (np.expm1(-defect_density * area) / (defect_density * area)) ** 2
 
 
-@formula(unit="", source="stapper1983")
-def usable_dies(perfect: Pure, recovered_share: Pure) -> Any:
-    """Usable share of the dies, those that redundancy recovers among them: y + r (1 - y)."""
-    return perfect + recovered_share * (1 - perfect)
+@formula(unit="mm^2", source="stapper1983")
+def critical_area(die_area: SquareMillimetre, repairable_area_share: Pure) -> Any:
+    """Area of a die in which one defect makes it unusable: A = S (1 - r).
+
+    A defect falls with chance r into a part that a spare replaces or that may be switched off.
+    A die with k defects is usable if all k fall there, with chance r^k. Summed over the number
+    of defects, P(usable) = sum of P(k) r^k is the yield of the area S (1 - r), for all three
+    models: exp(-D0 S (1 - r)) for Poisson's. What it exceeds the yield of S by is P(recovered),
+    exp(-D0 S (1 - r)) - exp(-D0 S). The number of spares is not limited: r is what spares cover
+    at the defects of volume production, and at many more defects fewer dies are usable.
+    """
+    return die_area * (1 - repairable_area_share)
 
 
 @formula(unit="USD", source="tco-model")
@@ -114,8 +124,9 @@ def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
     """Return what chip `part` costs without its HBM, from its wafer up, with one model of its yield."""
     area = values[f"parts.{part}.die_area"]
     gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
-    perfect, rests_on = YIELDS[model]
-    usable = usable_dies(perfect(area, *(values[f"parts.{part}.{name}"] for name in rests_on)), values[f"parts.{part}.recovered_share"])
+    yield_of, rests_on = YIELDS[model]
+    critical = critical_area(area, values[f"parts.{part}.repairable_area_share"])
+    usable = yield_of(critical, *(values[f"parts.{part}.{name}"] for name in rests_on))
     die = values.derived(f"parts.{part}.die_cost", "USD", lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable))
     rest = (values[f"parts.{part}.{name}"] for name in INPUTS[INPUTS.index("packaging_cost") :])
     return chip_cost(die, values[f"parts.{part}.dies"], *rest)
@@ -171,8 +182,14 @@ def extended_power(power: Watt, quantity: Pure) -> Any:
 
 @formula(unit="USD", source="tco-model")
 def share_of_price(price: USD, share: Pure) -> Any:
-    """A share of a price, as assembly, storage, a margin, a tax or a rebate are stated: x C."""
+    """A share of a price, as storage, a margin, a tax or a rebate are stated: x C."""
     return price * share
+
+
+@formula(unit="USD", source="tco-model")
+def labour_cost(labour_rate: USDPerHour, assembly_time: Hour, quantity: Pure) -> Any:
+    """Cost of the labour that assembles and tests all of a part in one world: C = w t n."""
+    return labour_rate * assembly_time * quantity
 
 
 @formula(unit="W", source="tco-model")
@@ -255,25 +272,55 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
     return found
 
 
+ASSEMBLY_TIME = "assembly_time"  # attribute of trays and racks
+LABOUR_RATE = "labour_rate"  # attribute of the part that prices their hours
+
+
+class Labour(NamedTuple):
+    """A place of the tree that takes labour to assemble and test."""
+
+    leaf: Leaf
+    path: str  # of its hours
+
+
 class Place(NamedTuple):
     """A place of the tree, and how its line is made."""
 
     leaf: Leaf
-    assembles: bool  # priced by a share of what is assembled
+    assembles: bool  # priced by the hours that the tree takes to assemble and test
     converts: bool  # draws what it loses of the power of the others
     power: str  # path of the power provisioned for one part: `power`, or the `tdp` of a chip
+    labour: str | None  # path of the hours that assemble and test one part, its contents apart
+    contains: bool  # holds other places of the tree
 
 
 def places_of(system: System, catalogue: Catalogue) -> list[Place]:
-    """Return the places of a tree, parents first."""
+    """Return the places of a tree, parents first.
 
-    def place(leaf: Leaf) -> Place:
-        has = partial(catalogue.has_part_value, leaf.part)
-        power = "power" if has("power") or not has("tdp") else "tdp"
-        return Place(leaf, has("assembly_share"), has("efficiency"), f"parts.{leaf.part}.{power}")
+    An assembly with an `own_price` takes labour: where its hours are missing, the bill says so.
+    """
 
-    found: list[Place] = system.once("places", lambda: [place(leaf) for leaf in system.leaves])
-    return found
+    def list_places() -> list[Place]:
+        holders = {leaf.parent for leaf in system.leaves}
+        return [place_of(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
+
+    places: list[Place] = system.once("places", list_places)
+    return places
+
+
+def place_of(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
+    """Return how the line of a leaf is made, from the attributes its part has."""
+    has = partial(catalogue.has_part_value, leaf.part)
+    power = "power" if has("power") or not has("tdp") else "tdp"
+    takes_labour = has(ASSEMBLY_TIME) or (contains and has("own_price"))
+    return Place(
+        leaf,
+        assembles=has(LABOUR_RATE),
+        converts=has("efficiency"),
+        power=f"parts.{leaf.part}.{power}",
+        labour=f"parts.{leaf.part}.{ASSEMBLY_TIME}" if takes_labour else None,
+        contains=contains,
+    )
 
 
 def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> Bill:
@@ -281,25 +328,29 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies
     pricing = Pricing(values, catalogue, dies)
     lines: list[BillLine] = []
     included: dict[str, str] = {}  # path -> the path whose price holds it
+    labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for leaf, assembles, converts, drawn in places_of(system, catalogue):
-        if assembles:
+    for place in places_of(system, catalogue):
+        leaf = place.leaf
+        if place.assembles:
             assembly = leaf
             continue
         holder = included.get(leaf.parent)
         price, whole, paths = (None, False, ()) if holder is not None else pricing.of(leaf.part)
         if holder is not None or whole:
             included[leaf.path] = holder or leaf.path
+        if place.labour is not None and holder is None and not (whole and place.contains):
+            labour.append(Labour(leaf, place.labour))
         with scope("bill", leaf.path):
             extended = None if holder is not None else extended_price(price, leaf.quantity)
-            if converts:
+            if place.converts:
                 converter, power = leaf, None
             else:
-                power = extended_power(values[drawn], leaf.quantity)
+                power = extended_power(values[place.power], leaf.quantity)
         lines.append(bill_line(values, leaf, price, extended, power, paths, holder))
     if assembly is not None:
-        lines.append(assembly_line(values, assembly, lines, system.chip))
+        lines.append(assembly_line(values, assembly, labour, system))
     add_conversion_loss(values, converter, lines, system)
     with scope("bill"):
         price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
@@ -314,14 +365,22 @@ def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any,
     return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths, near)
 
 
-def assembly_line(values: Values, leaf: Leaf, lines: list[BillLine], chip: str) -> BillLine:
-    """Return the line of assembly and test: a share of everything that is assembled, the chips and their HBM apart."""
-    share = f"parts.{leaf.part}.assembly_share"
-    priced = [line for line in lines if line.extended is not None and chip not in line.path.split("/")]
+def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
+    """Return the line of assembly and test: the hours of every tray and rack at one rate."""
+    if not labour:
+        raise DataError(
+            f"{system.where}: {leaf.part} prices hours of assembly, but nothing in the tree takes any;"
+            f" give trays and racks an {ASSEMBLY_TIME}, or leave {leaf.part} out where the price is of finished racks"
+        )
+    rate = f"parts.{leaf.part}.{LABOUR_RATE}"
+    costs = []
+    for task in labour:
+        with scope("bill", leaf.path, task.leaf.path):
+            costs.append(labour_cost(values[rate], values[task.path], task.leaf.quantity))
     with scope("bill", leaf.path):
-        assembled = total("assembled_parts", [line.extended for line in priced])
-        price = share_of_price(assembled, values[share])
-        return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), (share,), None)
+        price = total("assembly_and_test", costs)
+        paths = (rate, *dict.fromkeys(task.path for task in labour))
+        return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None)
 
 
 def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[BillLine], system: System) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tco.chain.ownership import SITE_POWER
 from tco.foundation.errors import DataError
+from tco.hardware.bill import LABOUR_RATE
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.fleet import filled_hall, parsed
 from tco.studies.ranges import Dice
@@ -100,7 +101,7 @@ def kind_of(catalogue: Catalogue, line: Flow) -> str:
     part = line.path.rpartition("/")[2]
     if part not in catalogue.parts:
         return OTHER
-    if catalogue.has_part_value(part, "assembly_share"):
+    if catalogue.has_part_value(part, LABOUR_RATE):
         return BOARDS
     named = next((name for name in catalogue.parts[part] if name.endswith("price")), catalogue.parts[part][0])
     where = Path(catalogue.part_rows[part, named][0].where.rpartition(":")[0])

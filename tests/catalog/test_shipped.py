@@ -91,8 +91,8 @@ def test_every_part_of_every_system_has_a_price_and_a_power(catalogue):
     for name in catalogue.ids("systems"):
         for part in load_system(catalogue, name).quantity:
             known = set(catalogue.parts[part])
-            assert known & {"price", "own_price", "die_area", "assembly_share"}, part
-            assert known & {"power", "tdp", "efficiency", "assembly_share"}, part
+            assert known & {"price", "own_price", "die_area", "labour_rate"}, part
+            assert known & {"power", "tdp", "efficiency", "labour_rate"}, part
 
 
 def test_memory_stacks_of_trainium3_are_gibibytes(catalogue):

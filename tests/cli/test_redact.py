@@ -256,7 +256,7 @@ source = "tco-estimate-2026"
 racks = 1
 
 [assemblies]
-world = {{ rack = 1, assembly-test-air = 1 }}
+world = {{ rack = 1, assembly-test = 1 }}
 rack = {{ tray = {0}, nvswitch-5 = 2, power-shelf-33kw = 1 }}
 tray = {{ b200-sxm = 2, connectx-7 = 2 }}
 
@@ -271,7 +271,11 @@ nvlink = {0}
 first_tier = "leaf"
 scale_out = {{ nic = "connectx-7" }}
 """
-TRAY = "tray,own_price,3000,USD,2000,4500,2026-03,estimate,tco-estimate-2026,,\ntray,power,60,W,40,90,2026-03,estimate,tco-estimate-2026,,\n"
+TRAY = """\
+tray,own_price,3000,USD,2000,4500,2026-03,estimate,tco-estimate-2026,,
+tray,power,60,W,40,90,2026-03,estimate,tco-estimate-2026,,
+tray,assembly_time,4,h,2,8,2026-03,estimate,tco-estimate-2026,,
+"""
 SCENARIO = """system = "gb200-nvl72"
 workload = "deepseek-v3-8k-1k"
 site = "us-hyperscale"

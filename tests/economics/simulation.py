@@ -106,17 +106,26 @@ def settings(chips: int, elastic: float, local: float) -> dict[str, str]:
     return {"workload": "llama-3.1-405b-training", "cluster.chips": str(chips), "terms.availability": "1", **shares}
 
 
+def failure_rates(result: tco.Result) -> dict[str, float]:
+    """Return the yearly failures of each part that fails; a chip without a rate takes the shared one."""
+    rates = {path.split(".")[1]: given.value for path, given in result.inputs.items() if path.endswith(".failure_rate")}
+    if "failures.chip_rate" in result.inputs:
+        chip = next(path.split(".")[1] for path in result.inputs if path.endswith(".hbm_capacity"))
+        rates[chip] = result.inputs["failures.chip_rate"].value
+    return rates
+
+
 def job_of(result: tco.Result) -> Job:
     """Return the job of a result from its inputs; checkpoints are as far apart as loses least to the first order."""
     chips = result.inputs["cluster.chips"].value
     own = {path.removeprefix("failures."): one.value for path, one in result.inputs.items() if path.startswith("failures.")}
-    parts = {path.split(".")[1]: one.value for path, one in result.inputs.items() if path.endswith(".failure_rate")}
-    in_domain = sum(parts.get(line.part, 0.0) * line.quantity for line in result.bill.lines)
+    rates = failure_rates(result)
+    in_domain = sum(rates.get(line.part, 0.0) * line.quantity for line in result.bill.lines)
     failures = (in_domain / result.metrics["chips"] + own["job_rate"]) * chips / YEAR
     left = failures * (1 - own["elastic_share"])
-    rates = (left * own["local_share"], left * (1 - own["local_share"]))
+    restores = (left * own["local_share"], left * (1 - own["local_share"]))
     stalls = (own["local_stall"], own["checkpoint_stall"])
-    intervals = tuple(math.sqrt(2 * stall / rate) if rate else 1e12 for stall, rate in zip(stalls, rates, strict=True))
+    intervals = tuple(math.sqrt(2 * stall / rate) if rate else 1e12 for stall, rate in zip(stalls, restores, strict=True))
     return Job(
         failures,
         own["elastic_share"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from scipy.stats import binom
 from tco import DataError, evaluate
 from tco.economics.failures import chips_stopped, switches_of_a_chip, too_many
 from tests.chain import HEADLINE, again, result
-from tests.economics.simulation import ANSWERS, SYSTEM, job_of, settings, simulated
+from tests.economics.simulation import ANSWERS, SYSTEM, failure_rates, job_of, settings, simulated
 from tests.registry import FORMULA
 from tests.shipped import load_system
 
@@ -127,7 +128,7 @@ def test_the_chance_that_too_many_are_down(down, parts, spared):
 def test_by_hand():
     """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in a tray; every failure loads the model anew."""
     found = result("trn3-nl72x2")
-    rates = {path.split(".")[1]: given.value for path, given in found.inputs.items() if path.endswith(".failure_rate")}
+    rates = failure_rates(found)
     count = {part: sum(line.quantity for line in found.bill.lines if line.part == part) for part in rates}
     tray = [part for part in rates if part.startswith(("trn3", "graviton", "nitro", "scorpio-p"))]
     assert count["trn3"] == 144
@@ -175,7 +176,7 @@ def test_a_spare_switch_tray_raises_goodput(catalogue):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_what_fails_more_or_waits_longer_leaves_less_and_costs_more(name):
     base = result(name)
-    rates = [path for path in base.inputs if path.endswith(".failure_rate")]
+    rates = [path for path in base.inputs if path.endswith((".failure_rate", ".chip_rate"))]
     assert len(rates) > 4
     for path, value in (*((path, "1 1/year") for path in rates), ("failures.repair_time", "72 h"), ("failures.planned_share", "0.03")):
         worse = again(name, **{path.replace(".", "__"): value}).metrics
@@ -201,9 +202,7 @@ def test_repairs_by_hand(catalogue):
     found = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
     line = next(line for line in found.lines if line.path == "upkeep/repairs")
     spent = 0.15 * sum(
-        given.value * sum(one.extended or 0.0 for one in found.bill.lines if one.part == path.split(".")[1])
-        for path, given in found.inputs.items()
-        if path.endswith(".failure_rate")
+        rate * sum(line.extended or 0.0 for line in found.bill.lines if line.part == part) for part, rate in failure_rates(found).items()
     )
     assert line.amount == pytest.approx(spent, rel=1e-9)
     assert line.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
@@ -224,11 +223,7 @@ JOB, SMALL = "llama-3.1-405b-training-gb200-nvl72", {"cluster.chips": "4608"}
 def test_a_job_starts_again(catalogue):
     job = evaluate(JOB, SMALL, catalogue=catalogue)
     chips = job.inputs["cluster.chips"].value
-    failures = sum(
-        given.value * sum(line.quantity for line in job.bill.lines if line.part == path.split(".")[1])
-        for path, given in job.inputs.items()
-        if path.endswith(".failure_rate")
-    )
+    failures = sum(rate * sum(line.quantity for line in job.bill.lines if line.part == part) for part, rate in failure_rates(job).items())
     between = 8760 * 3600 / (failures * chips / 72 + 0.0495 * chips)
     work = math.sqrt(2 * 4 * between)
     lost = 4 / work + (work / 2 + 480) / between + 0.0025 * chips * 0.2 * 12 / 8760 + chips * 10 / 3600 / 8760
@@ -257,6 +252,38 @@ def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own):
     found = evaluate("h100-hgx8", {"workload": "stated", "parts.h800-sxm.price": "20000 USD"}, catalogue=own.catalogue())
     assert found.inputs["failures.chip_rate"].value == pytest.approx(0.1)
     assert math.isclose(found.metrics["goodput"], 0.988, abs_tol=0.002)
+
+
+@pytest.mark.parametrize(("system", "chip"), [("gb200-nvl72", "gb200-gpu"), ("trn3-nl32x2", "trn3"), ("mi450x-ualoe72", "mi450x")])
+def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_may_state_another(system, chip, catalogue):
+    """The shared rate stands for chips that nobody has published one of; a chip's own, where it is set, goes first."""
+    stated = {"workload": "stated"}
+    shared = evaluate(system, stated | {"failures.chip_rate": "0.3 1/year"}, catalogue=catalogue)
+    alone = evaluate(system, stated | {f"parts.{chip}.failure_rate": "0.3 1/year"}, catalogue=catalogue)
+    assert shared.metrics["goodput"] == alone.metrics["goodput"] < evaluate(system, stated, catalogue=catalogue).metrics["goodput"]
+    assert "failures.chip_rate" not in alone.inputs
+    both = {f"parts.{chip}.failure_rate": "0.3 1/year", "failures.chip_rate": "3 1/year"}
+    assert evaluate(system, stated | both, catalogue=catalogue).metrics["goodput"] == alone.metrics["goodput"]
+
+
+def test_no_chip_has_a_failure_rate_of_its_own_that_is_only_estimated(catalogue):
+    """What nobody has measured of a chip is known of none of them, and is one estimate for all."""
+    files = {Path(row.where.rpartition(":")[0]) for rows in catalogue.part_rows.values() for row in rows}
+    chips = {path.stem for path in files if path.parent.name == "accelerators"}
+    rates = [row for chip in chips for row in catalogue.part_rows.get((chip, "failure_rate"), ())]
+    assert len(rates) >= 3
+    assert {row.cells["kind"] for row in rates} <= {"measured", "derived", "vendor"}
+
+
+@pytest.mark.parametrize(("system", "chip", "low", "high"), [("b200-hgx8", "b200-sxm", 5.43, 16.96), ("h100-hgx8", "h100-sxm", None, None)])
+def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalogue):
+    """504 B200 had ten failures in 55 days: P5 and P95 of the mean of a count of ten are 5.43 and 16.96."""
+    found = evaluate(system, {"workload": "stated"}, catalogue=catalogue)
+    rate = found.inputs[f"parts.{chip}.failure_rate"]
+    assert "failures.chip_rate" not in found.inputs
+    if low is not None:
+        years = 504 * 55 / 365
+        assert (rate.low, rate.value, rate.high) == pytest.approx((low / years, 10 / years, high / years), rel=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,8 +16,8 @@ from tests.chain import DECEMBER, result
 from tests.registry import FORMULA
 
 
-def die_yield(area, density, clustering, recovered):
-    return FORMULA.usable_dies(FORMULA.negative_binomial_yield(area, density, clustering), recovered)
+def usable_share(area, density, clustering, repairable):
+    return FORMULA.negative_binomial_yield(FORMULA.critical_area(area, repairable), density, clustering)
 
 
 def counted(side: float, diameter: float) -> float:
@@ -44,7 +45,7 @@ def test_dies_of_a_wafer_as_counted(area):
 def test_yield_is_the_chance_of_no_defect(area, density, clustering):
     """Defects of a die follow a negative binomial law with mean D0 S."""
     none = nbinom.pmf(0, clustering, clustering / (clustering + density * area))
-    assert die_yield(area, density, clustering, 0.0) == pytest.approx(none, rel=1e-9)
+    assert usable_share(area, density, clustering, 0.0) == pytest.approx(none, rel=1e-9)
 
 
 @given(st.floats(10, 900), st.floats(0.0001, 0.01))
@@ -62,21 +63,86 @@ def test_murphys_yield_is_poissons_over_a_triangle_of_densities(area, density):
     assert FORMULA.poisson_yield(area, density) <= FORMULA.murphy_yield(area, density) * (1 + 1e-12)
 
 
-@given(st.floats(10, 900), st.floats(0.0001, 0.01), st.floats(0, 1))
-def test_recovery_mends_a_share_of_the_bad(area, density, share):
-    bare = die_yield(area, density, 3.0, 0.0)
-    assert bare <= die_yield(area, density, 3.0, share) <= 1 + 1e-12
-    assert die_yield(area, density, 3.0, 1.0) == pytest.approx(1, rel=1e-12)
+YIELD_MODELS = {
+    "poisson": FORMULA.poisson_yield,
+    "murphy": FORMULA.murphy_yield,
+    "negative-binomial": lambda area, density: FORMULA.negative_binomial_yield(area, density, 3.0),
+}
+DENSITIES = {  # of wafers over their mean: what each model says of how much they differ
+    "poisson": lambda generator, dies: np.ones(dies),
+    "murphy": lambda generator, dies: generator.triangular(0, 1, 2, dies),
+    "negative-binomial": lambda generator, dies: generator.gamma(3.0, 1 / 3.0, dies),
+}
+
+
+@pytest.mark.parametrize("model", YIELD_MODELS)
+@pytest.mark.parametrize(("area", "density", "repairable"), [(680, 0.0012, 0.35), (680, 0.01, 0.35), (600, 0.0009, 0.8)])
+def test_a_die_is_usable_if_all_its_defects_fall_where_they_can_be_repaired(model, area, density, repairable):
+    """Defects are thrown on dies one by one, and a die is counted where none of them falls into its critical part."""
+    generator, dies = np.random.default_rng(5), 400_000
+    defects = generator.poisson(DENSITIES[model](generator, dies) * density * area)
+    usable = float((generator.binomial(defects, 1 - repairable) == 0).mean())
+    computed = YIELD_MODELS[model](FORMULA.critical_area(area, repairable), density)
+    assert computed == pytest.approx(usable, abs=5 * math.sqrt(usable * (1 - usable) / dies))
+
+
+AREAS, MEAN_DEFECTS, SHARES_OF_AREA = st.floats(10, 900), st.floats(1e-3, 20), st.floats(0, 0.99)
+
+
+@pytest.mark.parametrize("model", YIELD_MODELS)
+@given(AREAS, MEAN_DEFECTS, SHARES_OF_AREA)
+def test_dies_recovered_are_never_more_than_the_bad(model, area, defects, repairable):
+    good = YIELD_MODELS[model](area, defects / area)
+    usable = YIELD_MODELS[model](FORMULA.critical_area(area, repairable), defects / area)
+    assert 0 < good <= usable * (1 + 1e-12)
+    assert usable <= 1
+    recovered, bad = usable - good, 1 - good
+    assert recovered <= bad
+
+
+@pytest.mark.parametrize("model", YIELD_MODELS)
+@given(AREAS, MEAN_DEFECTS, SHARES_OF_AREA, st.floats(1.01, 10))
+def test_more_defects_leave_fewer_usable_dies_and_a_smaller_share_of_the_bad_recovered(model, area, defects, repairable, times):
+    def shares(mean):
+        good = YIELD_MODELS[model](area, mean / area)
+        usable = YIELD_MODELS[model](FORMULA.critical_area(area, repairable), mean / area)
+        return usable, (usable - good) / (1 - good)
+
+    (usable, recovered), (usable_of_more, recovered_of_more) = shares(defects), shares(defects * times)
+    assert usable_of_more < usable
+    assert recovered_of_more <= recovered + 1e-9
+
+
+def test_a_die_with_one_defect_is_recovered_with_the_repairable_share_of_its_area():
+    """Where hardly any die has two defects, the recovered share of the bad dies is the share of the area."""
+    good, usable = (FORMULA.poisson_yield(FORMULA.critical_area(100, share), 1e-7) for share in (0.0, 0.35))
+    assert (usable - good) / (1 - good) == pytest.approx(0.35, rel=1e-4)
+
+
+@pytest.mark.parametrize("model", YIELD_MODELS)
+def test_the_cost_of_a_die_grows_without_bound_with_its_defects(model):
+    """Each tenfold density of a 680 mm2 die multiplies its cost by more than the one before, until the law of the model is reached."""
+    costs = [FORMULA.die_cost(21_000, 78, YIELD_MODELS[model](FORMULA.critical_area(680, 0.35), density)) for density in (1e-4, 1e-3, 1e-2, 1e-1)]
+    growth = [dearer / cheaper for cheaper, dearer in itertools.pairwise(costs)]
+    assert growth == sorted(growth)
+    assert growth[-1] > 90  # Murphy's falls as the square of the density, the others faster
+
+
+def test_the_price_of_a_chip_follows_its_defects_upwards():
+    """A die of 680 mm2 has 24 defects at 3.6 per cm2; a share of the bad that is always repaired would bound its price."""
+    prices = [chip_price({"parts.trn3.defect_density": f"{density} 1/cm^2"}) for density in (0.12, 0.3, 1, 3.6)]
+    assert prices == sorted(prices)
+    assert prices[-1] > 20 * prices[0]
 
 
 @pytest.mark.parametrize(
-    ("area", "wafer", "density", "recovered", "gross", "usable", "two"),
-    [(600, 15_000, 0.09, 0.20, 91, 0.69, 500), (680, 21_000, 0.12, 0.25, 78, 0.61, 905), (540, 13_500, 0.08, 0.25, 102, 0.75, 350)],
+    ("area", "wafer", "density", "repairable", "gross", "usable", "two"),
+    [(600, 15_000, 0.09, 0.26, 91, 0.69, 500), (680, 21_000, 0.12, 0.35, 78, 0.61, 905), (540, 13_500, 0.08, 0.32, 102, 0.75, 350)],
     ids=["trainium2", "trainium3", "trainium2 low"],
 )
-def test_the_published_build(area, wafer, density, recovered, gross, usable, two):
+def test_the_published_build(area, wafer, density, repairable, gross, usable, two):
     """The build's own table, rounded to two digits there: dies a wafer, usable share, cost of two dies (5 % of sorting on top)."""
-    dies, share = FORMULA.gross_dies_per_wafer(area, 300), die_yield(area, density / 100, 3.0, recovered)
+    dies, share = FORMULA.gross_dies_per_wafer(area, 300), usable_share(area, density / 100, 3.0, repairable)
     assert dies == pytest.approx(gross, rel=0.01)
     assert share == pytest.approx(usable, abs=0.011)
     assert 2 * FORMULA.die_cost(wafer, dies, share) == pytest.approx(two, rel=0.06)
@@ -111,7 +177,7 @@ def test_who_buys_the_silicon():
     blend, partner, direct = (chip_price(DECEMBER, procurement=name) for name in ("blend", "partner", "direct"))
     assert blend < partner
     assert direct < partner
-    dies = FORMULA.gross_dies_per_wafer(680, 300) * die_yield(680, 0.0012, 3, 0.25)
+    dies = FORMULA.gross_dies_per_wafer(680, 300) * usable_share(680, 0.0012, 3, 0.35)
     assert partner - direct == pytest.approx(0.26 * 2 * FORMULA.die_cost(21000, dies, 1), rel=0.02)
 
 

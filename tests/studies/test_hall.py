@@ -69,10 +69,8 @@ def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
     usual, other = (evaluate(name, variant=variant, catalogue=catalogue) for variant in ({}, {"servers": str(servers)}))
     assert other.metrics["racks"] == pytest.approx(1 / servers)
     shared = sum(line.extended for line in usual.bill.lines if line.path in ("hgx-rack", "hgx-rack/rack-pdu", "hgx-rack/management-switch"))
-    whole = next(line for line in usual.bill.lines if line.part == "assembly-test-hgx").extended
-    share = catalogue.part_input("assembly-test-hgx", "assembly_share", "2025-12").value
-    assert whole > 0
-    assert other.bill.price - usual.bill.price == pytest.approx(shared * (4 / servers - 1) * (1 + share), rel=1e-6)
+    labour = 60 * 32 / 4  # of a rack's 32 hours, for each of four servers
+    assert other.bill.price - usual.bill.price == pytest.approx((shared + labour) * (4 / servers - 1), rel=1e-6)
     counts = {line.part: line.quantity for line in other.bill.lines}
     assert {part: counts[part] for part in counts if part not in ("hgx-rack", "rack-pdu", "management-switch")} == pytest.approx(
         {line.part: line.quantity for line in usual.bill.lines if line.part not in ("hgx-rack", "rack-pdu", "management-switch")}

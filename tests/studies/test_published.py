@@ -86,7 +86,7 @@ def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bo
     """Say of every independent figure whether it holds where the prices of the catalogue, or of some parts, are multiplied."""
     rows = ["part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from"]
     for (part, name), series in CATALOGUE.part_rows.items():
-        if "price" not in name or (parts and part not in parts):
+        if not ("price" in name or name == "labour_rate") or (parts and part not in parts):
             continue
         for cells in (row.cells for row in series if row.cells["use"] != ALTERNATIVE):
             ends = [repr(float(cells[key]) * factor) if cells[key] else "" for key in ("value", "low", "high")]

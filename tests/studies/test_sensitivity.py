@@ -387,3 +387,19 @@ def test_the_table_shows_bars_to_the_side_the_metric_goes():
     assert rate.index("░") < rate.index("│") < rate.index("█")
     assert life.index("█") < life.index("│") < life.index("░")
     assert any(line.startswith("Highest value of information") for line in lines)
+
+
+def test_the_failure_rate_that_chips_share_drives_a_ratio_as_one_input():
+    """Trainium3 and GB200 fail as often: the rate moves both at once, and so less than one chip's alone would."""
+    outcome = document("sensitivity", "trn3-nl32x2", "--metric", RATIO)
+    shared = next(row for row in outcome["inputs"] if row["path"] == "failures.chip_rate")
+    assert not [row for row in outcome["inputs"] if row["path"] in ("parts.trn3.failure_rate", "parts.gb200-gpu.failure_rate")]
+
+    def cost(name, **rates):
+        changed = {path.replace("__", "."): f"{rate} 1/year" for path, rate in rates.items()}
+        return tco.evaluate(name, changed, catalogue=CATALOGUE).metrics[TOKEN]
+
+    moves = [cost("gb200-nvl72", failures__chip_rate=rate) / cost("trn3-nl32x2", failures__chip_rate=rate) for rate in (0.05, 0.35)]
+    assert [shared["metric_low"], shared["metric_high"]] == pytest.approx(moves, rel=2e-3)
+    plain, of_one = outcome["metric_value"], {"parts__gb200-gpu__failure_rate": 0.35}
+    assert 0 < shared["metric_high"] - plain < cost("gb200-nvl72", **of_one) / cost("trn3-nl32x2") - plain
