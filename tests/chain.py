@@ -55,13 +55,10 @@ def result(name: str) -> Result:
     return evaluate(name, catalogue=CATALOGUE, trace=True)
 
 
-VENDORS = {"gb200-nvl72": {"nic": "400g"}, "mi450x-ualoe72": {"nic": "3x"}}  # the network a rack has by its vendor, not by its owner
-
-
 @cache
-def on_vendors_network(name: str, date: str | None = None) -> Result:
-    """Return a headline result on the network of its rack's vendor, at the prices of a date. Do not change it."""
-    return evaluate(name, {"terms.date": date} if date else None, catalogue=CATALOGUE, variant=VENDORS.get(name))
+def in_december(name: str, **variant: str) -> Result:
+    """Return a headline result at the prices of December 2025. Do not change it."""
+    return evaluate(name, DECEMBER, catalogue=CATALOGUE, variant=variant)
 
 
 def again(name: str, plan=None, **settings: str) -> Result:

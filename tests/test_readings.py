@@ -22,6 +22,7 @@ OTHER = {
     "year": "month",
     "month": "year",
     "byte": "GB",
+    "m": "km",
     "TB": "GiB",
     "FLOP": "TFLOP",
     "PFLOP": "GFLOP",

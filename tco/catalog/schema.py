@@ -25,6 +25,7 @@ class BranchSchema(Strict):
     fabric: dict[str, Any] = {}
     network: dict[str, Any] = {}
     set: dict[str, str] = {}
+    spares: dict[str, float] = {}
     racks: float | None = Field(default=None, gt=0)
 
 
@@ -53,7 +54,6 @@ class SystemSchema(Strict):
     alternatives: dict[str, dict[str, float]] = {}
     spares: dict[str, float] = {}
     variants: dict[str, VariantSchema] = {}
-    owners: dict[str, dict[str, str]] = {}
     fabric: dict[str, Any]
     network: dict[str, Any] = {}
 

@@ -110,6 +110,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     contains |= {part: dict(children) for part, children in document["assemblies"].items()}
     fabric, network = dict(document["fabric"]), dict(document.get("network", {}))
     alternatives, settings = dict(document.get("alternatives", {})), dict[str, str]()
+    spares = dict(document.get("spares", {}))
     racks = float(document["racks"])
     chosen = choose(document.get("variants", {}), variant, name, where)
     for key, value in chosen.items():
@@ -122,6 +123,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
         fabric |= branch.get("fabric", {})
         settings |= branch.get("set", {})
         network |= branch.get("network", {})
+        spares |= branch.get("spares", {})
         alternatives |= branch.get("alternatives", {})
     for place, candidates in alternatives.items():
         contains = stand_in(contains, place, candidates, parts.get(place), where)
@@ -143,7 +145,7 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
         where,
         alternatives,
         builder=document.get("builder", ""),
-        spares=dict(document.get("spares", {})),
+        spares=spares,
     )
     system.leaves = list(expand(contains, where))
     for leaf in system.leaves:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,12 +24,19 @@ from tco.foundation.units import parse_quantity
 from tco.foundation.values import Readable, Readings, Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import (
-    OPTICS,
+    CABLE_LENGTH,
+    IN_RACKS,
+    ClosSize,
+    LongLinks,
     Network,
     NetworkLine,
     Plan,
     ReachError,
+    cards_of,
+    clos_size,
     converged,
+    optic_part,
+    optics_covering,
     scale_out_network,
     summed,
     switch_part,
@@ -39,90 +48,213 @@ from tco.performance.chip.formats import family_of
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
 
+Key = TypeVar("Key")
 
-SWITCH = "cluster.switch"
-CHEAPEST = "cheapest of "  # begins a list of switches, of which the one stands with which a chip-hour costs least
+SWITCH, OPTIC = "cluster.switch", "cluster.optic"
+CHEAPEST = "cheapest of "  # begins a list of parts, of which the one stands with which a chip-hour costs least
+LANE = "lane_bandwidth"
+
+
+class ClosParts(NamedTuple):
+    """What the tiers of a scale-out network are built of."""
+
+    switch: str  # part id
+    optic: str  # part id of the modules of its links
+
+
+def clos_parts(inputs: Inputs) -> ClosParts:
+    """Return switch and module of the cluster; of lists the cheapest pair.
+
+    Raises:
+        DataError: No module that is named or listed fits.
+
+    """
+    if not inputs.choosable:
+        inputs.choosable = {path: inputs.text(path) for path in (SWITCH, OPTIC)}
+        lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
+        held = inputs.structure.texts if inputs.structure is not None else {}
+        if not set(lists) <= held.keys():
+            held = dict(zip((SWITCH, OPTIC), cheapest_clos_parts(inputs), strict=True))
+        elif not lists and inputs.structure is None:
+            cheapest_clos_parts(inputs)  # refuses a module that does not fit
+        inputs.texts = inputs.texts | {path: held[path] for path in lists}
+    return ClosParts(switch_part(inputs.text(SWITCH), inputs.catalogue.parts), optic_part(inputs.text(OPTIC), inputs.catalogue.parts))
 
 
 def switch_of(inputs: Inputs) -> str:
-    """Return the switch of the cluster: the one that is named or that the structure holds, or of a list the cheapest, decided once."""
-    asked = inputs.text(SWITCH)
-    if asked.startswith(CHEAPEST):
-        held = inputs.structure.texts.get(SWITCH) if inputs.structure is not None else None
-        inputs.switches = asked.removeprefix(CHEAPEST)
-        inputs.texts = inputs.texts | {SWITCH: held or cheapest_switch(inputs, inputs.switches)}
+    """Return the switch of the cluster, where a list is stated the cheapest."""
+    if inputs.text(SWITCH).startswith(CHEAPEST):
+        return clos_parts(inputs).switch
     return switch_part(inputs.text(SWITCH), inputs.catalogue.parts)
 
 
-def cheapest_switch(inputs: Inputs, listed: str) -> str:
-    """Return the switch of a list whose network adds least to a chip-hour, of those for sale at the scenario's date.
+def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
+    """Return the parts whose network adds least to a chip-hour.
 
-    Where hours are rented the price of the network decides. Of many values asked together their mean does; a chip alone has no network to
-    price, and takes the last of the list.
+    Where hours are rented the price of the network decides. Of many values asked together their mean does. A chip alone has no network
+    to price and takes the last of each list.
     """
-    sold = for_sale(inputs, listed)
     if inputs.system.bare:
-        return sold[-1]
+        return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
     readings, inputs.readings = inputs.readings, Readings()  # of those that are not bought nothing is decided
     values = inputs.values()
 
-    def networks() -> dict[str, tuple[float, float]]:
-        return {part: found for part in sold if (found := price_and_power(inputs, values, part)) is not None}
+    def networks() -> dict[ClosParts, tuple[float, float]]:
+        priced = {}
+        for parts in clos_candidates(inputs, values):
+            network = reachable_network(inputs, values, parts)
+            if network is not None:
+                priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
+        return priced
 
-    def cheapest() -> str:
-        found = stage("networks", inputs, values, networks, listed)
-        by_price = sorted(found, key=lambda part: found[part][0])
-        thrifty = [part for place, part in enumerate(by_price) if all(found[part][1] < found[other][1] for other in by_price[:place])]
-        if len(thrifty) > 1 and not inputs.perspective.rents:  # more to buy, and less power: the hour tells
-            many = (-1, *[1] * len(inputs.shape))
-            hours = hours_of(inputs, values, *(one.reshape(many) for one in np.transpose([found[part] for part in thrifty])))
-            return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
-        return next(iter(thrifty), sold[0])
+    def cheapest() -> ClosParts:
+        pairs = clos_candidates(inputs, values)
+        if len(pairs) == 1:
+            return pairs[0]
+        priced = stage("networks", inputs, values, networks, texts)
+        return cheapest_network(inputs, values, priced) or pairs[0]
 
+    texts = inputs.text(SWITCH), inputs.text(OPTIC)
     try:
         with paused():  # what is not bought leaves no trace
-            chosen = stage("switch", inputs, values, cheapest, listed)
+            chosen = stage("clos parts", inputs, values, cheapest, texts)
     finally:
         inputs.readings = readings
-    inputs.compared += [f"parts.{part}.price" for part in sold]
+    for path in (SWITCH, OPTIC):
+        if inputs.text(path).startswith(CHEAPEST):
+            inputs.compared += [f"parts.{part}.price" for part in parts_for_sale(inputs, path)]
     inputs.judged |= set(values.inputs)
     return chosen
 
 
-def for_sale(inputs: Inputs, listed: str) -> list[str]:
-    """Return the switches of a list that are for sale at the scenario's date, or all where none is."""
-    catalogue, day = inputs.catalogue, period(inputs.date).last
-    known = [switch_part(name.strip(), catalogue.parts) for name in listed.split(",")]
-    return [part for part in known if min(row.begins for row in catalogue.part_rows[part, "price"]) <= day] or known
+def cheapest_network(inputs: Inputs, values: Values, priced: Mapping[Key, tuple[float, float]]) -> Key | None:
+    """Return the key of the network that adds least to a chip-hour.
+
+    Args:
+        inputs: Of the scenario whose owner, site and terms count.
+        values: The same inputs by path.
+        priced: Price in USD and power in W of each network.
+
+    """
+    by_price = sorted(priced, key=lambda key: priced[key][0])
+    thrifty: list[Key] = []  # each draws less than all that are cheaper to buy
+    for key in by_price:
+        if all(priced[key][1] < priced[other][1] for other in thrifty):
+            thrifty.append(key)
+    if len(thrifty) > 1 and not inputs.perspective.rents:
+        column = (-1, *[1] * len(inputs.shape))
+        prices, powers = (numbers.reshape(column) for numbers in np.transpose([priced[key] for key in thrifty]))
+        hours = hours_of(inputs, values, prices, powers)
+        return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
+    return thrifty[0] if thrifty else None
 
 
-def cheapest_switches(inputs: Inputs, values: Values) -> tuple[list[str], Any] | None:
-    """Return the switches a cluster may have and which of them is the cheapest in each of many draws; nothing where one is named."""
-    switch_of(inputs)
-    if not inputs.switches or inputs.system.bare:
-        return None
-    sold = for_sale(inputs, inputs.switches)
-    networks: list[Network | None] = []
-    for part in sold:
+def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
+    """Return the parts a text lists that are for sale at the scenario's date.
+
+    Where none is for sale yet, all are returned; a text that names one part gives that part.
+    """
+    catalogue, last_day = inputs.catalogue, period(inputs.date).last
+    part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
+    text = inputs.choosable.get(path, "") or inputs.text(path)
+    listed = [part_named(name.strip(), catalogue.parts) for name in text.removeprefix(CHEAPEST).split(",")]
+    return [part for part in listed if min(row.begins for row in catalogue.part_rows[part, "price"]) <= last_day] or listed
+
+
+def clos_candidates(inputs: Inputs, values: Values) -> list[ClosParts]:
+    """Return the pairs of switch and module that may be built together."""
+    joined = lane_neighbours(inputs.system)
+    longest = float(np.max(values.number(CABLE_LENGTH)))  # of all draws
+    pairs = []
+    refusals = []
+    for switch in parts_for_sale(inputs, SWITCH):
         try:
-            networks.append(design_network(inputs, values, part))
-        except ReachError:
-            networks.append(None)
+            fitting = fitting_optics(inputs, values, [switch, *joined], longest)
+        except DataError as error:
+            refusals.append(error)
+            continue
+        pairs += [ClosParts(switch, optic) for optic in fitting]
+    if not pairs:
+        raise refusals[0]
+    return pairs
+
+
+def lane_neighbours(system: System) -> list[str]:
+    """Return what the cluster's modules plug into besides its switches.
+
+    With leaves outside the racks it is the card of the chips, else the switches that stand in the racks.
+    """
+    if network_design(system) == "tor":
+        return [str(part) for part in system.network.get(IN_RACKS, ())]
+    cards = cards_of(system, "scale_out")
+    return [cards.part] if cards is not None else []
+
+
+def fitting_optics(inputs: Inputs, values: Values, joined: Sequence[str], length: float) -> list[str]:
+    """Return the modules that cover a length and run on the lanes of what they join.
+
+    Args:
+        inputs: Of the scenario, whose date says what is for sale.
+        values: The same inputs by path.
+        joined: Part ids of switches and cards; one without a lane rate limits nothing.
+        length: Metres of the links.
+
+    Raises:
+        DataError: No module fits.
+
+    """
+
+    def lane_rate(part: str) -> float | None:
+        path = f"parts.{part}.{LANE}"
+        stated = inputs.catalogue.has_part_value(part, LANE) or values.has(path)
+        return values.structure(path) if stated else None
+
+    optics = parts_for_sale(inputs, OPTIC)
+    limits = {part: rate for part in joined if (rate := lane_rate(part)) is not None}
+    if limits:
+        slowest = min(limits, key=lambda part: limits[part])
+        rates = {optic: rate for optic in optics if (rate := lane_rate(optic)) is not None}
+        too_fast = {optic: rate for optic, rate in rates.items() if rate > limits[slowest] * (1 + 1e-9)}
+        if len(too_fast) == len(optics):
+            lanes = ", ".join(f"{optic} {gigabits(rate)}" for optic, rate in too_fast.items())
+            raise DataError(f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster ones ({lanes}); add a slower module")
+        optics = [optic for optic in optics if optic not in too_fast]
+    return optics_covering(values, optics, length)
+
+
+def gigabits(rate: float) -> str:
+    """Return a rate in byte/s as Gb/s, such as 200G."""
+    return f"{rate * 8 / 1e9:g}G"
+
+
+def cheapest_clos_parts_by_draw(inputs: Inputs, values: Values) -> tuple[list[dict[str, str]], Any] | None:
+    """Return the texts that may be chosen and the cheapest ones' place in each draw.
+
+    Where there is nothing to choose among, nothing is returned.
+    """
+    clos_parts(inputs)
+    if inputs.system.bare:
+        return None
+    pairs = clos_candidates(inputs, values)
+    if len(pairs) == 1:
+        return None
+    networks = [reachable_network(inputs, values, parts) for parts in pairs]
+    lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
+    choices = [{path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists} for parts in pairs]
     never = np.full(inputs.shape, np.inf)
-    prices = np.stack([never if one is None else np.broadcast_to(one.price, inputs.shape) for one in networks])
+    prices = np.stack([never if network is None else np.broadcast_to(network.price, inputs.shape) for network in networks])
     if inputs.perspective.rents:
-        return sold, prices.argmin(axis=0)
-    powers = np.stack([never if one is None else np.broadcast_to(one.power, inputs.shape) for one in networks])
-    return sold, hours_of(inputs, values, prices, powers).argmin(axis=0)
+        return choices, prices.argmin(axis=0)
+    powers = np.stack([never if network is None else np.broadcast_to(network.power, inputs.shape) for network in networks])
+    return choices, hours_of(inputs, values, prices, powers).argmin(axis=0)
 
 
-def price_and_power(inputs: Inputs, values: Values, switch: str) -> tuple[float, float] | None:
-    """Return price and power of the network of a switch; none where it has too few ports for the cluster."""
+def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Network | None:
+    """Return the network of some parts; None where its switch has too few ports."""
     try:
-        network = design_network(inputs, values, switch)
+        return design_network(inputs, values, parts)
     except ReachError:
         return None
-    return float(np.mean(network.price)), float(np.mean(network.power))
 
 
 def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
@@ -135,25 +267,61 @@ def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
     return cost.per_chip_hour
 
 
-def design_network(inputs: Inputs, values: Values, switch: str | None = None) -> Network:
-    """Return the scale-out network of the scenario's cluster, with as many tiers as its size needs, and its frontend.
+def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = None) -> Network:
+    """Return the scale-out network of the scenario's cluster with its front end.
 
-    It is built of the switch of the cluster, or of another that is named.
+    It has as many tiers as the cluster needs, and is built of the parts of the cluster unless others are given.
     """
-    switch = switch or switch_of(inputs)
+    parts = parts or clos_parts(inputs)
     chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
     chips, design = values["cluster.chips"], network_design(inputs.system)
-    tiers = tiers_of(inputs, values, switch, design)
-    split = values.decided(operator.gt, f"parts.{OPTICS[0]}.port_bandwidth", rest=(port,))
-    back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], switch, tiers, design, design == "tor", split)
+    tiers = tiers_of(inputs, values, parts.switch, design)
+    back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], *parts, tiers, port, design, design == "tor")
     network = scale_out_network(values, back)
     frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
     if frontend is not None:
         shared = converged(inputs.system)
-        levels = tiers if shared else tiers_of(inputs, values, switch, "leaf")
-        front = Plan(chips, frontend, switch, levels, "tor", shared, split, prefix="frontend-")
+        levels = tiers if shared else tiers_of(inputs, values, parts.switch, "leaf")
+        front = Plan(chips, frontend, *parts, levels, port, "tor", shared, prefix="frontend-")
         network = summed(tiers, [*network.lines, *scale_out_network(values, front).lines])
     return network
+
+
+class ClosRequest(NamedTuple):
+    """A Clos somebody asks for by itself."""
+
+    switch: str  # part id
+    chips: int | None  # None: as many as the tiers reach
+    nic: float  # byte/s of a chip
+    port: float  # byte/s of a logical port
+    tiers: int | None = None  # None: as many as the chips need
+    design: str = "tor"
+    span: float | None = None  # metres of the links between sites; None: one site
+    between_sites: float = 0.5  # share of the links of the top tiers that run between sites
+
+
+def requested_clos(inputs: Inputs, values: Values, request: ClosRequest) -> tuple[ClosSize, Network]:
+    """Return size and network of a Clos, with the modules that cost least over their life.
+
+    Raises:
+        DataError: It cannot be built, or has one tier and so no links between sites.
+
+    """
+    size = clos_size(values, request.switch, request.chips, request.port, request.tiers)
+    if request.span is not None and size.tiers < 2:
+        raise DataError("--span: a network of one tier has no links between switches, so none runs between sites; ask for --tiers 2")
+    optics = fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
+    long_links: list[LongLinks | None] = [None]
+    if request.span is not None and request.between_sites > 0:
+        reaching = fitting_optics(inputs, values, [request.switch], request.span)
+        long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
+    networks: dict[tuple[str, LongLinks | None], Network] = {}
+    for optic, long in product(optics, long_links):
+        plan = Plan(size.chips, request.nic, request.switch, optic, size.tiers, request.port, request.design, long_links=long)
+        networks[optic, long] = scale_out_network(values, plan)
+    priced = {key: (float(network.price), float(network.power)) for key, network in networks.items()}
+    cheapest = cheapest_network(inputs, values, priced)
+    return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
 
 
 def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain import metrics as joined
-from tco.chain.connections import SWITCH, cheapest_switches
+from tco.chain.connections import SWITCH, cheapest_clos_parts_by_draw
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
 from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
@@ -153,11 +153,11 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
     Numbers that decide the same, such as sizes of clusters with as many tiers, are of one structure.
     """
     held = structure_in(centre)
-    decided, switches = decisions(inputs, values, held), list[str]()
-    if weighed := cheapest_switches(inputs, values):
-        switches, decided[SWITCH] = weighed
+    decided, choices = decisions(inputs, values, held), list[dict[str, str]]()
+    if weighed := cheapest_clos_parts_by_draw(inputs, values):
+        choices, decided[SWITCH] = weighed
     jobs: dict[tuple[Any, ...], list[Any]] = {}
-    sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by the switch
+    sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by switch and module
     found: dict[tuple[Any, ...], tuple[Group, list[Array]]] = {}
     for members in alike(decided, case.count):
         draw = members[0]
@@ -165,13 +165,13 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
         read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
         flags = {path: one for path, one in read.items() if isinstance(one, bool)}
         size = {path: one for path, one in read.items() if path not in flags}
-        switch = switches[int(decided[SWITCH][draw])] if SWITCH in decided else held.texts.get(SWITCH)
-        known = sized.setdefault(switch, [])
+        texts = choices[int(decided[SWITCH][draw])] if SWITCH in decided else {}
+        known = sized.setdefault(tuple(texts.values()), [])
         own, plans = next((one for one in known if one[0].readings.decide_alike(size)), (None, None))
         if own is None:
             settings: dict[str, Any] = {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
-            if switch != held.texts.get(SWITCH):
-                settings = resized(case, held, size, draw) | {SWITCH: switch}
+            if any(held.texts.get(path) != part for path, part in texts.items()):
+                settings = resized(case, held, size, draw) | texts
             plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else ALL if inputs.kind == "serving" else None
             plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
             own = case.programs.structure_under(tuple(settings.items()), plan) if settings else held

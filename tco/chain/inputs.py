@@ -145,7 +145,7 @@ class Inputs:
     alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
     compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
-    switches: str = field(init=False, default="")  # of which the cheapest stands in the cluster, where none is named
+    choosable: dict[str, str] = field(init=False, default_factory=dict)  # texts that listed parts to choose the cheapest of
     shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
     judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
     taken: float | None = field(init=False, default=None)  # chips by which a job keeps the days that are asked for
@@ -158,6 +158,8 @@ class Inputs:
         own, by = scenario.own, f"set by the scenario {scenario.name}"
         wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
         wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items() if path in TEXTS}
+        _, defaults = self.catalogue.document("defaults", "cluster", "file")
+        self.texts |= texts_of("cluster", defaults)
         for group, name in reversed(scenario.documents.items()):  # terms before the site, whose prices are of their date
             self.read(group, name, wanted)
         if (kind := KINDS.get(self.texts.get("workload.kind", ""))) is not None and kind.defaults:
@@ -172,9 +174,6 @@ class Inputs:
         for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
             self.found = {**self.catalogue.document_inputs(FOLDER, one, "perspective", "terms"), **self.found}
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
-        if owners := self.owners_variants():
-            variant = {**owners, **variant}
-            self.system = self.system_of(variant)
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
         self.shared = self.catalogue.once(("dated", self.date), dict)
@@ -238,14 +237,6 @@ class Inputs:
         if variant:
             raise DataError(f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen")
         return bare_system(self.catalogue, name, 1, False)
-
-    def owners_variants(self) -> Mapping[str, str]:
-        """Return the variants of the system that its owner takes where nobody names others, such as his own network."""
-        if self.system.bare:
-            return {}
-        _, document = self.catalogue.document("systems", self.system.id, "system")
-        found: Mapping[str, str] = document.get("owners", {}).get(self.owner, {})
-        return found
 
     def chosen_documents(self) -> dict[str, str]:
         """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""
@@ -388,7 +379,7 @@ class Inputs:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
             if path in self.found:
                 return self.found[path]
-        if group in ("money", "failures", "carbon", "site"):
+        if group in ("money", "failures", "carbon", "site", "cluster"):
             self.found |= self.catalogue.document_inputs("defaults", group, group, group)
             if path in self.found:
                 return self.found[path]

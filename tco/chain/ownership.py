@@ -213,6 +213,17 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     return [f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"]
 
 
+def notes_of_cards(inputs: Inputs, cost: Cost) -> list[str]:
+    """Return a note where the racks have other cards than they usually have."""
+    if inputs.shape or inputs.perspective.rents or (chosen := inputs.system.variant.get("nic")) is None:
+        return []
+    _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
+    usual = document["variants"]["nic"]["default"]
+    if chosen == usual:
+        return []
+    return [f"nic={chosen} in place of the usual nic={usual}: the network is {cost.network_per_chip:,.0f} USD per chip"]
+
+
 def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 

@@ -20,7 +20,7 @@ from tco.catalog import Catalogue, load_catalogue
 from tco.catalog.accuracy import order_of, standing
 from tco.catalog.systems import System, load_system
 from tco.chain import metrics as joined
-from tco.chain.connections import design_network, refuse_less_than_a_world, switch_of
+from tco.chain.connections import clos_parts, design_network, refuse_less_than_a_world
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, Scenario, load_scenario, system_inputs
 from tco.chain.metrics import METRICS, TOKENS, collect, is_possible
 from tco.chain.ownership import (
@@ -28,6 +28,7 @@ from tco.chain.ownership import (
     MisfitError,
     cost_of,
     notes_of,
+    notes_of_cards,
     notes_of_checkpoints,
     notes_of_network,
     notes_of_rent,
@@ -128,6 +129,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     chosen = [*inputs.notes, *notes_of(inputs)]
     notes = [
         *chosen,
+        *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
         *standing_notes,
@@ -262,7 +264,7 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     if system.bare:
         workload = found or worked(inputs, values, plan)
         return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
-    switch_of(inputs)  # before any stage: each rests on which it is
+    clos_parts(inputs)  # before any stage: each rests on which they are
     bill, network, rebates, cost, unpriced = stage("owned", inputs, values, lambda: owned(inputs, values))
     workload = found or worked(inputs, values, plan)
     metrics = collect(values, system, cost, workload)

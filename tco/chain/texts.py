@@ -49,6 +49,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.programs": "programs",
     "workload.loss": "loss",
     "cluster.switch": "switch",
+    "cluster.optic": "optic",
     "cluster.port": "port",
     "cluster.network": "network",
 }

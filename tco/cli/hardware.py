@@ -51,31 +51,45 @@ def network(
     nic: Annotated[str | None, typer.Option(help="NIC bandwidth of a chip, such as 400G; left out: one port.")] = None,
     design: Annotated[str, typer.Option(help="tor: copper to switches in the rack; leaf: optics from the NIC on.")] = "tor",
     oversubscription: Annotated[float, typer.Option(min=0.05, help="Downlink over uplink bandwidth; below 1 leaves spare uplinks.")] = 1.0,
-    span: Annotated[str, typer.Option(help="Length of the links between the top tiers, such as '2 km': chooses DR, FR or ZR optics.")] = "100 m",
+    span: Annotated[
+        str | None, typer.Option(help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; left out: one site.")
+    ] = None,
+    between_sites: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of the links between the top tiers that run between sites; left out: half, as of two equal sites."),
+    ] = None,
 ) -> None:
     """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
-    from tco.chain.connections import port_rate
+    from tco.chain.connections import ClosRequest, port_rate, requested_clos
     from tco.chain.inputs import plain_inputs
     from tco.foundation.units import parse_quantity
-    from tco.hardware.network import clos_of, network_planes, scale_out_network, switch_part
+    from tco.hardware.network import network_planes, switch_part
     from tco.outputs.hardware import network_answer
 
+    if between_sites is not None and span is None:
+        raise UsageError("--between-sites: how far the sites are apart is missing; add --span, such as --span '80 km'")
     catalogue = given.catalogue
     inputs = plain_inputs(catalogue, {"cluster.oversubscription": f"{oversubscription!r}", **given.settings})
     values = inputs.values()
     part = switch_part(switch, list(catalogue.parts))
     port_speed = port_rate(port, "--port")
     nic_rate = port_rate(nic, "--nic") if nic else port_speed
-    sized = clos_of(values, part, chips, nic_rate, port_speed, tiers, design, parse_quantity(span, "m"))
-    made, joined, radix = scale_out_network(values, sized.plan), sized.plan.chips, sized.radix
+    request = ClosRequest(part, chips, nic_rate, port_speed, tiers, design)
+    if span is not None:
+        request = request._replace(span=parse_quantity(span, "m"))
+        if between_sites is not None:
+            request = request._replace(between_sites=between_sites)
+    size, clos = requested_clos(inputs, values, request)
     planes = float(network_planes(nic_rate, port_speed))
     facts = [
-        f"{joined:,} chips at {nic or port} on {radix:.0f}-port switches ({switch} in ports of {port}), "
-        f"{sized.plan.tiers} tiers in {planes:g} parallel planes",
-        f"largest cluster of these tiers: {sized.reach:,} endpoints",
+        f"{size.chips:,} chips at {nic or port} on {size.radix:.0f}-port switches ({switch} in ports of {port}), "
+        f"{size.tiers} tiers in {planes:g} parallel planes",
+        f"largest cluster of these tiers: {size.reach:,} endpoints",
     ]
-    asked = {"switch": part, "port_gb_per_s": port_speed / 1e9, "radix": radix, "planes": planes, "design": design}
-    given.emit(network_answer(catalogue, made, asked | {"chips": joined, "max_endpoints": sized.reach}, facts))
+    if span is not None:
+        facts.append(f"{request.between_sites:.0%} of the links between the top two tiers run between sites, {span} each")
+    design_facts = {"switch": part, "port_gb_per_s": port_speed / 1e9, "radix": size.radix, "planes": planes, "design": design}
+    given.emit(network_answer(catalogue, clos, design_facts | {"chips": size.chips, "max_endpoints": size.reach}, facts))
 
 
 @command(app, "set", "variant")

@@ -137,7 +137,7 @@ def judge(catalogue: Catalogue, folder: str, name: str) -> None:
     from tco.chain.connections import CHEAPEST, port_rate
     from tco.chain.inputs import plain_inputs
     from tco.economics.perspective import load_perspective
-    from tco.hardware.network import switch_part
+    from tco.hardware.network import optic_part, switch_part
     from tco.models.architecture import load_model
     from tco.performance.service.traffic import load_traffic
 
@@ -155,6 +155,8 @@ def judge(catalogue: Catalogue, folder: str, name: str) -> None:
     if folder == "clusters":
         for switch in inputs.text("cluster.switch").removeprefix(CHEAPEST).split(","):
             switch_part(switch.strip(), list(catalogue.parts))
+        for optic in inputs.text("cluster.optic").removeprefix(CHEAPEST).split(","):
+            optic_part(optic.strip(), list(catalogue.parts))
         port_rate(inputs.text("cluster.port"), "cluster.port")
 
 

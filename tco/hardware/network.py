@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from tco.catalog.systems import System, is_count
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import ceil_ratio, formula, total
 from tco.foundation.trace import plain, scope
-from tco.foundation.units import BytePerSecond, Pure
+from tco.foundation.units import BytePerSecond, Metre, Pure
 from tco.foundation.values import Rule, Values, following
 from tco.hardware.bill import extended_power, extended_price
 
@@ -181,8 +182,20 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
 
 
 DESIGNS = ("tor", "leaf")
-FIBRE, SHUFFLE, COPPER = "fibre-link", "shuffle-panel", "y-aec-400g"
-OPTICS = ("optic-800g-dr8", "optic-800g-fr4", "optic-800g-zr")  # the shortest reach first
+FIBRE, STRAND, SHUFFLE, COPPER = "fibre-link", "fibre-strand", "shuffle-panel", "y-aec-400g"
+CABLE_LENGTH = "cluster.cable_length"
+
+
+@formula(unit="byte/s", source="tco-model")
+def bandwidth_share(bandwidth: BytePerSecond, share: Pure) -> Any:
+    """Part of a bandwidth that takes one kind of link: B_s = B s."""
+    return bandwidth * share
+
+
+@formula(unit="", source="tco-model")
+def fibre_metres(links: Pure, strands: Pure, length: Metre, metre: Metre = 1) -> Any:
+    """Metres of strand in the cables of some links: n = links x strands x L / 1 m."""
+    return links * strands * length / metre
 
 
 class NetworkLine(NamedTuple):
@@ -198,33 +211,54 @@ class NetworkLine(NamedTuple):
     inputs: tuple[str, ...]  # paths its unit price rests on
 
 
+class LongLinks(NamedTuple):
+    """Links of the top tiers that run between sites."""
+
+    optic: str  # part id of the module
+    share: float  # of the bandwidth between the top two tiers
+    length: float  # metres
+
+
 class Plan(NamedTuple):
     """What is to be built. Bandwidths come from values; the rest is structure."""
 
     chips: Any
     nic: Any  # bandwidth of a chip
     switch: str  # part id
+    optic: str  # part id of the module at both ends of a link
     tiers: int
+    port: float  # byte/s of a logical port: links of faster modules pass a shuffle
     design: str = "tor"
     in_rack: bool = False  # the first tier and its copper belong to the racks' bills
-    split: bool = False  # logical ports below the module's rate: links pass a shuffle
-    span: float = 0.0  # metres of the links between the top tiers
+    long_links: LongLinks | None = None
     prefix: str = ""
 
 
-class Sized(NamedTuple):
+class ClosSize(NamedTuple):
     """A Clos as it is sized."""
 
-    plan: Plan
+    chips: int
     radix: float  # ports of a switch
+    tiers: int
     reach: int  # endpoints of its tiers
 
 
-def clos_of(
-    values: Values, switch: str, chips: float | None, nic: float, port: float, tiers: int | None = None, design: str = "tor", span: float = 0.0
-) -> Sized:
-    """Return the Clos that joins some chips, or as many as its tiers reach; of as many tiers as they need, unless stated."""
-    radix, tapering = float(switch_radix(values[f"parts.{switch}.switch_capacity"], port)), float(values["cluster.oversubscription"])
+def clos_size(values: Values, switch: str, chips: int | None, port: float, tiers: int | None) -> ClosSize:
+    """Return the size of a Clos that joins some chips.
+
+    Args:
+        values: Inputs by path.
+        switch: Part id of the switch.
+        chips: Chips to join; None for as many as the tiers reach.
+        port: Rate of a logical port in byte/s.
+        tiers: Tiers of switches; None for as many as the chips need.
+
+    Raises:
+        DataError: The switch has fewer than two ports, or the tiers reach too few chips.
+
+    """
+    tapering = float(values["cluster.oversubscription"])
+    radix = float(switch_radix(values[f"parts.{switch}.switch_capacity"], port))
     if radix < 2:
         raise DataError(f"{switch} has no two ports of {port * 8 / 1e9:g}G: {radix:.0f} ports")
     levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
@@ -234,8 +268,7 @@ def clos_of(
         raise DataError(
             f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
         )
-    split = port < values[f"parts.{OPTICS[0]}.port_bandwidth"]
-    return Sized(Plan(joined, nic, switch, levels, design, False, split, span), radix, reach)
+    return ClosSize(joined, radix, levels, reach)
 
 
 class Network(NamedTuple):
@@ -257,14 +290,37 @@ def switch_part(name: str, known: Collection[str]) -> str:
     raise unknown("switch", name, [*(f"{p[4:].replace('t', '.')}T" for p in known if p.startswith("tor-")), *known], "--switch")
 
 
-def optic_for(values: Values, span: float) -> str:
-    """Return the module with the shortest reach that covers a span; one beyond every reach raises `DataError`."""
-    longest = 0.0
-    for part in OPTICS:
-        longest = values.structure(f"parts.{part}.reach")
-        if span <= longest:
-            return part
-    raise DataError(f"a span of {span / 1000:g} km is beyond the reach of every optical module; {OPTICS[-1]} covers {longest / 1000:g} km")
+def optic_part(name: str, known: Collection[str]) -> str:
+    """Return the part id of an optical module named by its id or without `optic-`."""
+    text = name.lower()
+    for candidate in (text, f"optic-{text}"):
+        if candidate in known:
+            return candidate
+    raise unknown("optical module", name, [part for part in known if part.startswith("optic-")], "cluster.optic")
+
+
+def optics_covering(values: Values, optics: Sequence[str], length: float) -> list[str]:
+    """Return the modules that cover a length, of each rate the shortest reach.
+
+    Args:
+        values: Inputs by path.
+        optics: Part ids to choose among.
+        length: Metres of the links.
+
+    Raises:
+        DataError: No module reaches as far.
+
+    """
+    reaches = {optic: values.structure(f"parts.{optic}.reach") for optic in optics}
+    shortest: dict[float, str] = {}
+    for optic in sorted(optics, key=lambda part: reaches[part]):
+        if length <= reaches[optic]:
+            shortest.setdefault(values.structure(f"parts.{optic}.port_bandwidth"), optic)
+    if not shortest:
+        longest = max(optics, key=lambda part: reaches[part])
+        farthest = f"{longest} covers {reaches[longest] / 1000:g} km"
+        raise DataError(f"a link of {length / 1000:g} km is beyond the reach of every optical module of cluster.optic; {farthest}")
+    return list(shortest.values())
 
 
 def scale_out_network(values: Values, plan: Plan) -> Network:
@@ -277,12 +333,13 @@ def scale_out_network(values: Values, plan: Plan) -> Network:
 
 def tier_by_tier(values: Values, plan: Plan) -> Network:
     """Return the network of a known design, from the chips up."""
-    oversubscription, capacity = values["cluster.oversubscription"], values[f"parts.{plan.switch}.switch_capacity"]
+    oversubscription = values["cluster.oversubscription"]
+    capacity = values[f"parts.{plan.switch}.switch_capacity"]
     down = edge_bandwidth(plan.chips, plan.nic)
     lines: list[NetworkLine] = []
-    optical: dict[str, list[Any]] = {}
+    optical = OpticalLinks(values, plan)
     if plan.design == "leaf":
-        optical.setdefault(OPTICS[0], []).append(tier_links(down, values[f"parts.{OPTICS[0]}.port_bandwidth"]))
+        optical.add(plan.optic, down)
     elif not plan.in_rack:
         lines.append(network_line(values, plan, "copper-cables", COPPER, tier_links(down, values[f"parts.{COPPER}.port_bandwidth"])))
     for tier in range(1, plan.tiers + 1):
@@ -291,17 +348,62 @@ def tier_by_tier(values: Values, plan: Plan) -> Network:
             if tier > 1 or not plan.in_rack:
                 lines.append(network_line(values, plan, f"switches-tier-{tier}", plan.switch, tier_switches(down, up, capacity)))
             if tier < plan.tiers:
-                optic = optic_for(values, plan.span if tier == plan.tiers - 1 else 0.0)
-                optical.setdefault(optic, []).append(tier_links(up, values[f"parts.{optic}.port_bandwidth"]))
+                optical.add_tier(up, between_sites=tier == plan.tiers - 1)
         down = up
-    links = [link for group in optical.values() for link in group]
-    for optic, group in optical.items():
-        lines.append(network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, module_ends(total("optical_links", group), 2)))
-    if links:
-        lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", links)))
-        if plan.split:
-            lines.append(network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", links)))
-    return summed(plan.tiers, lines)
+    return summed(plan.tiers, [*lines, *optical.lines()])
+
+
+class OpticalLinks:
+    """The optical links of a network, by their modules and lengths."""
+
+    def __init__(self, values: Values, plan: Plan) -> None:
+        self.values = values
+        self.plan = plan
+        self.links: dict[str, list[Any]] = {}  # by module
+        self.metres: list[Any] = []
+
+    def add(self, optic: str, bandwidth: Any, length: float | None = None) -> None:
+        """Add the links of one module that carry a bandwidth.
+
+        Args:
+            optic: Part id of the module.
+            bandwidth: In byte/s.
+            length: Metres of a link; None for those inside a hall.
+
+        """
+        part = f"parts.{optic}"
+        links = tier_links(bandwidth, self.values[f"{part}.port_bandwidth"])
+        self.links.setdefault(optic, []).append(links)
+        metres = self.values[CABLE_LENGTH] if length is None else length
+        self.metres.append(fibre_metres(links, self.values[f"{part}.strands"], metres))
+
+    def add_tier(self, bandwidth: Any, between_sites: bool) -> None:
+        """Add the links between two tiers, a share of them between sites."""
+        long_links = self.plan.long_links if between_sites else None
+        if long_links is None:
+            self.add(self.plan.optic, bandwidth)
+            return
+        if long_links.share < 1:
+            self.add(self.plan.optic, bandwidth_share(bandwidth, 1 - long_links.share))
+        self.add(long_links.optic, bandwidth_share(bandwidth, long_links.share), long_links.length)
+
+    def lines(self) -> list[NetworkLine]:
+        """Return modules, fibres and shuffles as lines of the bill."""
+        values, plan = self.values, self.plan
+        lines = []
+        shuffled = []
+        for optic, links in self.links.items():
+            ends = module_ends(total("optical_links", links), 2)
+            lines.append(network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends))
+            if values.decided(operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)):
+                shuffled += links
+        if self.links:
+            every_link = [link for links in self.links.values() for link in links]
+            lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", every_link)))
+            lines.append(network_line(values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)))
+        if shuffled:
+            lines.append(network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled)))
+        return lines
 
 
 def summed(tiers: int, lines: list[NetworkLine]) -> Network:

@@ -77,11 +77,14 @@ def test_a_newer_world_of_as_many_chips_exchanges_no_less(older, newer):
 
 
 # ---------------------------------------------------------------- clusters
+OPTIC = "optic-800g-dr8"
+
+
 def network_of(chips: float, nic: float, design: str):
     """The network of a cluster as a scenario would build it, with as many tiers as its size needs."""
     values = plain_values()
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
-    return scale_out_network(values, Plan(chips, nic, "tor-51t2", tiers_needed(chips, radix), design))
+    return scale_out_network(values, Plan(chips, nic, "tor-51t2", OPTIC, tiers_needed(chips, radix), 12.5e9, design))
 
 
 def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
@@ -89,7 +92,7 @@ def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
     many = {}
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
         values = plain_values(**({f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}))
-        lines = scale_out_network(values, Plan(64.0, 50e9, "tor-51t2", 1, "leaf")).lines
+        lines = scale_out_network(values, Plan(64.0, 50e9, "tor-51t2", OPTIC, 1, 12.5e9, "leaf")).lines
         (many[part],) = (line.quantity for line in lines if line.name == "modules-800g-dr8")
     assert many[None] == 64 * 50e9 / 100e9 * 2  # an end each
     assert (many["optic-800g-dr8"], many["optic-800g-fr4"]) == (2 * many[None], many[None])

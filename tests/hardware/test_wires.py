@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.hardware.network import optic_for, reach_of
+from tco.hardware.network import reach_of
 from tco.hardware.wires import unstated, used_lanes
-from tests.chain import bill_of, fabric_of, plain_values, system_of
+from tests.chain import bill_of, fabric_of, system_of
 from tests.cli import document, tco
 from tests.shipped import load_system, tiers_needed
 
@@ -255,11 +255,3 @@ def test_ports_narrower_than_a_module_are_shuffled(port, shuffled):
     parts = {line["part"] for line in document("network", "--switch", "51.2T", "--port", port, "--tiers", "2")["lines"]}
     assert ("shuffle-panel" in parts) == shuffled
     assert "optic-800g-dr8" in parts
-
-
-def test_a_span_beyond_every_optic(catalogue):
-    values = plain_values()
-    assert optic_for(values, 400.0) == "optic-800g-dr8"
-    assert optic_for(values, 1999.0) == "optic-800g-fr4"
-    with pytest.raises(DataError, match="a span of 900 km is beyond the reach of every optical module"):
-        optic_for(values, 900e3)

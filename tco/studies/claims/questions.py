@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tco.catalog import Catalogue
 from tco.catalog.rows import attributes
 from tco.catalog.systems import System, known_systems
-from tco.chain.connections import links_of_system, port_rate
+from tco.chain.connections import ClosRequest, links_of_system, port_rate, requested_clos
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
 from tco.chain.metrics import METRICS
 from tco.chain.scenario import run
@@ -32,12 +32,10 @@ from tco.hardware.bill import bill_of_materials, device_capacity, joint_capacity
 from tco.hardware.network import (
     DESIGNS,
     clos_endpoints,
-    clos_of,
     converged,
     edge_bandwidth,
     network_planes,
     reach_of,
-    scale_out_network,
     switch_part,
     switch_radix,
 )
@@ -231,9 +229,10 @@ class Context:
 
     def network_price(self, chips: float, nic: str, port: str, design: str) -> Amount:
         """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has it unless told."""
-        values, switch = self.world(HEADLINE_SYSTEM)[1], switch_part("25.6T", self.catalogue.parts)
-        sized = clos_of(values, switch, chips, port_rate(nic, "nic"), port_rate(port, "port"), design=design)
-        return amount(float(scale_out_network(values, sized.plan).price), "USD")
+        inputs, values = self.world(HEADLINE_SYSTEM)
+        switch = switch_part("25.6T", self.catalogue.parts)
+        request = ClosRequest(switch, int(chips), port_rate(nic, "nic"), port_rate(port, "port"), design=design)
+        return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
 
     def networks(self, system: str) -> Amount:
         """Return how many networks the cards of a system lead to: one where its front end is converged."""
