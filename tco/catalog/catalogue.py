@@ -226,6 +226,7 @@ class Catalogue:
         Returns:
             (P / last hurdle)^n of the highest price P of the series, at most 1; None where the
             agreement states no hurdle, so that it may state the share itself.
+
         """
         terms = self.document_inputs("rebates", agreement, "rebate", f"rebates.{agreement}")
         hurdle, steps = (terms.get(f"rebates.{agreement}.{name}") for name in ("last_hurdle", "hurdle_steps"))

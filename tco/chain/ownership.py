@@ -255,7 +255,7 @@ def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> l
             continue
         prices = [path for path in rebate.inputs if path.startswith(SHARE_PRICES)]
         cause = "".join(f" at {short_name(path)} {values.number(path):,.2f} USD" for path in prices)
-        share = f", {back / paid:.0%} of it" if paid else ""
+        share = f", {back / paid * 100:.0f} % of it" if paid else ""
         notes.append(f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it covers{share}{cause}")
     return notes
 
@@ -285,4 +285,6 @@ def notes_of(inputs: Inputs) -> list[str]:
     others = [f"{agreement.id}, held by {agreement.holder}" for agreement in agreements if agreement.gives_back and agreement.holder != inputs.owner]
     notes = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
     stakes = [agreement for agreement in agreements if not agreement.gives_back and agreement.holder == inputs.owner]
-    return notes + [f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no discount, not counted" for agreement in stakes]
+    return notes + [
+        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no discount, not counted" for agreement in stakes
+    ]

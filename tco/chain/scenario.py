@@ -408,7 +408,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
     rebates = rebates_of(inputs, values, bill)
-    part_prices = [PartPrice(line.part, float(line.extended or 0.0), _dated_prices(inputs, values, line)) for line in bill.lines]
+    part_prices = [PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line)) for line in bill.lines]
     notes = [
         *inputs.notes,
         *excess_notes(inputs, values, rebates),
@@ -418,7 +418,7 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)
 
 
-def _dated_prices(inputs: Inputs, values: Values, line: BillLine) -> tuple[Input, ...]:
+def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
     """Return the catalogue prices of a line of a bill that move with the date."""
     return tuple(given for path in line.inputs if moves(given := values.input(path)))
 

@@ -175,6 +175,7 @@ def limit_of(given: Input) -> float | None:
 
     Returns:
         The limit of its part, else of its attribute, its table or its group; None without one.
+
     """
     group, _, rest = given.path.partition(".")
     owner, _, name = rest.rpartition(".")
@@ -197,8 +198,8 @@ def moves(given: Input) -> bool:
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
 REBATE = "rebate"  # class of asset of what suppliers give back
-TERMS = "terms."  # how paths of terms begin
-ELSEWHERE = ("parts.", "shares.")  # how paths begin of what notes on the bill and its rebates name
+TERMS = "terms."  # how paths of terms begin, on which every hour rests
+NOTED = ("site.", TERMS, "rebates.")  # how paths begin of what a note on old evidence names
 BY_ROWS = " of the bill is priced by rows "
 ORDERED = 366  # days that what is announced may be ordered before a price of it is known
 NAMED = 3  # parts a note names, those of the largest sums
@@ -245,23 +246,22 @@ def _bill_parts(lines: Sequence[Flow], found: Mapping[str, Sequence[Judged]]) ->
     return [PartPrice(line.path.rpartition("/")[2], float(line.amount), tuple(row.given for row in found[line.path])) for line in bill]
 
 
-def _old_hours(
-    lines: Sequence[Flow], known: dict[str, Judged], inputs: Mapping[str, Input], day: Period
-) -> tuple[float, tuple[str, ...]]:
+def _old_hours(lines: Sequence[Flow], known: dict[str, Judged], inputs: Mapping[str, Input], day: Period) -> tuple[float, tuple[str, ...]]:
     """Return the share of the gross chip-hour that rests on old evidence, and a note on it."""
     old_usd = gross_usd = 0.0
-    old_inputs: dict[str, Input] = {}
     for line in lines:
-        old_rows = [row.given for path in line.inputs if (row := judged(known, inputs[path], day)).old]
-        old_inputs |= {given.path: given for given in old_rows if not given.path.startswith(ELSEWHERE)}
         if line.asset != REBATE:
             hour_usd = float(line.usd_per_chip_hour)
             gross_usd += hour_usd
-            old_usd += hour_usd if any(not given.path.startswith(TERMS) for given in old_rows) else 0.0
+            rests_on_old = any(judged(known, inputs[path], day).old for path in line.inputs if not path.startswith(TERMS))
+            old_usd += hour_usd if rests_on_old else 0.0
+    old_inputs = {path: given for path, given in inputs.items() if path.startswith(NOTED) and judged(known, given, day).old}
     if not old_inputs:
         return (old_usd / gross_usd if gross_usd else 0.0), ()
+    share = old_usd / gross_usd
     names = ", ".join(f"{short_name(path)} ({given.evidence_date})" for path, given in sorted(old_inputs.items()))
-    return old_usd / gross_usd, (f"evidence older than its kind may be: {names}; {old_usd / gross_usd:.0%} of the chip-hour rests on old evidence",)
+    words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
+    return share, (f"evidence older than its kind may be: {names}; {words}",)
 
 
 class Judged(NamedTuple):

@@ -29,16 +29,16 @@ class PartPrice(NamedTuple):
 
 
 @cache
-def guarded_rows() -> frozenset[tuple[str, str]]:
-    """Return path and date of each price that a published figure checks."""
+def failing_figures() -> dict[tuple[str, str], int]:
+    """Return how many published figures check each price in force, by path and date."""
     rows = read_csv(data_directory() / GUARDS, COLUMNS)
-    return frozenset((row["path"], row["as_of"]) for _, row in rows if int(row["dearer"]) + int(row["cheaper"]))
+    return {(row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows}
 
 
 def is_unguarded(part_price: PartPrice) -> bool:
-    """Say whether a part rests on catalogue prices that nothing checks."""
-    own = any(given.overlay or not given.as_of for given in part_price.prices)
-    return not own and not any((given.path, given.as_of) in guarded_rows() for given in part_price.prices)
+    """Say whether a part rests on prices in force that nothing checks."""
+    counts = [failing_figures().get((given.path, given.as_of)) for given in part_price.prices if not given.overlay]
+    return bool(counts) and all(count == 0 for count in counts)
 
 
 def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
@@ -49,6 +49,7 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
 
     Returns:
         One note, or none where each part above `LEAST_SHARE` of the bill is checked.
+
     """
     sums: dict[str, float] = {}
     unchecked: set[str] = set()
@@ -56,14 +57,12 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
     for part_price in part_prices:
         bill_usd += part_price.usd
         sums[part_price.part] = sums.get(part_price.part, 0.0) + part_price.usd
-        if part_price.prices and is_unguarded(part_price):
+        if is_unguarded(part_price):
             unchecked.add(part_price.part)
     parts = sorted((part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd), key=lambda part: -sums[part])
     if not parts:
         return []
     share = sum(sums[part] for part in parts) / bill_usd
     rest = f" and {len(parts) - NAMED_PARTS} more" if len(parts) > NAMED_PARTS else ""
-    return [
-        f"unguarded: {share:.0%} of the bill is priced by rows that no published figure of another checks: "
-        f"{', '.join(parts[:NAMED_PARTS])}{rest}"
-    ]
+    names = ", ".join(parts[:NAMED_PARTS]) + rest
+    return [f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of another checks: {names}"]
