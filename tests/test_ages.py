@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tco import DataError, evaluate
@@ -150,6 +152,13 @@ def test_a_bill_names_the_parts_that_no_figure_of_another_checks(catalogue):
         (note,) = [note for note in found.ages.notes if note.startswith("unguarded: ")]
         assert "nvme-8tb" in note
         assert not any(part in note for part in ("ddr5-dimm", "hbm3e-12hi-36gb", "mi450x"))
+
+
+def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparison_does_not():
+    for command in ("price", "bom"):
+        (line,) = [line for line in tco(command, "mi450x-ualoe72").stderr.splitlines() if "unguarded" in line]
+        assert re.fullmatch(r"note: unguarded: \d+ % of the bill is priced by rows that no published figure of another checks: nvme-8tb.*", line)
+    assert "unguarded" not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
 
 
 def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own, catalogue):

@@ -397,6 +397,7 @@ class SystemBill(NamedTuple):
     date: str
     notes: list[str]
     inputs: Inputs
+    unguarded: list[str]  # a note on the parts that no published figure checks
 
 
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
@@ -412,10 +413,9 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     notes = [
         *inputs.notes,
         *excess_notes(inputs, values, rebates),
-        *unguarded_notes(part_prices),
         *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values)),
     ]
-    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices))
 
 
 def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
