@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tco import DataError, evaluate
@@ -11,6 +13,7 @@ from tests.cli import document, tco
 from tests.shipped import attributes
 
 BILL = ("servers", "network", "storage")
+HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
 
 
 def priced(catalogue, name, date):
@@ -74,7 +77,95 @@ def test_every_kind_has_its_limit(catalogue):
     assert limit_of(catalogue.share_price("astera", "2025-12")) == 31
     assert limit_of(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
     tables = {(path.parent.name, path.stem) for folder in ("parts", "shares") for path in (catalogue.folders[0] / folder).iterdir()}
-    assert {key for key in limits() if key[1] != "*"} <= tables | attributes().keys()
+    parts = {("parts", part) for part in catalogue.parts}
+    assert {key for key in limits() if key[1] != "*"} <= tables | parts | attributes().keys()
+
+
+@pytest.mark.parametrize(("part", "days"), [("tpuv7-rack", 366), ("gb200-memory", 92)])
+def test_a_part_that_holds_accelerators_or_memory_ages_as_they_do(catalogue, part, days):
+    assert limit_of(catalogue.part_input(part, "price", "2026-11")) == days
+
+
+def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalogue):
+    rack, board = (catalogue.part_input(part, "price", "2026-11") for part in ("tpuv7-rack", "compute-board-trn3"))
+    assert (limit_of(rack), limit_of(board)) == (limits()["parts", "tpuv7-rack"], limits()["parts", "*"])
+
+
+# ---------------------------------------------------------------- the age of evidence
+def test_a_row_is_as_old_as_its_evidence(own):
+    own.write("parts/own.csv", f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2026-11,vendor,tco-model,,,2024-10\n")
+    given = own.catalogue().part_input("connectx-7", "price", "2026-11")
+    assert (given.as_of, given.evidence_of, given.evidence_date) == ("2026-11", "2024-10", "2024-10")
+    assert is_old(given, period("2026-11").last)  # 760 days after October 2024, as_of says none
+    assert not is_old(given._replace(evidence_of=""), period("2026-11").last)
+
+
+def test_evidence_later_than_its_row_is_refused(own):
+    own.write("parts/own.csv", f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2025-06,vendor,tco-model,,,2026-01\n")
+    with pytest.raises(DataError, match=r"own\.csv:2: parts\.connectx-7\.price: evidence_of 2026-01 is later than as_of 2025-06, expected the date"):
+        own.catalogue().part_input("connectx-7", "price", "2026-11")
+
+
+def test_evidence_that_is_no_date_is_refused(own):
+    own.write("parts/own.csv", f"{HEADER},evidence_of\nconnectx-7,price,1400,USD,,,2025-06,vendor,tco-model,,,soon\n")
+    with pytest.raises(DataError, match="evidence_of: 'soon' is no date"):
+        own.catalogue().part_input("connectx-7", "price", "2026-11")
+
+
+def test_a_site_of_ones_own_says_how_old_its_evidence_is(own, catalogue):
+    shipped = (catalogue.folders[0] / "sites" / "us-hyperscale.toml").read_text(encoding="utf-8")
+    own.write("sites/mine.toml", shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\nevidence_of = "2025"\n', 1))
+    (note,) = evaluate("gb200-nvl72", {"site": "mine"}, catalogue=own.catalogue()).ages.hour_notes
+    assert "electricity price (2025)" in note
+    own.write("sites/mine.toml", shipped.replace('as_of = "2025"\n', 'as_of = "2026-10"\n', 1))
+    (note,) = evaluate("gb200-nvl72", {"site": "mine"}, catalogue=own.catalogue()).ages.hour_notes
+    assert "electricity price" not in note
+
+
+def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
+    """Energy rests on the price of electricity and on the load factor, both older than they may be."""
+    found = priced(catalogue, "gb200-nvl72", "2026-11")
+    old = [line for line in found.lines if line.asset != "rebate" and any(is_old(found.inputs[path], period("2026-11").last) for path in line.inputs)]
+    assert "site/energy" in [line.path for line in old]
+    gross = sum(line.usd_per_chip_hour for line in found.lines if line.asset != "rebate")
+    assert found.ages.hour_older == pytest.approx(sum(line.usd_per_chip_hour for line in old) / gross, rel=1e-12)
+    (note,) = found.ages.hour_notes
+    assert note == (
+        "evidence older than its kind may be: electricity price (2025), grid carbon (2023), draw over nameplate (2024-03); "
+        f"{found.ages.hour_older * 100:.0f} % of the chip-hour rests on old evidence"
+    )
+
+
+def test_terms_age_but_are_no_share_of_the_chip_hour(own, catalogue):
+    shipped = (catalogue.folders[0] / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8")
+    own.write("perspectives/hyperscaler.toml", shipped.replace('as_of = "2025-12-31"', 'as_of = "2024-12-31"', 1))
+    before, after = (evaluate("gb200-nvl72", catalogue=held).ages for held in (catalogue, own.catalogue()))
+    assert after.hour_older == before.hour_older
+    assert "cost of capital (2024-12-31)" in after.hour_notes[0]
+    assert "cost of capital" not in before.hour_notes[0]
+
+
+# ---------------------------------------------------------------- guards
+def test_a_bill_names_the_parts_that_no_figure_of_another_checks(catalogue):
+    for name in ("trn3-nl72x2", "mi450x-ualoe72"):
+        found = priced(catalogue, name, "2026-11")
+        (note,) = [note for note in found.ages.notes if note.startswith("unguarded: ")]
+        assert "nvme-8tb" in note
+        assert not any(part in note for part in ("ddr5-dimm", "hbm3e-12hi-36gb", "mi450x"))
+
+
+def test_price_and_bom_print_what_is_unguarded_and_the_first_table_of_a_comparison_does_not():
+    for command in ("price", "bom"):
+        (line,) = [line for line in tco(command, "mi450x-ualoe72").stderr.splitlines() if "unguarded" in line]
+        assert re.fullmatch(r"note: unguarded: \d+ % of the bill is priced by rows that no published figure of another checks: nvme-8tb.*", line)
+    assert "unguarded" not in tco("compare", "gb200-nvl72", "mi450x-ualoe72", "--no-range").stderr
+
+
+def test_a_price_of_ones_own_or_one_that_is_set_is_not_called_unguarded(own, catalogue):
+    own.parts("nvme-8tb,price,5000,USD,,,2026-11,vendor,tco-model,,")
+    for held, settings in ((own.catalogue(), {}), (catalogue, {"parts.nvme-8tb.price": "5000 USD"})):
+        notes = evaluate("mi450x-ualoe72", settings | {"terms.date": "2026-11"}, catalogue=held).ages.notes
+        assert not [note for note in notes if "nvme-8tb" in note]
 
 
 def test_a_date_beyond_the_data_and_one_before_it(catalogue):

@@ -13,10 +13,11 @@ from tco.catalog.halls import halls_of, in_hall
 from tco.catalog.rows import COLUMNS, OPTIONAL, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
 from tco.foundation.errors import DataError, UnavailableError, unknown
 from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory, stamp_of
-from tco.foundation.provenance import Input, anchoring, making, refuse_own
+from tco.foundation.provenance import Input, anchoring, making, period, refuse_own
 from tco.foundation.stand_ins import WITHHELD
 
 CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
+SHARE_SERIES = "shares/prices.csv"
 LONGEST_NAME = 200  # characters of an id
 BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(("analyst", "press", "derived"), "second-hand")
 Rows = dict[tuple[str, str], list[Row]]  # by owner and attribute
@@ -204,6 +205,50 @@ class Catalogue:
         if (rows := self.rows("rebates").get((agreement, "vested"))) is None:
             raise DataError(f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a missing value is never taken as zero")
         return self.chosen(rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
+
+    def highest_share_price(self, company: str, date: str) -> Input | None:
+        """Return the highest share price of a company in its series by a date."""
+        rows = live(self.rows("shares").get((company, "price"), []) or [], True, f"shares.{company}.price") if self.has_shares(company) else []
+        wanted = attribute("shares", "price", SHARE_SERIES)
+        prices = [to_input(row, f"shares.{company}.price", wanted) for row in rows if row.begins <= period(date).last]
+        return max(prices, key=lambda price: price.value, default=None)
+
+    def has_shares(self, company: str) -> bool:
+        """Whether the catalogue has share prices of a company."""
+        return (company, "price") in self.rows("shares")
+
+    def reachable(self, agreement: str, date: str) -> Input | None:
+        """Return the share of a warrant whose hurdles of share price were reached by a date.
+
+        Args:
+            agreement: Id of a document of `rebates`.
+            date: A written date; prices of later rows do not count.
+
+        Returns:
+            (P / last hurdle)^n of the highest price P of the series, at most 1; None where the
+            agreement states no hurdle, so that it may state the share itself.
+
+        """
+        terms = self.document_inputs("rebates", agreement, "rebate", f"rebates.{agreement}")
+        hurdle, steps = (terms.get(f"rebates.{agreement}.{name}") for name in ("last_hurdle", "hurdle_steps"))
+        company = str(self.document("rebates", agreement, "rebate")[1].get("company", ""))
+        highest = self.highest_share_price(company, date)
+        if hurdle is None or steps is None or highest is None:
+            return None
+        ratio = min(highest.value / hurdle.value, 1.0)
+        low, value, high = sorted(ratio**exponent for exponent in (steps.low or steps.value, steps.value, steps.high or steps.value))
+        note = f"the share stood at {highest.value:,.2f} USD on {highest.as_of}, the last hurdle is {hurdle.value:,.0f} USD"
+        return hurdle._replace(
+            path=f"rebates.{agreement}.reachable",
+            value=value,
+            unit="ratio",
+            low=None if low == high else low,
+            high=None if low == high else high,
+            as_of=highest.as_of,
+            kind="derived",
+            note=note,
+            shown=(value, ""),
+        )
 
     # ---------------------------------------------------------------- documents: systems, sites, terms, ...
     def ids(self, folder_name: str) -> list[str]:

@@ -15,7 +15,7 @@ from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
-OPTIONAL = ("directness", "solved_from")  # columns a file may leave out: what a row does not say, its source says
+OPTIONAL = ("directness", "solved_from", "evidence_of")  # columns a file may leave out: what a row does not say, its source says
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
 
 
@@ -127,8 +127,22 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         row.overlay,
         own_directness(row, kind, note, path),
         solved_from=str(cells.get("solved_from") or ""),
+        evidence_of=_evidence_date(row, path),
     )
     return bounded(given, wanted.minimum, wanted.maximum)
+
+
+def _evidence_date(row: Row, path: str) -> str:
+    text = str(row.cells.get("evidence_of") or "")
+    if not text:
+        return ""
+    evidence = period(text, f"{row.where}: {path}: evidence_of")
+    if row.as_of and evidence.first > period(row.as_of, f"{row.where}: {path}: as_of").last:
+        raise DataError(
+            f"{row.where}: {path}: evidence_of {text} is later than as_of {row.as_of}, "
+            "expected the date of older evidence; leave it out where the row is as old as its evidence"
+        )
+    return text
 
 
 def own_directness(row: Row, kind: str, note: str, path: str) -> str:

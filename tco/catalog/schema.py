@@ -108,6 +108,7 @@ class FigureSchema(Strict):
     lines: list[str] = []
     parts: list[str] = []
     over: str = ""
+    as_of: str = ""
 
     @model_validator(mode="after")
     def strict(self) -> FigureSchema:

@@ -368,6 +368,8 @@ class Inputs:
             return self.catalogue.share_price(name, self.date)
         if group == "rebates" and last == "vested":
             return self.catalogue.vested(name, self.date)
+        if group == "rebates" and last == "reachable":
+            return self.catalogue.reachable(name, self.date)
         if group == "performance" and {(name, last), (self.catalogue.kind_of(name), last)} & self.catalogue.calibration_rows.keys():
             return self.catalogue.practice(name, last)
         return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tco.catalog.halls import halls_of
+from tco.catalog.words import short_name
 from tco.economics.cost import FLASH_CAPACITY, HALL_RATES, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world, hall_rate
 from tco.economics.failures import Failing, failing
 from tco.economics.flows import RATES
@@ -139,6 +141,7 @@ def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
 
 BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
 HOURS = 8760  # of a year
+SHARE_PRICES = "shares."  # how paths of share prices begin
 MUCH = 0.2  # share of the price of IT from which a network that is not used is named
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
@@ -270,15 +273,26 @@ def agreements_of(inputs: Inputs) -> list[Agreement]:
 
 
 def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
-    """Return what the agreements that the owner holds give back on a bill; more than is paid for the parts they cover raises `DataError`."""
+    """Return what the agreements that the owner holds give back on a bill.
+
+    A warrant may be worth more than the purchases that vest it: its worth follows the share price.
+    """
     agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
-    found = [rebate_of(one, bill.lines, inputs.system.chips, values) for one in agreements]
-    for one in found if not inputs.shape else ():
-        back, paid = plain(one.value), plain(one.spend)
-        if back > paid * (1 + 1e-9):
-            terms = ", ".join(f"{path} {values.number(path):,.6g} {values.input(path).unit}".rstrip() for path in one.inputs)
-            raise DataError(f"{one.path}: {back:,.0f} USD come back of {paid:,.0f} paid for the parts it covers, expected no more: {terms}")
-    return found
+    return [rebate_of(agreement, bill.lines, inputs.system.chips, values) for agreement in agreements]
+
+
+def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> list[str]:
+    """Return a note on each agreement that gives back more than is paid."""
+    notes = []
+    for rebate in rebates if not inputs.shape else ():
+        back, paid = plain(rebate.value), plain(rebate.spend)
+        if back <= paid * (1 + 1e-9):
+            continue
+        prices = [path for path in rebate.inputs if path.startswith(SHARE_PRICES)]
+        cause = "".join(f" at {short_name(path)} {values.number(path):,.2f} USD" for path in prices)
+        share = f", {back / paid * 100:.0f} % of it" if paid else ""
+        notes.append(f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it covers{share}{cause}")
+    return notes
 
 
 def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
@@ -302,5 +316,10 @@ def owner_in_words(inputs: Inputs) -> str:
 
 def notes_of(inputs: Inputs) -> list[str]:
     """Return notes on agreements in force that others hold."""
-    others = [f"{one.id}, held by {one.holder}" for one in agreements_of(inputs) if one.holder != inputs.owner and one.in_force(inputs.date)]
-    return [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
+    agreements = [agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)]
+    others = [f"{agreement.id}, held by {agreement.holder}" for agreement in agreements if agreement.gives_back and agreement.holder != inputs.owner]
+    notes = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
+    stakes = [agreement for agreement in agreements if not agreement.gives_back and agreement.holder == inputs.owner]
+    return notes + [
+        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no discount, not counted" for agreement in stakes
+    ]

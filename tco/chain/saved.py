@@ -39,7 +39,7 @@ FIELDS: dict[type, dict[str, str]] = {
     Rebate: {"value": NUMBER, "sources": LIST, "inputs": LIST, "spend": MAYBE},
     Input: {"value": NUMBER, "low": MAYBE, "high": MAYBE, "shown": SHOWN, "overlay": FLAG, "kind": KIND, "directness": DIRECT},
     Standing: {"validated_rows": NUMBER, "anchored_rows": NUMBER, "median": MAYBE, "left_out": MAYBE, "anchors": LIST},
-    Ages: {"later": NUMBER, "older": NUMBER, "notes": LIST},
+    Ages: {"later": NUMBER, "older": NUMBER, "notes": LIST, "hour_older": NUMBER, "hour_notes": LIST},
 }
 
 

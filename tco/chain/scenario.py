@@ -27,6 +27,7 @@ from tco.chain.ownership import (
     SITE_POWER,
     MisfitError,
     cost_of,
+    excess_notes,
     notes_of,
     notes_of_cards,
     notes_of_checkpoints,
@@ -41,15 +42,17 @@ from tco.chain.stages import stage
 from tco.chain.structure import Structure, plan_for, structure_of
 from tco.chain.workloads import unasked
 from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
-from tco.economics.dates import Ages, ages_of, not_there, waiting_cost
+from tco.economics.dates import Ages, ages_of, moves, not_there, waiting_cost
 from tco.economics.flows import LIVES, OPERATION
+from tco.economics.guards import PartPrice, unguarded_notes
 from tco.economics.perspective import Rebate, refuse_misfit
 from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
+from tco.foundation.provenance import Input
 from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
-from tco.hardware.bill import Bill, bill_of_materials
+from tco.hardware.bill import Bill, BillLine, bill_of_materials
 from tco.hardware.network import Network
 from tco.performance.chip.formats import chips_of, family_of
 from tco.performance.serving.answer import ServingResult
@@ -132,6 +135,7 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
         *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
         *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
+        *excess_notes(inputs, values, chain.rebates),
         *standing_notes,
         *([] if many else not_there(values.inputs, inputs.date)),
         *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
@@ -395,6 +399,7 @@ class SystemBill(NamedTuple):
     date: str
     notes: list[str]
     inputs: Inputs
+    unguarded: list[str]  # a note on the parts that no published figure checks
 
 
 def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
@@ -406,8 +411,18 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
     rebates = rebates_of(inputs, values, bill)
-    notes = [*inputs.notes, *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values))]
-    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs)
+    part_prices = [PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line)) for line in bill.lines]
+    notes = [
+        *inputs.notes,
+        *excess_notes(inputs, values, rebates),
+        *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values)),
+    ]
+    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices))
+
+
+def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
+    """Return the catalogue prices of a line of a bill that move with the date."""
+    return tuple(given for path in line.inputs if moves(given := values.input(path)))
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:

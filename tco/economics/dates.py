@@ -23,6 +23,7 @@ from tco.catalog.words import short_name
 from tco.economics.cost import Cost
 from tco.economics.failures import rest_of
 from tco.economics.flows import Flow
+from tco.economics.guards import PartPrice, unguarded_notes
 from tco.foundation.errors import UnavailableError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.formula import formula, greatest, total
@@ -167,9 +168,19 @@ def table_of(where: str) -> str:
 
 
 def limit_of(given: Input) -> float | None:
-    """Return the days a price may be old: what its attribute may, else its table, else its group; None for what has no limit."""
-    group, name = given.path.partition(".")[0], given.path.rpartition(".")[2]
-    return next((limits()[group, one] for one in (name, table_of(given.where), ANY) if (group, one) in limits()), None)
+    """Return the days that the evidence of an input may be old.
+
+    Args:
+        given: An input of the catalogue.
+
+    Returns:
+        The limit of its part, else of its attribute, its table or its group; None without one.
+
+    """
+    group, _, rest = given.path.partition(".")
+    owner, _, name = rest.rpartition(".")
+    keys = ((group, key) for key in (owner, name, table_of(given.where), ANY))
+    return next((limits()[key] for key in keys if key in limits()), None)
 
 
 @cache
@@ -186,17 +197,22 @@ def moves(given: Input) -> bool:
 
 
 BILL = ("servers", "network", "storage")  # classes of assets that are bought at the prices of parts
+REBATE = "rebate"  # class of asset of what suppliers give back
+TERMS = "terms."  # how paths of terms begin, on which every hour rests
+NOTED = ("site.", TERMS, "rebates.")  # how paths begin of what a note on old evidence names
 BY_ROWS = " of the bill is priced by rows "
 ORDERED = 366  # days that what is announced may be ordered before a price of it is known
 NAMED = 3  # parts a note names, those of the largest sums
 
 
 class Ages(NamedTuple):
-    """The share of the bill that rests on later prices, and on older ones than their kind may be."""
+    """Shares of the bill and of the chip-hour that rest on prices of other dates."""
 
-    later: float = 0.0
-    older: float = 0.0
-    notes: tuple[str, ...] = ()
+    later: float = 0.0  # share of the bill priced by rows later than its date
+    older: float = 0.0  # share of the bill priced by rows older than their kind may be
+    notes: tuple[str, ...] = ()  # on the bill
+    hour_older: float = 0.0  # share of the gross chip-hour that rests on old evidence, the hall and power too
+    hour_notes: tuple[str, ...] = ()  # on the hall, the terms and the agreements
 
 
 def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str) -> Ages:
@@ -220,7 +236,32 @@ def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, In
     for line in lines:
         if line.asset in ("rebate", "rent"):
             notes += [aged(line.path, one.given, day.last) for one in found[line.path] if one.later or one.old]
-    return Ages(shares[0], shares[1], tuple(notes))
+    notes += unguarded_notes(_bill_parts(lines, found))
+    hour_older, hour_notes = _old_hours(lines, known, inputs, day)
+    return Ages(shares[0], shares[1], tuple(notes), hour_older, hour_notes)
+
+
+def _bill_parts(lines: Sequence[Flow], found: Mapping[str, Sequence[Judged]]) -> list[PartPrice]:
+    bill = [line for line in lines if line.asset in BILL and not line.recurs]
+    return [PartPrice(line.path.rpartition("/")[2], float(line.amount), tuple(row.given for row in found[line.path])) for line in bill]
+
+
+def _old_hours(lines: Sequence[Flow], known: dict[str, Judged], inputs: Mapping[str, Input], day: Period) -> tuple[float, tuple[str, ...]]:
+    """Return the share of the gross chip-hour that rests on old evidence, and a note on it."""
+    old_usd = gross_usd = 0.0
+    for line in lines:
+        if line.asset != REBATE:
+            hour_usd = float(line.usd_per_chip_hour)
+            gross_usd += hour_usd
+            rests_on_old = any(judged(known, inputs[path], day).old for path in line.inputs if not path.startswith(TERMS))
+            old_usd += hour_usd if rests_on_old else 0.0
+    old_inputs = {path: given for path, given in inputs.items() if path.startswith(NOTED) and judged(known, given, day).old}
+    if not old_inputs:
+        return (old_usd / gross_usd if gross_usd else 0.0), ()
+    share = old_usd / gross_usd
+    names = ", ".join(f"{short_name(path)} ({given.evidence_date})" for path, given in sorted(old_inputs.items()))
+    words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
+    return share, (f"evidence older than its kind may be: {names}; {words}",)
 
 
 class Judged(NamedTuple):
@@ -244,22 +285,22 @@ def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
             first = period(given.as_of).first
             found = Judged(given, True, first, first > day.last, is_old(given, day.last))
         else:
-            found = Judged(given, False)
+            found = Judged(given, False, old=is_old(given, day.last))
         known[given.path] = found
     return found
 
 
 def is_old(given: Input, day: datetime.date) -> bool:
-    """Say whether a price is older at a day than its kind may be."""
-    limit = limit_of(given)
-    return limit is not None and (day - period(given.as_of).last).days > limit
+    """Say whether the evidence of an input is older at a day than its kind may be."""
+    limit = limit_of(given) if given.as_of else None
+    return limit is not None and (day - period(given.evidence_date).last).days > limit
 
 
 def largest(rests: list[tuple[float, list[Input]]]) -> str:
     """Return the parts that the largest sums rest on, with the dates of their prices."""
     sums: dict[str, float] = {}
     for usd, found in rests:
-        for part in dict.fromkeys(f"{one.path.split('.')[1]} ({one.as_of})" for one in found):
+        for part in dict.fromkeys(f"{one.path.split('.')[1]} ({one.evidence_date})" for one in found):
             sums[part] = sums.get(part, 0.0) + usd
     names = sorted(sums, key=lambda part: -sums[part])
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
@@ -267,9 +308,9 @@ def largest(rests: list[tuple[float, list[Input]]]) -> str:
 
 def aged(line: str, given: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
-    of = period(given.as_of)
+    of = period(given.evidence_date)
     away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
-    return f"{line}: {short_name(given.path)} is of {given.as_of}, {away} {day}"
+    return f"{line}: {short_name(given.path)} is of {given.evidence_date}, {away} {day}"
 
 
 def newest_price(catalogue: Catalogue) -> str:

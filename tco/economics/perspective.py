@@ -103,7 +103,9 @@ KINDS = {  # of agreements, and what each rests on
     "warrant-share": ("share_of_spend", "strike", "reference_price"),
     "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
     "warrant-power": ("shares", "strike", "power_threshold", "vested", "power_per_chip", "reachable"),
+    "equity": ("invested",),
 }
+NO_DISCOUNT = ("equity",)  # kinds that are known and give nothing back: a supplier buys shares of his customer
 
 
 @formula(unit="USD", source="formulas-warrants")
@@ -170,6 +172,11 @@ class Agreement(NamedTuple):
         """Say whether purchases on the last day of a date (a year, quarter, month or day) fall under the agreement."""
         return period(self.begins).first <= period(date).last <= period(self.ends).last
 
+    @property
+    def gives_back(self) -> bool:
+        """Whether purchases earn something under the agreement."""
+        return self.kind not in NO_DISCOUNT
+
 
 def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
     """Return the agreement of `data/rebates/<name>.toml`; a missing key or an unknown kind raises `DataError`."""
@@ -217,10 +224,10 @@ class Rebate(NamedTuple):
 
 
 def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agreement]:
-    """Return the agreements an owner holds that are in force at a date; two with one supplier at once raise `DataError`."""
+    """Return the agreements that give an owner something back at a date; two with one supplier at once raise `DataError`."""
     found: dict[str, Agreement] = {}
     for one in agreements:
-        if one.holder != owner or not one.in_force(date):
+        if one.holder != owner or not one.in_force(date) or not one.gives_back:
             continue
         if one.supplier in found:
             raise DataError(f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in force at {date}; no purchase earns twice")
@@ -272,7 +279,7 @@ class Worth(NamedTuple):
 
 def worth_of(agreement: Agreement, values: Values) -> Worth | None:
     """Return what a warrant's right is worth; None for an agreement that is no warrant, or of which only a share of spend is known."""
-    if agreement.kind in ("share-of-spend", "warrant-share"):
+    if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
         return None
     path = f"rebates.{agreement.id}"
     price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
@@ -288,7 +295,7 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
 def stated_of(agreement: Agreement, values: Values) -> list[Input]:
     """Return what an agreement rests on: its own terms, and the share of the supplier where it is paid in those."""
     paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
-    shares = [] if agreement.kind == "share-of-spend" else [f"shares.{agreement.company}.price"]
+    shares = [] if agreement.kind in ("share-of-spend", *NO_DISCOUNT) else [f"shares.{agreement.company}.price"]
     return [values.input(path) for path in (*paths, *shares)]
 
 

@@ -107,6 +107,12 @@ class Input(NamedTuple):
     directness: str = "estimate"  # one of DIRECTNESS
     publisher: str = ""  # who says so
     solved_from: str = ""  # ids of further sources it was derived from
+    evidence_of: str = ""  # date of what it rests on, where that is older than `as_of`
+
+    @property
+    def evidence_date(self) -> str:
+        """Date of the evidence that the number rests on."""
+        return self.evidence_of or self.as_of
 
 
 class Given(NamedTuple):

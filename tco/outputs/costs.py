@@ -61,7 +61,7 @@ PRICE = Document(
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
     Member("hall_cooling", str | None, "0.hall_cooling"),
     WAITING.within("0"),
-    Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes]),
+    Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes, *found[0].ages.hour_notes]),
     Member("cash_flow", [PAYMENT], "1.payments", optional=True),
     Member("money", MONEY, "1", optional=True),
     Member("books", [BOOK], "1.books", optional=True),
@@ -77,7 +77,7 @@ def lines_of(result: Result) -> list[tuple[Flow, Result]]:
 
 def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> Answer:
     """Return the cost of a scenario by line, or by month."""
-    notes = [*result.notes, *result.ages.notes, *(money.notes if money else ())]
+    notes = [*result.notes, *result.ages.notes, *result.ages.hour_notes, *(money.notes if money else ())]
     rows = (PAYMENT, money.payments) if money else (LINE, lines_of(result))
     return PRICE.answer(
         catalogue, (result, money), lambda: [payment_table(result, money) if money else cost_table(result)], rows, notes, of=result.context

@@ -76,7 +76,9 @@ BOM = Document(
 
 def bill_answer(catalogue: Catalogue, made: SystemBill) -> Answer:
     """Return the bill of one scale-up domain."""
-    return BOM.answer(catalogue, made, lambda: [bill_table(made)], (BILL, made.bill.lines), made.notes, of=context_of_system(made.inputs))
+    return BOM.answer(
+        catalogue, made, lambda: [bill_table(made)], (BILL, made.bill.lines), [*made.notes, *made.unguarded], of=context_of_system(made.inputs)
+    )
 
 
 def bill_table(made: SystemBill) -> Table:

@@ -327,8 +327,8 @@ def plan_words(plan: Mapping[str, Any] | None) -> str:
 
 
 def bill_dates(result: Result) -> dict[str, float]:
-    """Return the shares of the bill that rest on later prices than its date, and on older ones than their kind may be."""
-    return {"later": result.ages.later, "older": result.ages.older}
+    """Return the shares of the bill that later and old prices make up, and of the chip-hour old evidence does."""
+    return {"later": result.ages.later, "older": result.ages.older, "hour_older": result.ages.hour_older}
 
 
 def missing_notes(result: Result) -> list[str]:

@@ -34,7 +34,7 @@ KINDS = (*STATED, RELATED)
 MOVES = 0.2  # share of a figure from which prices move it: at half as much again by a tenth, the most that a figure may be off which must come out
 KEYS = (
     *("kind", "metric", "value", "unit", "tolerance", "low", "high", "source", "note", "reason"),
-    *("system", "variant", "set", "lines", "parts", "over"),
+    *("system", "variant", "set", "lines", "parts", "over", "as_of"),
 )
 
 

@@ -97,3 +97,35 @@ def test_every_part_of_every_system_has_a_price_and_a_power(catalogue):
 
 def test_memory_stacks_of_trainium3_are_gibibytes(catalogue):
     assert catalogue.part_input("trn3", "hbm_capacity", "2025-12").value == 144 * 2**30
+
+
+AGE_ALONE = re.compile(r"headline|later than|too new|after the date|not yet in force", re.IGNORECASE)
+
+
+def alternatives_newer_than_their_row(rows):
+    """Yield the alternatives of a series that begin after every row that may be in force."""
+    newest = max(row.begins for row in rows if row.cells.get("use") != "alternative")
+    for row in rows:
+        if row.cells.get("use") == "alternative" and row.begins > newest:
+            yield row
+
+
+def test_no_alternative_is_newer_than_its_row_merely_for_a_headline_date(catalogue):
+    """One that is newer says what is wrong with it; that some comparison was of an earlier date is nothing wrong."""
+    newer = []
+    for group in ("parts", "shares", "site"):
+        for rows in catalogue.rows(group).values():
+            newer += alternatives_newer_than_their_row(rows)
+            assert not [row.where for row in rows if "headline date" in str(row.cells.get("note", "")).lower()]
+    assert len(newer) >= 5  # the rule is tried on rows there are
+    unexplained = [row.where for row in newer if not row.cells["note"] or AGE_ALONE.search(row.cells["note"])]
+    assert unexplained == []
+
+
+def test_the_rule_on_alternatives_sees_a_headline_date(own):
+    own.parts(
+        "mi450x,clock,2.6,GHz,,,2026-12,vendor,tco-model,later than the headline date,alternative",
+        "mi450x,clock,2.4,GHz,,,2026-01,vendor,tco-model,,",
+    )
+    (row,) = alternatives_newer_than_their_row(own.catalogue().rows("parts")["mi450x", "clock"])
+    assert AGE_ALONE.search(row.cells["note"])

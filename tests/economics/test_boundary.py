@@ -191,9 +191,10 @@ def test_gb200_memory_outside_hbm_is_one_price_and_all_its_parts():
 
 
 def test_memory_moves_merchant_racks_too(catalogue):
-    """From December 2025 to September 2026 memory makes every rack dearer, built up or bought."""
+    """From December 2025 to September 2026 memory makes what stands around the chips of every rack dearer, built up or bought."""
     for name in HEADLINE:
-        prices = [evaluate(name, {"terms.date": date}, result(name).plan, catalogue=catalogue).bill.price for date in ("2025-12", "2026-09")]
+        dated = [evaluate(name, {"terms.date": date}, result(name).plan, catalogue=catalogue) for date in ("2025-12", "2026-09")]
+        prices = [sum(line.extended for line in one.bill.lines if line.extended and line.part != system_of(name).system.chip) for one in dated]
         assert prices[1] > 1.02 * prices[0], name
 
 

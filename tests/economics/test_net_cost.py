@@ -66,7 +66,8 @@ def test_a_lower_share_price_or_a_dearer_part_that_it_covers_never_makes_it_chea
         price = found.inputs[path].value
         costs = [net(catalogue, name, view, **{path: f"{price * factor!r} USD/share"}) for factor in (2, 1, 0.5, 0.01)]
         assert costs == sorted(costs)
-    assert all(rebate.value <= rebate.spend for rebate in found.rebates)
+    for rebate in found.rebates:  # a share price may make a warrant worth more than the purchases that vest it, which a note says
+        assert rebate.value <= rebate.spend or any(note.startswith(f"{rebate.path}: ") and "come back on" in note for note in found.notes)
     for path in [path for path in found.inputs if path.endswith(".price") and path.startswith("parts.")][:: 1 if shares else 6]:
         dearer = net(catalogue, name, view, **{path: f"{found.inputs[path].value * 1.3!r} {found.inputs[path].unit}"})
         assert dearer >= found.metrics[HOUR] * (1 - 1e-12), path

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
+from tco.studies.guarding import failing_changes, measure_guards, write_guards
 from tco.studies.published import figure, publication
-from tests.chain import result
+from tests.chain import load_scenario, result
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE, checks
 
@@ -134,8 +135,8 @@ def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
             assert (one.publisher in one.rests_on_publishers) == (one.kind == "same-publisher"), one
             assert one.publisher
     dashboard = {one.system: one.kind for one in FOUND["neocloud-2026-08"].figures if one.source == "inferencex-costs-2026-08"}
-    assert dashboard["gb200-nvl72"] == "independent"
-    assert {dashboard[name] for name in ("h100-hgx8", "b200-hgx8", "mi355x-8", "gb300-nvl72")} == {"same-publisher"}
+    assert dashboard["gb200-nvl72"] == dashboard["gb300-nvl72"] == "independent"  # at the prices of a bank
+    assert {dashboard[name] for name in ("h100-hgx8", "b200-hgx8", "mi355x-8")} == {"same-publisher"}
     header = "part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from\n"
     own.write("parts/mine.csv", header + "gb200-gpu,price,30000,USD,26000,35000,2026-05,derived,tco-estimate-2026,,,inferencex-costs-2026-08\n")
     now = {one.system: one.kind for one in publication(own.catalogue(), "neocloud-2026-08").figures}
@@ -171,3 +172,43 @@ def test_a_figure_may_be_asked_for_by_name():
     done = tco("price", "published/b300-2026-06", "--format", "csv")
     assert done.exit_code == 0
     assert "servers/system" in done.stdout
+
+
+# ---------------------------------------------------------------- guards of the prices in force
+GUARDS = measure_guards(CATALOGUE)
+OF_TODAY = ("ddr5-dimm", "nvme-8tb", "gb200-memory", "gb200-gpu", "mi450x", "hbm3e-12hi-36gb")
+
+
+def test_the_table_of_guards_is_what_is_measured(tmp_path):
+    """`python -m tco.studies.guarding` writes it anew."""
+    write_guards(GUARDS, tmp_path / "guards.csv")
+    assert (tmp_path / "guards.csv").read_text(encoding="utf-8") == (CATALOGUE.folders[0] / "guards.csv").read_text(encoding="utf-8")
+
+
+def test_the_newest_row_alone_fails_a_figure_of_another_for_all_but_one_price_of_today():
+    failing = {guard.given.path: guard.figures for guard in GUARDS}
+    assert [part for part in OF_TODAY if not failing[f"parts.{part}.price"]] == ["nvme-8tb"]
+
+
+def test_a_guard_is_no_older_than_the_evidence_of_its_price():
+    """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May, and none of memory of November."""
+    figures = {guard.given.path: " ".join(guard.figures) for guard in GUARDS}
+    assert "semianalysis-2026-07" in figures["parts.gb200-gpu.price"]
+    assert "2025" not in figures["parts.gb200-gpu.price"]  # a bank's price of 2025 holds too, and is no guard of today
+    assert "semianalysis" not in figures["parts.gb200-memory.price"]
+
+
+def test_a_figure_that_is_told_older_guards_no_more(own):
+    """The same figure, said to be of an earlier date than the row it checks."""
+    row = next(row for row in CATALOGUE.toml(CATALOGUE.published["trainium-cross-checks"])["published"] if row["source"] == "citi-rdimm-2026")
+    given = next(guard.given for guard in GUARDS if guard.given.path == "parts.ddr5-dimm.price")
+    scenario = load_scenario(CATALOGUE, "published/trainium-cross-checks")
+    held = [set(failing_changes(CATALOGUE, scenario, row | {"as_of": date}, "here", {given.path: given})) for date in ("2026-Q4", "2026-08")]
+    assert held == [{(given.path, 1.5), (given.path, 0.67)}, set()]
+
+
+@pytest.mark.parametrize(("system", "value"), [("gb200-nvl72", 1.84), ("gb300-nvl72", 2.36), ("vr-nvl144", 3.57)])
+def test_semianalysis_chip_hours_of_july_2026_are_independent_checks(system, value):
+    (one,) = [one for one in FOUND["semianalysis-2026-07"].figures if one.system == system]
+    assert (one.kind, one.published, one.source) == ("independent", value, "semianalysis-vr-nvl72-2026-07")
+    assert one.ok == (system != "vr-nvl144")

@@ -177,8 +177,6 @@ class Way {
     for (const choice of this.choices) {
       const found = choice.decide(), held = choice.at("held"), memory = choice.at("memory");
       if (this.beyond(choice)) return { why: ["power", choice.at("power") / this.racks, choice.at("position")] };
-      const more = Object.keys(choice.results).find(name => name.startsWith("back from ") && choice.at(name) > choice.at(name.replace("back from", "paid under")) * (1 + 1e-9));
-      if (more) return { why: ["back", more.slice("back from ".length)] };
       const names = Object.keys(choice.results).filter(name => !found.why || !this.engine.rests[choice.results[name]]); // what rests on no plan stays
       const told = Object.fromEntries(names.map(name => [name, choice.at(name)]));
       if (found.why) return { ...told, why: found.why };

@@ -12,7 +12,6 @@ import numpy as np
 
 from tco.chain.inputs import Inputs
 from tco.chain.metrics import gross_token_cost
-from tco.chain.ownership import rebates_of
 from tco.chain.programs import METRIC, every_plan, recorded
 from tco.chain.result import Result
 from tco.chain.workloads import job_on
@@ -164,7 +163,7 @@ def plan_words(plan: Any) -> list[str]:
 def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> dict[str, int]:
     """Record what the page needs beside the metrics.
 
-    It is what a domain draws and the position of a rack takes, what agreements give back on what is paid, and what tokens cost before rebates.
+    It is what a domain draws and the position of a rack takes, and what tokens cost before rebates.
     """
     found: dict[str, Any] = {}
     with recorded_by(recording):
@@ -172,8 +171,6 @@ def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> di
             values = inputs.values(recording.read)
             bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.text("terms.yield"))
             found |= {"power": bill.power, "position": values["site.rack_kw_max"]}
-            for one in rebates_of(inputs, values, bill):
-                found |= {f"back from {one.path}": one.value, f"paid under {one.path}": one.spend}
         if all(f"{METRIC}{name}" in names for name in BEFORE_REBATES):
             found[f"{METRIC}{GROSS}"] = gross_token_cost(*(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES))
         return {name: recording.place(value) for name, value in found.items()}

@@ -56,7 +56,6 @@ const WHY = {
   wait: (least, allowed) => `a prompt takes at least ${significant(least)} s, ${significant(allowed)} s are allowed`,
   memory: (least, usable) => `the leanest plan needs ${significant(least / 1e9, 3)} GB a chip, ${significant(usable / 1e9, 3)} GB are usable`,
   power: (draws, takes) => `a rack draws ${significant(draws / 1e3)} kW, its position takes ${significant(takes / 1e3)} kW`,
-  back: agreement => `${agreement} gives back more than is paid for the parts it covers`,
   none: words => words,
 };
 const impossible = () => NOW.flatMap(({ why }, at) => why ? [` Not possible with ${DATA.scenarios[at]}: ${WHY[why[0]](...why.slice(1))}.`] : []).join("");
