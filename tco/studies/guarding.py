@@ -8,10 +8,10 @@ evidence of the row does not count: it cannot check a price of today.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import HEADLINE_SYSTEM, Scenario, load_scenario
@@ -22,6 +22,9 @@ from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.foundation.provenance import Input, period
 from tco.studies.published import INDEPENDENT, figure, moving, result_of
+
+if TYPE_CHECKING:
+    from tco.chain.result import Result
 
 DEARER, CHEAPER = 1.5, 0.67  # what a price in force is multiplied by, alone
 LEAST_MOVE = 0.02  # share of a figure from which a price is tried
@@ -82,8 +85,16 @@ def failing_changes(
             continue
         for factor in (DEARER, CHEAPER):
             changed = row | {"set": row.get("set", {}) | {path: f"{given.value * factor!r} {given.unit}"}}
-            if not figure(changed, where, ask, catalogue).ok:
+            if not _holds(changed, where, ask, catalogue):
                 yield path, factor
+
+
+def _holds(row: dict[str, Any], where: str, ask: Callable[[dict[str, Any]], Result], catalogue: Catalogue) -> bool:
+    """Say whether a figure holds; one whose line is gone, since another part is the cheaper now, does not."""
+    try:
+        return figure(row, where, ask, catalogue).ok
+    except DataError:
+        return False
 
 
 def _is_new_enough(catalogue: Catalogue, row: dict[str, Any], given: Input) -> bool:
