@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.chain.inputs import HEADLINE_DOCUMENTS
 from tco.foundation.files import data_directory, read_csv

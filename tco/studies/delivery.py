@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tco.studies.comparison import Confidence, Later, Regime, late_racks
-from tco.studies.curve import Side, contest, on_racks
+from tco.studies.curve import DRAWS, Side, contest, on_racks
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Dice
 from tco.studies.regimes import regimes_of
 from tco.studies.response import Sampled, response_of, why_undrawable
 
-DRAWS = 256  # of the second comparison: half of the first's
 DATE = "terms.date"
 
 
@@ -22,6 +21,7 @@ def later_comparison(
 
     Returns:
         None where all can be had within three months of the order, or fewer than two are rated.
+
     """
     rated = [one for one in asked if one.result.scenario not in now.unrated]
     results = [one.result for one in rated]

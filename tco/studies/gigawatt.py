@@ -21,7 +21,8 @@ from tco.studies.response import response_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.economics.flows import Flow
+    from tco.economics.cost import WAITING
+from tco.economics.flows import Flow
 
 METRIC = "usd_per_facility_w"
 DRAWS, SEED, PERCENTILES = 1000, 0, {"p10": 10.0, "p50": 50.0, "p90": 90.0}
@@ -84,7 +85,7 @@ def of_system(asked: Evaluation) -> Gigawatt:
     hall = filled_hall(asked)
     sums: dict[str, float] = {}
     for line in result.lines:
-        if not line.recurs:
+        if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
             kind = kind_of(asked.catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:

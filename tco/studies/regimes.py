@@ -36,6 +36,7 @@ def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE
         names: Racks, in the order of the rows of `costs`.
         costs: What the work costs each of them in every draw.
         late: Racks that come too late for the order, and the month they come in numbers.
+
     """
     reach = np.isfinite(costs.drawn).mean(axis=1)
     if reach.max() < SERVES:
@@ -148,6 +149,7 @@ def regimes_of(
         costs: What the work costs each rack at each of these speeds.
         drawn: Whether costs are draws, not base cases.
         late: Racks that come too late for the order, and the month they come in numbers.
+
     """
     if len(names) < 2:
         return []

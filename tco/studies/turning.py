@@ -60,6 +60,7 @@ def price_turns(racks: Sequence[Priced], drawn: Array, pick: str, dice: Dice) ->
 
     Returns:
         At most three prices, the one nearest to its value in standard deviations first.
+
     """
     every = {path: span for rack in racks for path, span in rack.ranges.items() if is_price(path) and span.shape != STEPS and span.value > 0}
     turns = [turn for path, span in every.items() if (turn := turn_of(racks, drawn, pick, path, span, dice)) is not None]
