@@ -206,10 +206,10 @@ def comparison_answer(
         if not (asked.full or halls):
             bought = "" if asked.racks is None else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
             return first_tables(results, found, ", ".join(filter(None, (deployed_words(results), bought))), asked.elsewhere, asked.rents)
-        below = [*rent_words(asked.rents), *price_words(found.turns, found, target_speed(results)), *basis_words(results)]
+        below = [*later_words(found.later), *rent_words(asked.rents), *price_words(found.turns, found, target_speed(results)), *basis_words(results)]
         below += [*range_lines(asked.names, sure), *map(base_case_words, asked.base_cases)]
         table = comparison_table(results, baseline, halls, range_rows(sure), below)
-        return [Table((), [], above=[*verdict_words(found, results), *later_words(found.later)]), table]
+        return [Table((), [], above=verdict_words(found, results)), table]
 
     rows: tuple[Record, Sequence[Any]] = (Record(COMPARISON_ROW.within("result"), *RANGES), compared)
     if asked.curve:

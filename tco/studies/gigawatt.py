@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.chain.ownership import SITE_POWER
+from tco.economics.cost import WAITING
 from tco.foundation.errors import DataError
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.fleet import filled_hall, parsed
@@ -21,8 +22,7 @@ from tco.studies.response import response_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
-    from tco.economics.cost import WAITING
-from tco.economics.flows import Flow
+    from tco.economics.flows import Flow
 
 METRIC = "usd_per_facility_w"
 DRAWS, SEED, PERCENTILES = 1000, 0, {"p10": 10.0, "p50": 50.0, "p90": 90.0}
