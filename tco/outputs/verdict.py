@@ -51,7 +51,7 @@ def claim(regime: Regime) -> str:
     if regime.probability is None:
         verb = "is the cheapest" if len(regime.picks) == 1 else "cost the same"
         return f"{listed_names(regime.picks)} {verb}, no range was drawn"
-    parts = [f"{tie_words(regime.picks, regime.late)} (regret {regret_words(regime)})"]
+    parts = [f"{tie_words(regime.picks, regime.late)}, regret {regret_words(regime)}"]
     if regime.late and regime.available:
         parts.append(f"until then {tie_words(regime.available)}")
     for end in ENDS:
@@ -106,8 +106,9 @@ def software_words(regimes: Sequence[Regime]) -> list[str]:
 def late_words(regimes: Sequence[Regime]) -> list[str]:
     """Return the best racks that can be had within three months, where a pick cannot."""
     names = {place: regime.available for place, regime in enumerate(regimes) if regime.late and regime.available}
+    unit = " tokens/s" if any(regime.speeds for regime in regimes) else ""
     none = [span(regime) for regime in regimes if regime.late and not regime.available and regime.speeds]
-    lines = [f"Best of those that can be had within three months: {by_speed(regimes, names)}."] if names else []
+    lines = [f"Best within three months: {by_speed(regimes, names)}{unit}."] if names else []
     return [*lines, *([f"None that serves {', '.join(none)} tokens/s can be had within three months."] if none else [])]
 
 
@@ -116,8 +117,7 @@ def later_words(later: Later | None) -> list[str]:
     if later is None or not later.differs:
         return []
     names = {place: regime.picks for place, regime in enumerate(later.regimes)}
-    unit = " tokens/s" if any(regime.speeds for regime in later.regimes) else ""
-    return [f"At prices and software of {later.date}, when all can be had: {by_speed(later.regimes, names)}{unit}."]
+    return [f"At prices and software of {later.date} (all there): {by_speed(later.regimes, names)}."]
 
 
 # ---------------------------------------------------------------- prices

@@ -65,7 +65,7 @@ def curve_table(material: Material) -> Table:
     results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence, COST_DIGITS)
-    below = [*(["* what to choose at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
+    below = [*(["* the pick at this speed, or all of a tie; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
     return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.confidence)], "", (), below)
 
 
