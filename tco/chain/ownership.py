@@ -153,9 +153,29 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
     if inputs.perspective.rents:
         from tco.economics.cost import cost_of_rent  # most scenarios own what they run
 
-        return cost_of_rent(values, bill, network, alike(inputs, values), system.chips, left, system.chip)
+        rent = alike(inputs, values)
+        return waited(inputs, values, cost_of_rent(values, bill, network, rent, system.chips, left, system.chip))
     broken = found if inputs.states(REPAIRS, values) else []
-    return cost_of_world(values, bill, network, rebates, system.chips, inputs.text("site.tenure"), left, sidecar, holding_of(inputs, values), broken)
+    tenure, holding = inputs.text("site.tenure"), holding_of(inputs, values)
+    cost = cost_of_world(values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken)
+    return waited(inputs, values, cost, holding.own_rates)
+
+
+def waited(inputs: Inputs, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()) -> Cost:
+    """Return a cost with what waiting for the system adds, where the terms ask for it."""
+    if inputs.text("terms.waiting") == "no":
+        return cost
+    if inputs.perspective.rents:
+        raise UnavailableError("terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set terms.waiting=no")
+    from tco.economics.cost import with_waiting  # few ask for it
+    from tco.economics.dates import waiting_cost, waiting_inputs
+
+    states = inputs.catalogue.has_part_value
+    with scope("cost"):
+        per_chip = waiting_cost(values, inputs.system, cost, inputs.date, states)
+    if per_chip is None:
+        return cost
+    return with_waiting(values, cost, per_chip, inputs.system.chips, waiting_inputs(inputs.system, states), own_rates)
 
 
 def rent_path(inputs: Inputs, values: Values) -> str:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     pass
 
 
+OWN_COST, VENDOR_PRICE, RENTED = "own-cost", "vendor-price", "rent"  # on what basis a result is priced
 SCHEMA = "tco.result/2"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
 DECIDED = ("alternatives", "readings", "compared", "choices")  # of the structure, what the file does not hold anyway
@@ -128,6 +129,16 @@ class Result:
     def hall_cooling(self) -> str | None:
         """Cooling of the hall in which the racks stand, 'air' or 'liquid'; None of a chip alone."""
         return self.texts.get("site.cooling")
+
+    @property
+    def basis(self) -> str | None:
+        """On what basis it is priced: who builds a chip pays for its design; None of what has no cost."""
+        assets = {line.asset for line in self.lines}
+        if not assets:
+            return None
+        if "rent" in assets:
+            return RENTED
+        return OWN_COST if "design" in assets else VENDOR_PRICE
 
     @property
     def available(self) -> Available | None:

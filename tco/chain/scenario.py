@@ -365,7 +365,9 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
 def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts states a date has no such cost."""
     with scope("metrics", WAITING):
-        waits = waiting_cost(values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value)
+        waits = cost.waiting_per_chip  # of a cost that holds it, which no other waiting follows from
+        if waits is None:
+            waits = waiting_cost(values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value)
         if waits is not None:
             found[WAITING] = values.derived(f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits)
 

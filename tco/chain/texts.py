@@ -25,6 +25,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "terms.yield": "yield",
     "terms.commitment": "commitment",
     "terms.rent_publisher": "rent_publisher",
+    "terms.waiting": "waiting",
     "site.tenure": "tenure",
     "site.grid": "grid",
     "site.cooling": "cooling",
@@ -59,6 +60,7 @@ CHOICES = {  # texts that are one of a few: what each is called, and those it ma
     "site.cooling": ("cooling", COOLINGS),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer
     "terms.commitment": ("commitment", tuple(COMMITMENTS)),
+    "terms.waiting": ("cost of waiting", ("no", "yes")),  # whether it is part of the cost
 }
 FOLLOWS = {  # texts that follow another where they are not given
     "workload.backward_precision": "workload.precision",
@@ -70,6 +72,7 @@ IMPLIED = ("workload.attention_format", "workload.expert_format")  # texts that 
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.yield": USUAL_YIELD,
     "terms.commitment": COMMITTED,
+    "terms.waiting": "no",
     "workload.formats": "given",
     "workload.attention_core_format": "bf16",  # in which engines multiply queries with keys, whatever the cache is kept in
     "cluster.network": "rdma",

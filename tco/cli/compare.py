@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tco.chain.result import Result
     from tco.outputs.record import Answer
     from tco.studies.comparison import Confidence, Notice
+    from tco.studies.evaluation import Evaluation
+    from tco.studies.renters import BreakEvenRent
 
 
 MOST, SHOWN = 24, 40  # speeds of one curve, and characters of a wrong list that are said again
@@ -138,6 +140,8 @@ def compare(
             raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
         if racks is not None and (still := [result.scenario for result in results if getattr(result.serving, "alone", None) is None]):
             raise UsageError(f"--racks: {', '.join(still)} has no pools that whole engines are made of (training, offline or stated rates)")
+        if not ranges:
+            refuse_without_draws({"--choose": choose is not None, "--why": why, "--evidence": evidence})
         found = confidence_of(asked, base, chosen, given.hold or bool(replaced), ranges, why or evidence, seed, choose, racks)
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
@@ -148,10 +152,28 @@ def compare(
             halls = [hall_of(result) for result in results]
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
         cases = base_cases(asked, found, given.hold or bool(replaced)) if full and ranges else []
-        return comparison_answer(catalogue, results, base, halls, found, Asked(names, replaced, full, why, rows, curve, elsewhere, racks, cases))
+        rents = rents_to_beat(asked)
+        wish = Asked(names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents)
+        return comparison_answer(catalogue, results, base, halls, found, wish)
 
     named = scenarios or []
     given.emit_kept(named if baseline is None else [*named, baseline], answer)
+
+
+def refuse_without_draws(options: Mapping[str, bool]) -> None:
+    """Refuse the first option in use that rests on draws."""
+    for option, is_used in options.items():
+        if is_used:
+            raise UsageError(f"{option} rests on draws, and --no-range asks for none")
+
+
+def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
+    """Return the break-even rents of racks that have no price; none where all have one."""
+    if not any(one.result.costless for one in asked):
+        return []
+    from tco.studies.renters import break_even_rents
+
+    return break_even_rents(asked)
 
 
 def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:

@@ -32,7 +32,7 @@ from tco.economics.site import (
 from tco.foundation.formula import formula, total
 from tco.foundation.provenance import DIRECTNESS, SOURCED, Input, least_direct, worst
 from tco.foundation.trace import scope
-from tco.foundation.units import USD, Chip, Pure, USDPerChipHour, Watt
+from tco.foundation.units import USD, Chip, Pure, USDPerChip, USDPerChipHour, Watt
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill, extended_power, joint_capacity, share_of_price
 from tco.hardware.network import Network
@@ -74,6 +74,13 @@ def used_chip_hour(calendar: USDPerChipHour, goodput: Pure, utilisation: Pure) -
     return calendar / (goodput * utilisation)
 
 
+@formula(unit="USD", source="tco-model")
+def price_of_chips(per_chip: USDPerChip, chips: Chip) -> Any:
+    """Price of the world from a price per chip: C = c n."""
+    return per_chip * chips
+
+
+WAITING = "waiting"  # the line of what waiting for a system costs, and its class
 REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
 FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
 FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
@@ -96,6 +103,7 @@ class Cost(NamedTuple):
     goodput: Any  # share of the hours that failures leave
     utilisation: Any
     draw: Any  # on average, over the provisioned power
+    waiting_per_chip: Any = None  # USD, where waiting is one of the lines
 
     def used(self, per_chip_hour: Any) -> Any:
         """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
@@ -208,6 +216,28 @@ def cost_of_world(
             values["terms.utilisation"],
             draw,
         )
+
+
+def with_waiting(values: Values, cost: Cost, per_chip: Any, chips: float, inputs: Sequence[str], own_rates: Container[str] = ()) -> Cost:
+    """Return a cost with a line for waiting until the system is there.
+
+    Args:
+        values: Values of the inputs.
+        cost: The cost without it.
+        per_chip: What waiting costs, USD per chip.
+        chips: Chips of the world.
+        inputs: Paths of the inputs that `per_chip` rests on.
+        own_rates: Classes of assets with a rate of their own.
+
+    """
+    with scope("cost", WAITING):
+        ledger = Ledger(values, chips, own_rates)
+        ledger.priced(WAITING, WAITING, price_of_chips(per_chip, chips), *inputs)
+        hour = ledger.lines[0].usd_per_chip_hour
+        net = total("cost_per_chip_hour", [cost.per_chip_hour, hour])
+        gross = total("gross_cost_per_chip_hour", [cost.gross_per_chip_hour, hour])
+    lines = [*cost.lines, *ledger.lines]
+    return cost._replace(lines=lines, per_chip_hour=net, gross_per_chip_hour=gross, waiting_per_chip=per_chip)
 
 
 def draw_of(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:

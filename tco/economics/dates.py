@@ -95,6 +95,12 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
         return total("waiting", costs)
 
 
+def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[str]:
+    """Return the paths that the cost of waiting is priced by."""
+    volumes = dated(system, VOLUME, states)
+    return [*volumes, "money.stopgap_share", "money.stopgap_premium", "money.lost_margin", "money.deposit"]
+
+
 def dated(system: System, attribute: str, states: Callable[[str, str], bool]) -> list[str]:
     """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
 

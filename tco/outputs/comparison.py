@@ -12,7 +12,7 @@ from tco.chain.result import Result, in_words, set_of
 from tco.chain.workloads import kinds_of
 from tco.economics.cost import RENTS
 from tco.economics.dates import BY_ROWS
-from tco.outputs.curve import KEPT, NOTICE, POINT, REGIME, evidence_table, first_tables, tidy, verdict_words, why_table
+from tco.outputs.curve import KEPT, LATER, NOTICE, POINT, REGIME, TURN, evidence_table, first_tables, tidy, why_table
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -39,10 +39,12 @@ from tco.outputs.premises import (
 from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, headed, significant
+from tco.outputs.verdict import basis_words, later_words, price_words, rent_words, target_speed, verdict_words
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.confidence import Elsewhere
 from tco.studies.fleet import late_notes
 from tco.studies.middle import NAMED, BaseCase
+from tco.studies.renters import BreakEvenRent
 
 ANSWER, COST, SPEED, REST = GROUPS
 SITE = "the site filled"
@@ -87,11 +89,20 @@ OF_RESULT = Record(
     Member("bill_dates", {str: float}, bill_dates),
     Member("hall_cooling", str | None),
     WAITING,
+    Member("delivered", str | None, lambda result: None if result.available is None else result.available.volume),
+    Member("price_date", str | None, lambda result: result.texts.get("terms.date")),
+    Member("basis", str | None),
     Member("rent", Record(Member("statistic", read=lambda found: RENTS[found[0]]), Member("publisher", read="1")), optional=True),
     Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
 ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
+RENT = Record(
+    *("scenario", "against"),
+    Member("tokens_per_s_per_user", float | None),
+    *(Member(name, float) for name in ("usd_per_chip_hour", "against_usd_per_chip_hour")),
+    Member("upper_bound_usd_per_chip_hour", float | None),
+)
 CHOICE = Record("choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT))
 CAUSE = Record(
     Member("path"), Member("value", float), Member("median", float), Member("factor", float, unit=PURE)
@@ -118,6 +129,9 @@ COMPARE = Document(
     Member("base_cases", [BASE_CASE], optional=True),
     Member("what_if", [str], lambda found: found["what_if"] or None, optional=True),
     Member("evidence", [NOTICE], optional=True),
+    Member("later", LATER, optional=True),
+    Member("price_turns", [TURN], optional=True),
+    Member("break_even_rents", [RENT], optional=True),
 )
 ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
 
@@ -134,10 +148,14 @@ COMPARISON_ROW = Record(  # of a CSV: scenario, system, then every metric, then 
     Record(*ASKED).within(asked_for),
     Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
     MEASURED,
+    OF_RESULT.only("delivered", "price_date", "basis"),
 )
+USD = "usd_per_million_output_tokens"
 RANGES = (  # what a row of a CSV says of how sure it is
     *(Member(f"perf_per_tco_vs_baseline_{at}", float | None, f"sure.ranges.perf_per_tco_vs_baseline.{at}") for at in ("p10", "p50", "p90")),
     Member("probability_better_than_baseline", float | None, "sure.probability"),
+    Member(f"median_{USD}", float | None, f"sure.ranges.{USD}.p50"),
+    *(Member(f"{USD}_{at}", float | None, f"sure.ranges.{USD}.{at}") for at in ("p10", "p90")),
 )
 
 
@@ -153,6 +171,7 @@ class Asked(NamedTuple):
     elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
     racks: int | None = None  # that whole engines stand on; none: a fleet's
     base_cases: Sequence[BaseCase] = ()  # beside the middle of the draws
+    rents: Sequence[BreakEvenRent] = ()  # below which renters' racks without a rent beat the cheapest
 
 
 def comparison_answer(
@@ -168,6 +187,11 @@ def comparison_answer(
         "choices": list(found.choices) or LEFT_OUT,
         "base_cases": list(asked.base_cases) or LEFT_OUT,
     }
+    said |= {
+        "later": LEFT_OUT if found.later is None else found.later,
+        "price_turns": list(found.turns) if sure else LEFT_OUT,
+        "break_even_rents": list(asked.rents) or LEFT_OUT,
+    }
     said |= {"deployed": shared(results, deployed), "promise": shared(results, promise), "what_if": list(held), "evidence": asked.evidence}
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
@@ -177,13 +201,14 @@ def comparison_answer(
 
     def tables() -> list[Table]:
         if asked.why:
-            return list(map(why_table, found.regimes))
+            return list(map(why_table, found.regimes)) or [Table((), [], above=verdict_words(found, results))]
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
             bought = "" if asked.racks is None else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
-            return first_tables(results, found, ", ".join(filter(None, (deployed_words(results), bought))), asked.elsewhere)
-        below = [*range_lines(asked.names, sure), *map(base_case_words, asked.base_cases)]
+            return first_tables(results, found, ", ".join(filter(None, (deployed_words(results), bought))), asked.elsewhere, asked.rents)
+        below = [*later_words(found.later), *rent_words(asked.rents), *price_words(found.turns, found, target_speed(results)), *basis_words(results)]
+        below += [*range_lines(asked.names, sure), *map(base_case_words, asked.base_cases)]
         table = comparison_table(results, baseline, halls, range_rows(sure), below)
         return [Table((), [], above=verdict_words(found, results)), table]
 

@@ -14,16 +14,31 @@ from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, percent, p
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
+from tco.outputs.verdict import (
+    ENDS,
+    basis_words,
+    claim,
+    late_words,
+    later_words,
+    price_words,
+    rent_words,
+    software_words,
+    span,
+    speed_lines,
+    target_speed,
+    unrated_words,
+    verdict_words,
+    words,
+)
 from tco.performance.software import ALONE, REACH, SERVING, TRAINING
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of, why_unrated
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of
 from tco.studies.confidence import Elsewhere
+from tco.studies.renters import BOUND, BreakEvenRent
 
 WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
-WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
+LINES = 30  # of the first table, and of what stands around it
 NAMED = 2  # inputs that are said to turn the order
-ENDS = ("public", "best")
-SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
 AT_END = Record(Member(RATIO, float | None), Member("probability", float | None), Member("share_of_best", float | None))
 KEPT = Record(*(Member(name, float) for name in ("mean", "p10", "p50")))  # of the best
 CHANCES = ("probability_better_than_baseline", "probability_error", "meets", "ties", "software_share_of_range")
@@ -45,16 +60,30 @@ REGIME = Record(
     Member("from", float | None, "start"),
     Member("to", float | None, "end"),
     Member("choose", str | None),
+    Member("picks", [str]),
     Member("keeps", float | None),
     Member("leader", str | None),
     Member("probability", float | None),
-    Member("words", read=lambda one: words(one)),  # noqa: PLW0108 - it stands below
+    Member("words", read=words),
     "kind",
     Member("rival", str | None),
     Member("speeds", [float]),
-    Member("by_software", {str: str}),
+    Member("by_software", {str: [str]}),
+    Member("late", {str: str}),
+    Member("available", [str]),
     Member("drivers", [DRIVER]),
     Member("measurements", [Measurement]),
+)
+LATER = Record(
+    "date",
+    Member("draws", int),
+    Member("differs", bool),
+    Member("verdict", [REGIME.only("from", "to", "picks", "choose", "keeps", "probability", "speeds")], "regimes"),
+)
+TURN = Record(
+    *("path", "pick", "to", "unit"),
+    *(Member(name, float) for name in ("value", "turns_at", "sigmas")),
+    *(Member(name, float | None) for name in ("low", "high", "break_even")),
 )
 
 
@@ -80,64 +109,58 @@ def together(drivers: Sequence[Driver]) -> list[Driver]:
     return list(found.values())
 
 
-def span(one: Regime) -> str:
-    """Return the speeds of a regime."""
-    first, *rest = (f"{speed:g}" for speed in one.speeds)
-    return f"{first} to {rest[-1]}" if rest else first
-
-
-def words(one: Regime) -> str:
-    """Return a regime as a sentence."""
-    where = f"{span(one)} tokens/s" if one.speeds else "at this workload"
-    return f"{where}: {claim(one)}"
-
-
-def claim(one: Regime) -> str:
-    """Return what is said of a regime: what to choose, what that keeps of the best, and when to choose otherwise."""
-    if one.kind == "nobody":
-        return "no system serves it in half of the draws" if one.probability is not None else "no system serves it"
-    if one.probability is None:
-        return f"{one.choose} is the cheapest, no range was drawn"
-    low, high = (percent(kept).removesuffix(" %") for kept in (one.keeps, one.most))
-    worst = f", at worst {percent(one.worst)}" if one.worst is not None else ""
-    kept = f"{one.choose} (keeps {low if low == high else f'{low}-{high}'} %{worst})"
-    close = f", close to {one.rival}" if one.kind == "close" and one.rival else ""
-    others = [
-        f"with {SOFTWARE_WORDS[end]} {name} ({percent(one.by_software_keeps.get(end))})"
-        for end in ENDS
-        if (name := one.by_software.get(end)) not in (None, one.choose)
-    ]
-    return "; ".join([kept + close, *others])
-
-
-def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
-    """Return the verdict, a sentence for each regime; or why there is none."""
-    costs = [(result.scenario, result.metrics[metric], amount) for result in results for metric, amount in WORK.items()]
-    if len(results) == 1 and (rated := [one for one in costs if one[1] is not None]):
-        ((name, cost, amount),) = rated
-        return [f"{name} does this work at ~{significant(cost, DIGITS + 1)} USD {amount}"]
-    if found.regimes:
-        return [*(words(one) for one in found.regimes), *(f"{name} is not rated: {why}" for name, why in found.unrated.items())]
-    return ["No verdict: " + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results) + "."]
-
-
 # ---------------------------------------------------------------- the first table
-def first_tables(results: Sequence[Result], found: Confidence, deployed: str, elsewhere: Sequence[Elsewhere]) -> list[Table]:
-    """Return the table: who is best by regime, what each speed costs, how each stands to the baseline there, and what that rests on."""
+def first_tables(
+    results: Sequence[Result],
+    found: Confidence,
+    deployed: str,
+    elsewhere: Sequence[Elsewhere],
+    rents: Sequence[BreakEvenRent] = (),
+) -> list[Table]:
+    """Return the first screen: picks by speed, costs, and what they rest on."""
     names = [result.scenario for result in results]
+    speed = target_speed(results)
     rows = cost_rows(results, found) if found.curve else work_rows(results)
-    rows += sure_rows(names, found)
-    rows.append(("chip-hour, USD", *(cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
+    rows += sure_rows(names, found, [speed] if found.curve else [None])
+    rows.append(("chip-hour, USD", *(bound_mark(result) + cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
     rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
     if any(result.available for result in results):
         rows.append(("in volume from", *(result.available.volume if result.available else "-" for result in results)))
     title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
-    above = [line for text in (title, *workloads(results), *verdict_words(found, results)) for line in folded(text, WIDTH)]
-    more = "More: --full | --why | --evidence | --curve --format csv | tco frontier"
-    also = [f"Cheapest of all (tco compare --all): {one.system} ~{cell(one.cost)} ({one.rests_on})" for one in elsewhere[:1]]
-    below = [line for text in (*flips(found.sure), *also, *premises(results), more) for line in folded(text, WIDTH)]
+    picks = speed_lines(found) if found.sure else []
+    verdict = [*picks, *unrated_words(found, results)] if picks else verdict_words(found, results)
+    above = [title, *workloads(results), *verdict, *late_words(found.regimes), *later_words(found.later)]
+    below = [*rent_words(rents), *price_words(found.turns, found, speed), *basis_words(results), *premises(results)]
+    below.append("More: --full | --why | --evidence | --curve --format csv | tco frontier")
+    more = [f"Cheapest of all (tco compare --all): {one.system} ~{cell(one.cost)} ({one.rests_on})" for one in elsewhere[:1]]
+    more += [*software_words(found.regimes), *flips(found.sure)]
     head = "USD/M tokens" if found.curve else ""
-    return [Table((head, *names), rows, "", above, below)]
+    above, below = lines_of(above), lines_of(below)
+    room = LINES - len(above) - len(rows) - HEAD - len(below)
+    return [Table((head, *names), rows, "", above, [*lines_within(more, room), *below])]
+
+
+HEAD = 2  # lines of a table above its rows
+
+
+def lines_of(texts: Sequence[str]) -> list[str]:
+    """Return texts as lines of the first screen's width."""
+    return [line for text in texts for line in folded(text, WIDTH)]
+
+
+def lines_within(texts: Sequence[str], room: int) -> list[str]:
+    """Return the lines of those texts for which there is room, the first first."""
+    lines: list[str] = []
+    for text in texts:
+        folded_lines = folded(text, WIDTH)
+        if len(lines) + len(folded_lines) <= room:
+            lines += folded_lines
+    return lines
+
+
+def bound_mark(result: Result) -> str:
+    """Return the mark of a cost that rests on an upper bound of rent."""
+    return "<" if result.rent is not None and result.rent[0] == BOUND else ""
 
 
 def cell(value: float | None, digits: int = DIGITS) -> str:
@@ -148,14 +171,14 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
 def cost_rows(results: Sequence[Result], found: Confidence, digits: int = DIGITS) -> list[tuple[str, ...]]:
     """Return what a million output tokens cost at each speed, in the middle of the draws where there are any, what to choose marked."""
     own = {speed_of(result) for result in results}
-    choices = {speed: one.choose for one in found.regimes for speed in one.speeds}
+    picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds}
     rows: list[tuple[str, ...]] = []
     for speed in sorted({one.tokens_per_s_per_user for one in found.curve}):
         here = {one.scenario: middle_of(one, bool(found.sure)) for one in found.curve if one.tokens_per_s_per_user == speed}
         costs = [here.get(result.scenario) for result in results]
-        marked = ["*" if result.scenario == choices.get(speed) and len(costs) > 1 else "" for result in results]
+        marked = [("*" if result.scenario in picks.get(speed, ()) else "") + bound_mark(result) for result in results]
         told = ["none" if cost is None else f"{cost:.1f}" if digits == DIGITS and 1 <= cost < 100 else cell(cost, digits) for cost in costs]
-        cells = [f"{mark}{cost}" for mark, cost in zip(marked, told, strict=True)]
+        cells = [cost if cost == "none" else f"{mark}{cost}" for mark, cost in zip(marked, told, strict=True)]
         rows.append((f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells))
     return rows
 
@@ -179,25 +202,33 @@ def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     return rows
 
 
-def sure_rows(names: Sequence[str], found: Confidence) -> list[tuple[str, ...]]:
-    """Return what each choice keeps of the best and its chance to be the cheapest, at every speed, and with the software of today and the best."""
-    if not found.sure or len(names) == 1:
+def sure_rows(names: Sequence[str], found: Confidence, speeds: Sequence[float | None] | None = None) -> list[tuple[str, ...]]:
+    """Return each rack's mean regret and chance of being cheapest, at some speeds or at all."""
+    if not found.sure or len(names) == 1 or not found.regimes:
         return []
-    rows = [("kept of the best on average, and chance to be the cheapest", *("" for _ in names))]
-    speeds = sorted({one.tokens_per_s_per_user for one in found.curve})
-    at = {(one.scenario, one.tokens_per_s_per_user): one for one in found.curve}
-    rows += [(f"at {speed:g}", *(stake(at.get((name, speed))) for name in names)) for speed in speeds]
-    if not speeds:
-        rows.append(("", *map(stake, found.sure)))
-        rows.append(("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure)))
+    if not found.curve:
+        ranges = ("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure))
+        return [("mean regret", *map(regret_cell, found.sure)), ("chance cheapest", *map(chance_cell, found.sure)), ranges]
+    points = {(point.scenario, point.tokens_per_s_per_user): point for point in found.curve}
+    looked = sorted({point.tokens_per_s_per_user for point in found.curve})
+    rows = []
+    for label, cell_of in (("regret", regret_cell), ("cheapest", chance_cell)):
+        rows += [
+            (f"{label} at {speed:g}", *(cell_of(points.get((name, speed))) for name in names))
+            for speed in looked
+            if speeds is None or speed in speeds
+        ]
     return rows
 
 
-def stake(one: AtSpeed | Sureness | None) -> str:
-    """Return what a choice keeps of the best on average, and its chance to be the cheapest."""
-    if one is None or one.share_of_best is None:
-        return "-"
-    return f"{percent(one.share_of_best['mean'])} {percent(one.share_cheapest).replace(' ', '')}"
+def regret_cell(point: AtSpeed | Sureness | None) -> str:
+    """Return the mean regret of a rack."""
+    return "-" if point is None or point.share_of_best is None else percent(1 - point.share_of_best["mean"])
+
+
+def chance_cell(point: AtSpeed | Sureness | None) -> str:
+    """Return a rack's chance of being the cheapest."""
+    return "-" if point is None or point.share_of_best is None else percent(point.share_cheapest)
 
 
 def flips(sure: Sequence[Sureness]) -> list[str]:

@@ -28,7 +28,7 @@ def workloads_table(found: Sequence[Cell]) -> Table:
     at = {(one.workload, one.tokens_per_s_per_user, one.scenario): one for one in found}
     places = dict.fromkeys((one.workload, one.tokens_per_s_per_user) for one in found)
     rows = [(workload, "-" if speed is None else f"{speed:g}", *(cell_of(at[workload, speed, name]) for name in names)) for workload, speed in places]
-    below = ["Share of the best cost that each keeps on average, * the one to choose; prices and software are drawn for each workload by itself."]
+    below = ["Share of the best cost that each keeps on average, * the pick or all of a tie; each workload has draws of its own."]
     return Table(("workload", "tokens/s", *names), rows, "Which rack for which work", below=below)
 
 

@@ -139,12 +139,12 @@ class Shift(NamedTuple):
 
 def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
     """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each keeps, and the spread of the ratio."""
-    chosen = {speed: one.choose for one in found.regimes for speed in one.speeds}
+    picks = {speed: " and ".join(regime.picks) or None for regime in found.regimes for speed in regime.speeds}
     stakes: dict[str, dict[str, dict[str, Any]]] = {}
     for one in found.curve:
         speed = one.tokens_per_s_per_user
         own = {
-            "choose": chosen.get(speed),
+            "choose": picks.get(speed),
             "share_of_best": (one.share_of_best or {}).get("mean"),
             "p50_usd": one.median_usd_per_million_output_tokens,
         }

@@ -121,22 +121,30 @@ class Notice(NamedTuple):
 
 
 class Regime(NamedTuple):
-    """Speeds of which the same may be said: what to choose, what that keeps of the best, and how sure that is."""
+    """Speeds of which the same may be said: the picks, their regret, and how sure that is."""
 
     kind: str  # one of KINDS
-    choose: str | None = None  # who keeps most of the best on average; none where nobody serves
+    picks: tuple[str, ...] = ()  # all within sampling error of the least mean regret, by name; none where nobody serves
+    foremost: str | None = None  # of the picks the one with the least mean regret
     rival: str | None = None  # whom that beats least often
     probability: float | None = None  # that it beats that one, at the speed where that is least; none where nothing was drawn
-    keeps: float | None = None  # of the best on average, at the speed where that is least
-    most: float | None = None  # at the speed where it is most
-    worst: float | None = None  # in the worst tenth of the draws, at the speed where that is least
-    by_software: Mapping[str, str] = {}  # what to choose with the software of all at either end of its reach
-    by_software_keeps: Mapping[str, float] = {}  # what that keeps, at the speed where it is least
+    keeps: float | None = None  # of the best on average, by the pick and at the speed where that is least
+    most: float | None = None  # where it is most
+    worst: float | None = None  # in the worst tenth of the draws, where that is least
+    by_software: Mapping[str, tuple[str, ...]] = {}  # the picks with the software of all at either end of its reach
+    by_software_keeps: Mapping[str, float] = {}  # what the foremost of those keeps, at the speed where it is least
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
     start: float | None = None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
     end: float | None = None
     drivers: Sequence[Driver] = ()  # what moves the choice's performance per cost over the rival's; empty where nobody asked
     measurements: Sequence[Measurement] = ()  # that would narrow its range most
+    late: Mapping[str, str] = {}  # picks that come later than three months from the order, and the month of their volume
+    available: tuple[str, ...] = ()  # the picks among the racks that can be had by then; empty where no pick is late
+
+    @property
+    def choose(self) -> str | None:
+        """The pick; None where there is none, or several are tied."""
+        return self.picks[0] if len(self.picks) == 1 else None
 
     @property
     def leader(self) -> str | None:
@@ -144,7 +152,32 @@ class Regime(NamedTuple):
         return self.choose
 
 
-KINDS = ("alone", "clear", "likely", "software", "close", "nobody")  # from the surest on
+KINDS = ("alone", "clear", "likely", "software", "close", "tie", "nobody")  # from the surest on
+
+
+class Later(NamedTuple):
+    """The comparison at the date when all compared can be had, with that date's prices and software."""
+
+    date: str
+    draws: int
+    regimes: list[Regime]
+    differs: bool  # whether the picks of any speed are others than at the order's date
+
+
+class PriceTurn(NamedTuple):
+    """A price at which another rack has the least mean regret at the workload's speed."""
+
+    path: str
+    value: float
+    unit: str
+    shown: tuple[float, str] | None  # value and unit as the catalogue writes them
+    low: float | None  # 5th percentile of its range
+    high: float | None  # 95th
+    turns_at: float
+    pick: str  # the rack of least mean regret now
+    to: str  # and beyond that price
+    break_even: float | None  # price at which the base cases of both cost the same; none where they never do
+    sigmas: float  # how far it lies from the value, in standard deviations of belief
 
 
 class Confidence(NamedTuple):
@@ -155,6 +188,8 @@ class Confidence(NamedTuple):
     regimes: list[Regime]
     unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
     choices: Sequence[Mapping[str, Any]] = ()  # what choices that somebody named keep at each speed
+    later: Later | None = None  # none where all can be had within three months, or nothing was drawn
+    turns: Sequence[PriceTurn] = ()  # prices most likely to change the pick, the likeliest first
 
 
 SPEEDS = (20.0, 30.0, 50.0, 75.0, 100.0)  # tokens/s a user, where nobody names others
@@ -176,6 +211,15 @@ def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]
 def rated_by(results: Sequence[Result]) -> str | None:
     """Return the cost of work by which some results are rated; none where no one has any."""
     return next((name for name in PRICED if any(result.metrics[name] is not None for result in results)), None)
+
+
+LATE = 3  # months from the order from which a rack comes too late for it
+
+
+def late_racks(results: Sequence[Result]) -> dict[str, str]:
+    """Return the racks that come later than three months from the order, with the month they come in numbers."""
+    dated = [(result.scenario, result.available) for result in results]
+    return {name: available.volume for name, available in dated if available is not None and available.months > LATE}
 
 
 def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:

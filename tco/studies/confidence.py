@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tco.chain.inputs import HEADLINE_DOCUMENTS
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.kept import kept
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Regime, Sureness, speed_of, speeds_of
+from tco.studies.comparison import AtSpeed, Confidence, Driver, Later, Measurement, PriceTurn, Regime, Sureness, speed_of, speeds_of
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
@@ -38,20 +38,35 @@ def confidence_of(
         return drawn_anew(asked, baseline, *how)
     key = ("confidence", how, tuple(one.name for one in asked), baseline)
     plain = kept(key, lambda: drawn_anew(asked, baseline, *how))
-    sure, curve, regimes, left, choices = plain
+    sure, curve, regimes, left, choices, later, turns = plain
     return Confidence(
         [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],
         [AtSpeed(*one) for one in curve],
         [regime_of(Regime(*one)) for one in regimes],
         left,
         choices,
+        None if later is None else later_of(Later(*later)),
+        [PriceTurn(*turn) for turn in turns],
     )
+
+
+def later_of(plain: Later) -> Later:
+    """Return a later comparison from its plain fields."""
+    return plain._replace(regimes=[regime_of(Regime(*regime)) for regime in plain.regimes])
 
 
 def regime_of(plain: Regime) -> Regime:
     """Return a regime from its plain fields."""
     drivers, measurements = [Driver(*each) for each in plain.drivers], [Measurement(*each) for each in plain.measurements]
-    return plain._replace(speeds=tuple(plain.speeds), drivers=drivers, measurements=measurements)
+    by_software = {end: tuple(names) for end, names in plain.by_software.items()}
+    return plain._replace(
+        picks=tuple(plain.picks),
+        by_software=by_software,
+        speeds=tuple(plain.speeds),
+        drivers=drivers,
+        measurements=measurements,
+        available=tuple(plain.available),
+    )
 
 
 def is_shipped(one: Evaluation) -> bool:
@@ -79,8 +94,22 @@ def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[El
     return [one for one in every if one.cost < least and one.system not in {other.result.system for other in asked}]
 
 
-def drawn_anew(asked: Sequence[Evaluation], baseline: str, *how: Any) -> Confidence:
-    """Draw the inputs of some scenarios."""
+def drawn_anew(
+    asked: Sequence[Evaluation],
+    baseline: str,
+    speeds: tuple[float, ...],
+    hold: bool,
+    ranges: bool,
+    why: bool,
+    seed: int,
+    choose: str | None,
+    racks: int | None,
+) -> Confidence:
+    """Draw the inputs of some scenarios, at the order's date and at that when all can be had."""
     from tco.studies.curve import confidence_in  # what is kept is read without it
+    from tco.studies.delivery import later_comparison
 
-    return confidence_in(asked, baseline, *how)
+    now = confidence_in(asked, baseline, speeds, hold, ranges, why, seed, choose, racks)
+    if hold or not ranges:
+        return now
+    return now._replace(later=later_comparison(asked, baseline, now, speeds, seed, racks))

@@ -9,7 +9,6 @@ often. Neighbouring speeds of which the same may be said are a regime.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,90 +18,15 @@ from tco.chain.metrics import TOKENS, perf_per_tco
 from tco.chain.result import Result, apart
 from tco.performance.serving.answer import ServingResult
 from tco.performance.software import REACH
-from tco.studies.comparison import KINDS, SPEED, AtSpeed, Confidence, Driver, Regime, Sureness, rated_by, speed_of, unrated
-from tco.studies.decision import Stake, choices_in, rated, stakes, steady, surely
+from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, PriceTurn, Regime, Sureness, late_racks, rated_by, speed_of, unrated
+from tco.studies.decision import Stake, choices_in, least_regret, rated, stakes
 from tco.studies.drivers import drivers_of, rank_share
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
+from tco.studies.regimes import Costs, regimes_of
 from tco.studies.response import Quantity, Response, Sampled, ended, ratios, response_of, valued, why_undrawable
+from tco.studies.turning import Priced, price_turns
 from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spread, why_endless
-
-CLEAR, LIKELY = 0.9, 0.75  # chances from which a lead is called so; below it is too close to call
-REACHED = 0.1  # share of draws in which others reach a speed, up to which a leader is alone there
-
-
-class Costs(NamedTuple):
-    """What the work costs each of some scenarios in every draw at one speed, nan where it misses: rows are scenarios."""
-
-    drawn: Array
-    ends: Mapping[str, Array] = {}  # with the software of all at an end of its reach
-
-
-def at_speed(names: Sequence[str], costs: Costs, before: str | None = None) -> Regime:
-    """Return what may be said at one speed, which keeps most or nearly so: that of the speed before if it does, else the first that is named."""
-    reach = np.isfinite(costs.drawn).mean(axis=1)
-    if reach.max() < 0.5:
-        return Regime("nobody", probability=float(reach.max()))
-    place = steady(costs.drawn, names.index(before) if before in names else None)
-    share = stakes(costs.drawn)[place].share_of_best
-    ends = {end: steady(many, place) for end, many in costs.ends.items() if np.isfinite(many).any()}
-    keep = {end: stakes(costs.ends[end])[at].share_of_best.mean for end, at in ends.items()}
-    wins = beats(costs.drawn, place)
-    sure = surely(wins) if len(wins) else 1.0
-    if (np.delete(reach, place) <= REACHED).all():
-        kind = "alone"
-    elif len({*ends.values()}) > 1 and all(surely(beats(costs.ends[end], at)) >= LIKELY for end, at in ends.items()):
-        kind = "software"
-    else:
-        kind = "clear" if sure >= CLEAR else "likely" if sure >= LIKELY else "close"
-    chance = float(wins.mean(axis=1).min()) if len(wins) else float(reach[place])
-    rival = [name for at, name in enumerate(names) if at != place][int(wins.mean(axis=1).argmin())] if len(wins) else None
-    named = {end: names[at] for end, at in ends.items()}
-    return Regime(kind, names[place], rival, chance, share.mean, share.mean, share.p10, named, keep)
-
-
-def beats(costs: Array, place: int) -> Array:
-    """Return in which draws a row costs less than each of the others."""
-    known = np.where(np.isnan(costs), np.inf, costs)
-    found: Array = known[place] < np.delete(known, place, axis=0)
-    return found
-
-
-def said(one: Regime) -> tuple[object, ...]:
-    """Return what tells a regime from its neighbours: what to choose, with the software of today and the best too."""
-    return one.choose, one.kind == "alone", one.by_software
-
-
-def joint(one: Regime, other: Regime) -> Regime:
-    """Return two neighbours as one: as sure, and keeping as little, as where that is least."""
-    least = min(one, other, key=lambda regime: regime.probability or 0.0)
-    return least._replace(
-        kind=max(one.kind, other.kind, key=KINDS.index),
-        keeps=min(filter(None, (one.keeps, other.keeps)), default=None),
-        most=max(filter(None, (one.most, other.most)), default=None),
-        worst=None if one.worst is None or other.worst is None else min(one.worst, other.worst),
-        by_software_keeps={end: min(one.by_software_keeps[end], other.by_software_keeps[end]) for end in one.by_software_keeps},
-        speeds=(*one.speeds, *other.speeds),
-    )
-
-
-def regimes_of(names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs], drawn: bool) -> list[Regime]:
-    """Return what may be said of all speeds, from the lowest on without gaps; a border lies half way, in ratio, between two speeds looked at."""
-    if not names:
-        return []
-    found: list[Regime] = []
-    for at, one in enumerate(costs):
-        here = at_speed(names, one, found[-1].choose if found else None)._replace(speeds=tuple(speeds[at : at + 1]))
-        if found and said(found[-1]) == said(here):
-            found[-1] = joint(found[-1], here)
-        else:
-            found.append(here)
-    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in pairwise(found)), None]
-    return [
-        one._replace(start=start, end=end, probability=one.probability if drawn else None)
-        for one, (start, end) in zip(found, pairwise(borders), strict=True)
-    ]
-
 
 DRAWS, SEED = 512, 0
 FEW = 128  # of them in which software lies at an end
@@ -122,6 +46,11 @@ class Side(NamedTuple):
     made: Sampled | None = None
     reason: str = ""
     dearer: Mapping[float, float] = {}  # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
+
+    @property
+    def own_speed(self) -> float | None:
+        """The speed its workload asks for."""
+        return speed_of(self.result)
 
     def seen(self, draws: Draws, speed: float | None, metric: str) -> Array:
         """Return a metric of some draws at a speed; none is that of the workload."""
@@ -169,11 +98,11 @@ def confidence_in(
         sides = [side._replace(dearer=on_racks(one, side.speeds, racks)) for side, one in zip(sides, asked, strict=True)]
     base = next(side for side in sides if side.result.scenario == baseline)
     names, rated_at, costs, drawn = contest(sides, base, ranges)
-    each = list(zip(rated_at or (None,), costs, strict=True)) if names and ranges else []
+    each = list(zip(rated_at or (None,), costs, strict=True)) if len(names) > 1 and ranges else []
     table = {speed: dict(zip(names, stakes(one.drawn), strict=True)) for speed, one in each}
     ends = {speed: {end: stakes(many) for end, many in one.ends.items()} for speed, one in each}
     curve = [staked(point, names, table, ends) for side in sides for point in along(side, base, ranges, dice)]
-    regimes = regimes_of(names, rated_at, costs, drawn)
+    regimes = regimes_of(names, rated_at, costs, drawn, late_racks([side.result for side in sides]))
     samples = {id(side.response): side.made for side in sides if side.response is not None and side.made is not None}
     if why:
         from tco.studies.evidence import explained  # few ask for it
@@ -186,6 +115,7 @@ def confidence_in(
         ]
     own_speed = speed_of(base.result) if rated_at else None
     own_stakes = table.get(own_speed, {})
+    turns = turns_at(own_speed, sides, regimes, dict(each), names, dice)
     sure = [sureness(side, base, dice, samples, hold) for side in sides] if ranges else []
     return Confidence(
         [one._replace(**stake_of(own_stakes.get(side.result.scenario))) for one, side in zip(sure, sides, strict=bool(sure))],
@@ -193,7 +123,34 @@ def confidence_in(
         regimes,
         unrated([side.result for side in sides], base.result.scenario),
         choices_of(choose, names, rated_at, costs) if choose is not None else [],
+        turns=turns,
     )
+
+
+def turns_at(
+    speed: float | None, sides: Sequence[Side], regimes: Sequence[Regime], costs: Mapping[Any, Costs], names: Sequence[str], dice: Dice
+) -> list[PriceTurn]:
+    """Return the prices most likely to change the pick at a speed."""
+    regime = next((regime for regime in regimes if speed in (regime.speeds or (None,))), None)
+    if regime is None or regime.foremost is None or speed not in costs:
+        return []
+    named = {side.result.scenario: side for side in sides}
+    metric = rated_by([side.result for side in sides])
+    racks = [priced_alone(named[name], speed, str(metric)) for name in names]
+    return price_turns(racks, costs[speed].drawn, foremost_at(costs[speed], names), dice)
+
+
+def foremost_at(costs: Costs, names: Sequence[str]) -> str:
+    """Return the rack of least mean regret."""
+    return names[least_regret(costs.drawn)[0]]
+
+
+def priced_alone(side: Side, speed: float | None, metric: str) -> Priced:
+    """Return what the work costs a rack with each input moved alone."""
+    ranges = side.response.ranges if side.response is not None else {}
+    alone = side.seen(side.made.alone, speed, metric) if side.made is not None else np.array([np.nan])
+    ends = {path: (float(low), float(high)) for path, low, high in zip(ranges, alone[1::2], alone[2::2], strict=True)}
+    return Priced(side.result.scenario, ranges, float(alone[0]), ends)
 
 
 def stake_of(one: Stake | None) -> dict[str, Any]:
@@ -315,6 +272,7 @@ def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str],
     metric = rated_by([side.result for side in sides])
     left = unrated([side.result for side in sides], base.result.scenario)
     rated = [side for side in sides if metric is not None and not side.reason and side.result.scenario not in left and side.speeds == base.speeds]
+    rated.sort(key=lambda side: side.result.scenario)  # so that nothing rests on the order in which they were named
     costs = []
     for speed in base.speeds or (None,):
         if not ranges:
@@ -322,7 +280,7 @@ def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str],
             continue
         drawn = np.array([side.seen(side.made.drawn, speed, str(metric)) for side in rated])  # type: ignore[union-attr]
         fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
-        ends = {end: np.array([side.seen(one, speed, str(metric)) for side, one in zip(rated, many, strict=True)]) for end, many in fixed}
+        ends = {end: np.array([side.seen(one, speed, str(metric))[1:] for side, one in zip(rated, many, strict=True)]) for end, many in fixed}
         costs.append(Costs(drawn, ends))
     return [side.result.scenario for side in rated], base.speeds, costs, ranges
 
@@ -337,8 +295,8 @@ def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict
 
     Where the ends of software have other leaders these are held against each other.
     """
-    ends = list(dict.fromkeys(regime.by_software.values()))
-    pair = ends[::-1] if regime.kind == "software" else [regime.leader, regime.rival]
+    ends = list(dict.fromkeys(names[0] for names in regime.by_software.values() if names))
+    pair = ends[::-1] if regime.kind == "software" else [regime.foremost, regime.rival]
     named = {side.result.scenario: side for side in sides}
     own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
     metric = rated_by([side.result for side in sides])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.chain.ownership import SITE_POWER
+from tco.economics.cost import WAITING
 from tco.foundation.errors import DataError
 from tco.hardware.bill import LABOUR_RATE
 from tco.studies.evaluation import Evaluation, evaluate_each
@@ -85,7 +86,7 @@ def of_system(asked: Evaluation) -> Gigawatt:
     hall = filled_hall(asked)
     sums: dict[str, float] = {}
     for line in result.lines:
-        if not line.recurs:
+        if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
             kind = kind_of(asked.catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:

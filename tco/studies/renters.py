@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tco.catalog.systems import load_system
 from tco.chain.ownership import PUBLISHER
 from tco.economics.cost import CIRCULAR, COMMITMENTS, COMMITTED, RENTS
+from tco.economics.perspective import load_perspective
+from tco.studies.comparison import rated_by, speed_of
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
@@ -45,3 +48,59 @@ def pairs_of(one: Evaluation) -> list[tuple[str, str]]:
     names = [name for name in COMMITMENTS[result.texts["terms.commitment"]] if name != BOUND and one.catalogue.has_part_value(chip, name)]
     given = [(name, one.catalogue.part_input(chip, name, date)) for name in names]
     return [(name, found.publisher) for name, found in given if found.source != CIRCULAR]
+
+
+class BreakEvenRent(NamedTuple):
+    """The rent below which a rack that has none does the work for less than the cheapest renter's."""
+
+    scenario: str
+    against: str  # the renter whose work costs least
+    tokens_per_s_per_user: float | None  # speed that the workload asks for
+    usd_per_chip_hour: float  # below which its work costs less
+    against_usd_per_chip_hour: float  # rent of the cheapest
+    upper_bound_usd_per_chip_hour: float | None  # more than its rent can be; none where nobody knows one
+
+    @property
+    def upper_bound(self) -> float | None:
+        """The known upper bound of its rent, USD per chip-hour."""
+        return self.upper_bound_usd_per_chip_hour
+
+
+def break_even_rents(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
+    """Return the break-even rent of every rack that has no rent of the comparison's statistic.
+
+    Its work is priced at a trial rent of one dollar per chip-hour: what a renter pays is in proportion to the rent.
+    """
+    metric = rated_by([one.result for one in asked])
+    priced = [one for one in asked if metric is not None and one.result.rent is not None and one.result.metrics[metric] is not None]
+    if not priced or metric is None:
+        return []
+    cheapest = min(priced, key=lambda one: one.metric(metric))
+    rent = cheapest.result.inputs[cheapest.result.lines[0].inputs[0]].value
+    rents = []
+    for one in asked:
+        cost = trial_cost(one, metric)
+        if cost is not None:
+            break_even = cheapest.metric(metric) / cost
+            names = one.result.scenario, cheapest.result.scenario
+            rents.append(BreakEvenRent(*names, speed_of(one.result), break_even, rent, rent_bound_of(one)))
+    return rents
+
+
+def trial_cost(asked: Evaluation, metric: str) -> float | None:
+    """Return what the work costs an unpriced renter at one dollar per chip-hour."""
+    result = asked.result
+    if not result.costless or asked.saved or not load_perspective(asked.catalogue, result.perspective).rents:
+        return None
+    chip = load_system(asked.catalogue, result.system).chip
+    path = f"parts.{chip}.{COMMITMENTS[result.texts['terms.commitment']][0]}"
+    cost: float | None = asked.again({path: "1 USD/chip/h"}, refuse=False).metrics[metric]
+    return cost
+
+
+def rent_bound_of(asked: Evaluation) -> float | None:
+    """Return the known upper bound of the rent of a renter's chips, USD per chip-hour."""
+    chip = load_system(asked.catalogue, asked.result.system).chip
+    if not asked.catalogue.has_part_value(chip, BOUND):
+        return None
+    return float(asked.catalogue.part_input(chip, BOUND, asked.result.texts["terms.date"]).value)

@@ -19,7 +19,7 @@ class Cell(NamedTuple):
     workload: str
     tokens_per_s_per_user: float | None
     scenario: str
-    choose: bool  # whether it is the one to choose there
+    choose: bool  # whether it is the pick there, or one of a tie
     share_cheapest: float | None
     share_of_best: Mapping[str, float] | None
 
@@ -34,8 +34,8 @@ def cells_of(workload: str, names: Sequence[str], settings: Mapping[str, str], d
     asked = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
     base, _ = compared([one.result for one in asked])
     found = confidence_of(asked, base)
-    choose = {speed: regime.choose for regime in found.regimes for speed in regime.speeds or (None,)}
+    picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds or (None,)}
     points: list[tuple[float | None, str, float | None, Mapping[str, float] | None]]
     points = [(one.tokens_per_s_per_user, one.scenario, one.share_cheapest, one.share_of_best) for one in found.curve]
     points = points or [(None, one.result.scenario, sure.share_cheapest, sure.share_of_best) for one, sure in zip(asked, found.sure, strict=True)]
-    return [Cell(workload, speed, name, choose.get(speed) == name, cheapest, kept) for speed, name, cheapest, kept in points]
+    return [Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, kept) for speed, name, cheapest, kept in points]

@@ -13,7 +13,7 @@ from tests.cli import document, tco
 
 CONTEXT = (  # what a row rests on, after its metrics
     *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
-    *("hardware_sourced_share", "validated_rows", "anchored_rows"),
+    *("hardware_sourced_share", "validated_rows", "anchored_rows", "delivered", "price_date", "basis"),
 )
 NAMES = ("scenario", "system", "date", "site", "set")  # what every row is of
 
@@ -33,12 +33,16 @@ def test_compare_is_its_json():
     rows = document("compare")["rows"]
     lines = table("compare")
     ranges = {f"perf_per_tco_vs_baseline_{at}": at for at in ("p10", "p50", "p90")}
-    assert list(lines[0]) == ["scenario", "system", *METRICS, *CONTEXT, *ranges, "probability_better_than_baseline"]
+    cost = "usd_per_million_output_tokens"
+    spread = {f"median_{cost}": "p50", f"{cost}_p10": "p10", f"{cost}_p90": "p90"}
+    assert list(lines[0]) == ["scenario", "system", *METRICS, *CONTEXT, *ranges, "probability_better_than_baseline", *spread]
     assert [line["scenario"] for line in lines] == [row["scenario"] for row in rows]
     for line, row in zip(lines, rows, strict=True):
         assert {name: cell(line[name]) for name in METRICS} == row["metrics"]
         assert {at: cell(line[name]) for name, at in ranges.items()} == row["range"]["perf_per_tco_vs_baseline"]
         assert cell(line["probability_better_than_baseline"]) == row["probability_better_than_baseline"]
+        assert {at: cell(line[name]) for name, at in spread.items()} == {at: row["range"][cost][at] for at in spread.values()}
+        assert (line["delivered"], line["price_date"], line["basis"]) == (row["delivered"], row["price_date"], row["basis"])
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])

@@ -87,3 +87,32 @@ def test_agreements_show_strike_price_share_and_path():
     price, strike, then = terms["shares.astera.price"], 20.34, terms["rebates.astera-2022.reference_price"]
     assert found["given_back"] == pytest.approx(0.23 * (price - strike) / (then - strike))
     assert f"{found['given_back'] * 100:.2f} %" in tco("rebates", "show", "astera-2022", "--date", "2025-12").stdout
+
+
+# ---------------------------------------------------------------- one renter that can be priced
+def test_one_priced_renter_is_no_recommendation_and_the_output_says_why():
+    drawn = RENTER[:-1]
+    said = document("compare", "trn3-nl32x2", "gb200-nvl72", "mi450x-ualoe72", *drawn)
+    assert said["verdict"] == []
+    assert all(one["share_cheapest"] is None for one in said["curve"])
+    text = tco("compare", "trn3-nl32x2", "gb200-nvl72", "mi450x-ualoe72", *drawn).stdout
+    assert "Only gb200-nvl72 can be priced" in text
+    assert "trn3-nl32x2 cannot be priced: parts.trn3.rent" in text.replace("\n", " ")
+    assert "99 %" not in text
+
+
+def test_at_its_break_even_rent_a_rack_costs_what_the_cheapest_does():
+    said = document("compare", "trn3-nl72x2", "gb200-nvl72", *RENTER)
+    (rent,) = said["break_even_rents"]
+    assert (rent["scenario"], rent["against"]) == ("trn3-nl72x2", "gb200-nvl72")
+    assert rent["upper_bound_usd_per_chip_hour"] == 1.29
+    setting = f"parts.trn3.rent={rent['usd_per_chip_hour']!r} USD/chip/h"
+    rows = document("compare", "trn3-nl72x2", "gb200-nvl72", *RENTER, "--no-range", "--set", setting)["rows"]
+    costs = [row["metrics"]["usd_per_million_output_tokens"] for row in rows]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-6)
+    assert rows[1]["metrics"]["tco_usd_per_chip_hour"] == pytest.approx(rent["against_usd_per_chip_hour"], rel=1e-12)
+
+
+def test_a_rent_that_is_an_upper_bound_is_marked():
+    text = tco("compare", "trn3-nl32x2", *RENTER, "--no-range").stdout
+    assert "<1.3" in text

@@ -14,13 +14,13 @@ from tco.foundation.equation import equation
 from tco.foundation.errors import UsageError
 from tco.foundation.formula import Formula
 from tco.foundation.trace import walk
-from tco.outputs.curve import verdict_words
 from tco.outputs.page import sections as made
 from tco.outputs.page.page import Page, Section
 from tco.outputs.page.whatif import what_if_of
 from tco.outputs.premises import formats_rows, premises, title_of
 from tco.outputs.ranking import ranking_table
 from tco.outputs.table import Table
+from tco.outputs.verdict import verdict_words
 from tco.studies.comparison import speed_of
 from tco.studies.ranking import Ranking
 from tco.studies.reporting import Material

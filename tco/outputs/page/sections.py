@@ -11,7 +11,7 @@ from tco.catalog.words import short_name
 from tco.foundation.provenance import Input
 from tco.outputs.comparison import comparison_table
 from tco.outputs.costs import cost_table
-from tco.outputs.curve import cost_rows, sure_rows, verdict_words
+from tco.outputs.curve import cost_rows, sure_rows
 from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import by_asset, cost_figure
@@ -28,6 +28,7 @@ from tco.outputs.performance import OPERATOR, operators_of
 from tco.outputs.ranges import drawn_words, range_rows
 from tco.outputs.sensitivities import sensitivity_table
 from tco.outputs.table import Table, significant
+from tco.outputs.verdict import verdict_words
 from tco.studies.reporting import Material, variant_of
 
 LARGEST = 12  # lines of a bill that are shown
@@ -64,7 +65,7 @@ def curve_table(material: Material) -> Table:
     results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence, COST_DIGITS)
-    below = [*(["* what to choose at this speed; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
+    below = [*(["* the pick at this speed, or all of a tie; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
     return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.confidence)], "", (), below)
 
 
