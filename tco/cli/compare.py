@@ -128,20 +128,14 @@ def compare(
     def answer() -> Answer:
         from tco.chain.ownership import SITE_POWER
         from tco.outputs.comparison import Asked, comparison_answer
-        from tco.studies.comparison import compared, speed_of
+        from tco.studies.comparison import compared
         from tco.studies.confidence import cheaper_elsewhere, confidence_of
         from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
         from tco.studies.middle import base_cases
 
         asked = evaluate_each(scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced)
         base, results = compared([one.result for one in asked], baseline)
-        if chosen and (still := [result.scenario for result in results if speed_of(result) is None]):
-            why_not = f"{', '.join(still)} promises no user a speed (training, offline or stated rates)"
-            raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
-        if racks is not None and (still := [result.scenario for result in results if getattr(result.serving, "alone", None) is None]):
-            raise UsageError(f"--racks: {', '.join(still)} has no pools that whole engines are made of (training, offline or stated rates)")
-        if not ranges:
-            refuse_without_draws({"--choose": choose is not None, "--why": why, "--evidence": evidence})
+        refuse_unserved(results, bool(chosen), racks is not None)
         found = confidence_of(asked, base, chosen, given.hold or bool(replaced), ranges, why or evidence, seed, choose, racks)
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
@@ -160,11 +154,17 @@ def compare(
     given.emit_kept(named if baseline is None else [*named, baseline], answer)
 
 
-def refuse_without_draws(options: Mapping[str, bool]) -> None:
-    """Refuse the first option in use that rests on draws."""
-    for option, is_used in options.items():
-        if is_used:
-            raise UsageError(f"{option} rests on draws, and --no-range asks for none")
+def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
+    """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no pools."""
+    from tco.studies.comparison import speed_of
+
+    without_speed = [result.scenario for result in results if speed_of(result) is None]
+    if has_speeds and without_speed:
+        why_not = f"{', '.join(without_speed)} promises no user a speed (training, offline or stated rates)"
+        raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
+    without_pools = [result.scenario for result in results if getattr(result.serving, "alone", None) is None]
+    if has_racks and without_pools:
+        raise UsageError(f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of (training, offline or stated rates)")
 
 
 def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
