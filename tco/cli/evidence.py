@@ -68,7 +68,6 @@ def validate(
     from tco.foundation.values import as_number
     from tco.outputs import validations
     from tco.performance.software import SOFTWARE
-    from tco.studies.validation.inference import GROWN_UP
     from tco.studies.validation.run import validate as score
 
     if max_error is not None and not max_error >= 0:
@@ -83,7 +82,7 @@ def validate(
         given.emit(validations.ratios_answer(catalogue, file, given.settings))
         return
     if envelopes:
-        given.emit(validations.envelopes_answer(catalogue, file, values, given.settings.get(SOFTWARE, GROWN_UP)))
+        given.emit(validations.envelopes_answer(catalogue, file, values, given.settings.get(SOFTWARE)))
         return
     found = score(file, catalogue, values, kind, against, alias)
     values.check_given(inputs.is_known)

@@ -142,7 +142,7 @@ RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
 ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
 
 
-def envelopes_answer(catalogue: Catalogue, path: Path, values: Values, software: str) -> Answer:
+def envelopes_answer(catalogue: Catalogue, path: Path, values: Values, software: str | None) -> Answer:
     """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
     kind, table = read_measured(path)
     if kind != "inference":

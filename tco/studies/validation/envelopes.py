@@ -4,7 +4,7 @@ Runs of one chip, model, set of formats and lengths form an envelope: at each sp
 or a higher one makes. A configuration (an engine, its pools and how their chips divide) that was run several times under a load counts once,
 by its newest run. Two predictions are held against it: the envelope of the same runs, each predicted as it was configured and loaded with the
 parameters of the refit that never saw the chip, so that like is held against like; and the search of `tco perf CHIP` among all plans: pools in
-the best proportion, public software that has grown up unless another is asked for (`--set workload.software=best`), no
+the best proportion, public software of the run's month unless another is asked for (`--set workload.software=best`), no
 tokens predicted ahead, measured over a run as a benchmark does.
 """
 
@@ -22,7 +22,7 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import table
 from tco.chain.scenario import evaluate
 from tco.foundation.values import Values
-from tco.studies.validation.inference import GROWN_UP, MILLI, Asked, predict_group
+from tco.studies.validation.inference import MILLI, Asked, predict_group
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
 
@@ -175,7 +175,7 @@ class Sweep:
 
 
 def envelopes_of(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, software: str = GROWN_UP
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, software: str | None = None
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
     sweep, asked = Sweep(table, catalogue, values), {path: one.text for path, one in values.given.items()}
@@ -186,14 +186,21 @@ def envelopes_of(
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
-        points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
-        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s, software, asked=asked)) for s, r in points]
+        envelope = runs[unbeaten(*every)].sort_values("speed", kind="stable")
+        held = [against_best(catalogue, named, run, alike, software, asked) for run in envelope.itertuples()]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
+def against_best(catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, software: str | None, asked: Mapping[str, str]) -> Run:
+    """Return a run of an envelope with the best plan at its speed, under its own month's software unless another is given."""
+    speed, rate = float(run.speed), float(run.rate)
+    best = best_at(catalogue, named, speed, software or run.date, asked=asked)
+    return Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
+
+
 def best_at(
-    catalogue: Catalogue, named: dict[str, Any], speed: float, software: str = GROWN_UP, ahead: bool = False, asked: Mapping[str, str] | None = None
+    catalogue: Catalogue, named: dict[str, Any], speed: float, software: str, ahead: bool = False, asked: Mapping[str, str] | None = None
 ) -> float | None:
     """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does.
 
@@ -269,7 +276,7 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]
 
 
 def against_runs(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, software: str = GROWN_UP
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, software: str | None = None
 ) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
     """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
     found = list(envelopes_of(table, catalogue, values, software=software))

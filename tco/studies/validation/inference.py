@@ -1,7 +1,7 @@
 """Measured serving points as questions to the engine: what each row states of its software, formats, pools and load. One rule for all rows.
 
 Rows of one chip, model, engine and set of formats are asked for at once; the plan of each is the one it states. What is read depends on what a
-row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own format, software that has grown up, or skips
+row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own format, the date of its source, or skips
 the row with a reason. So does a row whose figures contradict each other: requests in flight are the rate of requests times the time one takes
 (Little's law). Of a closed loop the left side is the stated concurrency, and the right side follows from the printed throughput and latencies.
 Of the 1,281 shipped rows that state both, 94 in 100 agree within 15 %, and all lie between 0.73 and 1.17 but for a group of 36 from 0.02 to
@@ -28,14 +28,13 @@ from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
+from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
 from tco.studies.validation.wording import meaning
 
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
-LONG_AGO = 1e4  # months: software whose age no row states has grown up
-GROWN_UP = f"{LONG_AGO:g} months"  # the same as a workload states it
 DRAFTS = {
     "draft_tokens": "draft_tokens",
     "spec_acceptance": "draft_acceptance",
@@ -81,12 +80,11 @@ Array = np.ndarray[Any, Any]
 
 
 def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
-    """Return the engine a framework names (that of the chip's family where it names none) and the date of its software, empty if unstated."""
+    """Return the engine a framework names, the family's where it names none, and the date of its release, else that of the row."""
     table, text = rows_of(catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")), framework.lower()
     engine = next((row["engine"] for row in table if row["pattern"].pattern and row["pattern"].search(text)), "family")
     released = [row["date"] for row in table if row["version"] and re.search(rf"{row['engine']} {re.escape(row['version'])}", text)]
-    text = released[-1] if released else date
-    return engine, text if month_of(text) is not None else ""
+    return engine, released[-1] if released else date
 
 
 def formats_of(catalogue: Catalogue, model: str, precision: str, sparse: bool) -> tuple[str, str, str]:
@@ -101,7 +99,7 @@ class Asked:
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
         self.models = model_ids(catalogue, table)
-        named = zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)
+        named = zip(texts(table, "framework").astype(str), row_dates(catalogue, table), strict=True)
         self.engine, self.date = mapped(named, lambda one: software_of(catalogue, *one)).reshape(-1, 2).T
         self.apart = mapped(texts(table, "disaggregated").astype(str), lambda text: meaning(catalogue, "answer", text) == "yes", bool)
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
@@ -205,6 +203,7 @@ class Asked:
             (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
             (np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers"),
             (apart, "unstated attention parallelism"),
+            (self.date == "", "unstated date"),
             (self.unstated_speculation, "unstated speculative decoding"),
             (~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp")), "unstated acceptance of drafts"),
             (np.nan_to_num(self.prompt + self.answer) > context, "unsupported: longer than the model's context"),
@@ -268,7 +267,7 @@ class Asked:
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
         asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent}
-        software = {"workload.software": self.date[row] or GROWN_UP, "workload.as_deployed": "0"}
+        software = {"workload.software": self.date[row], "workload.as_deployed": "0"}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[Array, Array, Array]:
@@ -303,7 +302,7 @@ def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], row
     values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
     months = asked.months[rows] - released * 12
-    machine = machine_of(inputs, values, named.__getitem__, MEASURED._replace(months=np.where(np.isnan(months), LONG_AGO, months)))
+    machine = machine_of(inputs, values, named.__getitem__, MEASURED._replace(months=months))
     made = evaluated(machine, asked.model(kind["model"]), values, asked.plan(rows, kind["apart"]))
     output, per_token = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]

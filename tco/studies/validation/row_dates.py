@@ -1,4 +1,4 @@
-"""The month of a measured row's software: as printed, of its year, or of its source.
+"""The date of a measured row's software: as printed, of its years, or of its source.
 
 A row that prints a month or a day has it. One that prints only years takes the middle of what they
 cover, up to the date that the catalogue's practice is of. One that prints no year takes the date of
@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.foundation.provenance import Period, days_of, period
 from tco.performance.software import month_of
+from tco.studies.validation.measured import mapped, texts
 
 YEAR = re.compile(r"\b20\d\d\b")
 
 
-def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = "") -> str:
-    """Return the date of a row's software, or an empty text where nothing tells it.
+def row_days(catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = "") -> Period | None:
+    """Return the days that a row's software may be of; None where nothing tells them.
 
     Args:
         catalogue: Holds the sources and the date up to which software is known.
@@ -26,23 +31,31 @@ def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url
         source_id: The row's source, as the row names it.
         source_url: The address of the row's source.
 
-    Returns:
-        A month or a day, such as 2026-02 or 2026-02-15.
-
     """
-    text = printed.strip()
-    if month_of(text) is not None:
-        return text
-    years = YEAR.findall(text)
-    if not years:
-        text = source_date(catalogue, source_id, source_url)
+    for text in (printed.strip(), source_date(catalogue, source_id, source_url)):
         if month_of(text) is not None:
-            return text
-        years = YEAR.findall(text)
-    if not years:
+            return days_of(text)
+        if years := YEAR.findall(text):
+            latest = period(catalogue.practice("public", "approach").as_of).last
+            return Period(period(min(years)).first, min(period(max(years)).last, latest))
+    return None
+
+
+def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = "") -> str:
+    """Return the month or the middle day of a row's software; empty where nothing tells it."""
+    if month_of(printed) is not None:
+        return printed.strip()
+    days = row_days(catalogue, printed, source_id, source_url)
+    if days is None:
         return ""
-    latest = period(catalogue.practice("public", "approach").as_of).last
-    return middle_day(Period(period(min(years)).first, min(period(max(years)).last, latest)))
+    middle = (days.first.toordinal() + days.last.toordinal()) // 2
+    return date.fromordinal(middle).isoformat()
+
+
+def row_dates(catalogue: Catalogue, table: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Return the date of the software of every row of a table, as texts."""
+    columns = (texts(table, name).astype(str) for name in ("date", "source_id", "source_url"))
+    return mapped(zip(*columns, strict=True), lambda cells: row_date(catalogue, *cells))
 
 
 def source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:
@@ -52,8 +65,3 @@ def source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:
         if (source.id == source_id or same_address) and days_of(source.date) is not None:
             return source.date
     return ""
-
-
-def middle_day(days: Period) -> str:
-    """Return the middle day of a period, as text."""
-    return date.fromordinal((days.first.toordinal() + days.last.toordinal()) // 2).isoformat()
