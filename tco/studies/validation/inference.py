@@ -23,14 +23,17 @@ from tco.chain.texts import checkpoint_of
 from tco.chain.workloads import machine_of
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
+from tco.studies.validation.audited import as_serving_rows, is_audited, refused_runs
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
+from tco.studies.validation.whole_engines import Engines, whole_engines
 from tco.studies.validation.wording import meaning
 
 MILLI = 1e3
@@ -98,27 +101,31 @@ class Asked:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
+        table = self.table = as_serving_rows(catalogue, table)
         self.models = model_ids(catalogue, table)
         named = zip(texts(table, "framework").astype(str), row_dates(catalogue, table), strict=True)
         self.engine, self.date = mapped(named, lambda one: software_of(catalogue, *one)).reshape(-1, 2).T
         self.apart = mapped(texts(table, "disaggregated").astype(str), lambda text: meaning(catalogue, "answer", text) == "yes", bool)
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
+        self.searched = column(table, "searched", 0.0) > 0
         self.prompt, self.answer = prompt * drawn, answer * drawn
         # offline all requests wait at once, so that the batch is what memory holds
         stated, load = column(table, "concurrency"), texts(table, "scenario").astype(str)
         without_users = mapped(load, lambda text: meaning(catalogue, "load", text) == "offline", bool)
         self.gpus, self.offline = column(table, "n_gpus"), np.isinf(stated) | (np.isnan(stated) & without_users)
+        self.at_once = mapped(texts(table, "arrivals").astype(str), lambda text: meaning(catalogue, "arrivals", text) == "at once", bool)
         self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
         pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
         self.formats = mapped(pairs, lambda one: formats_of(catalogue, one[0], one[1], self.sparse(one[0]))).reshape(-1, 3)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
+        self.drafts = column(table, "draft_tokens")
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
         self.target, self.names = targets(table, self.says("time per token"))
         self.skip = self.reasons()
         self.months = mapped(self.date, lambda text: np.nan if (month := month_of(text)) is None else month, float)
         kinds = {"chip": chips.parts, "model": self.models, "engine": self.engine, "apart": self.apart, "ahead": self.speculative}
-        kinds |= {"offline": self.offline, "equal": drawn == 1}
+        kinds |= {"offline": self.offline, "equal": (drawn == 1) & ~np.full(len(table), is_audited(table)), "searched": self.searched}
         kinds |= {name: self.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
         asked = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[asked]
@@ -178,20 +185,35 @@ class Asked:
         degrees = ~np.isnan(column(self.table, "pp")) | self.says("degrees")
         flag = ~degrees & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
         degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
-        return {
+        plans = {
             "size": size,
             "workers": np.where(self.apart, workers, 1.0),
             "groups": np.where(flag, size, degree),
             "experts": experts,
+            "stages": np.ones(len(size)),
             "stated": ~np.isnan(groups),
         }
+        if not is_audited(self.table):
+            return plans
+        engine = column(self.table, "engine_chips")
+        audited = {
+            "size": engine,
+            "workers": np.round(self.gpus / engine),
+            "groups": column(self.table, "groups"),
+            "experts": column(self.table, "ep"),
+            "stages": column(self.table, "pp"),
+        }
+        return plans | {name: np.where(self.apart, plans[name], stated) for name, stated in audited.items()}
 
     def reasons(self) -> Array:
         """Return why rows are not scored whatever the model says; empty where they may be."""
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(self.models, lambda name: self.model(name).context if name else np.inf, float)
+        audited = refused_runs(self.chips.catalogue, self.table)
+        pools = ~self.searched & (np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]))
         return refused(
             self.table,
+            (audited != "", audited),
             (breaks_littles_law(self.table), BREAKS),
             (self.models == "", "unknown-model"),
             (self.chips.parts == "", "unknown-accelerator"),
@@ -201,7 +223,7 @@ class Asked:
             ),
             (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
             (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
-            (np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers"),
+            (np.isnan(self.gpus) | pools, "unstated workers"),
             (apart, "unstated attention parallelism"),
             (self.date == "", "unstated date"),
             (self.unstated_speculation, "unstated speculative decoding"),
@@ -242,23 +264,35 @@ class Asked:
         }
         if not kind["ahead"]:
             return found | {"workload.draft_tokens": 0.0}
-        return found | {f"workload.{path}": values[f"performance.serving.{stands_in}"] for path, stands_in in DRAFTS.items()}
+        found |= {f"workload.{path}": values[f"performance.serving.{stands_in}"] for path, stands_in in DRAFTS.items()}
+        if not np.isnan(self.drafts[rows]).all():
+            found["workload.draft_tokens"] = np.where(np.isnan(self.drafts[rows]), found["workload.draft_tokens"], self.drafts[rows])
+        return found
 
     def plan(self, rows: Array, apart: bool) -> ServingPlan:
         """Return the plans that rows state."""
         decode, prefill = ({name: values[rows] for name, values in pool.items()} for pool in (self.decode, self.prefill))
-        chosen = DecodePlan(decode["size"], decode["size"] / decode["groups"], 1.0, 1.0, 0.0, 1.0, decode["experts"])
+        tensor = decode["size"] / decode["groups"] / decode["stages"]
+        chosen = DecodePlan(decode["size"], tensor, 1.0, decode["stages"], 0.0, 1.0, decode["experts"])
         if not apart:
-            return ServingPlan(chosen, reading(chosen), 1.0)
+            return ServingPlan(chosen, reading(chosen), decode["workers"])
         before = PrefillPlan(prefill["size"], prefill["size"] / prefill["groups"], 1.0, 1.0, 0.0, prefill["experts"])
         return ServingPlan(chosen, before, decode["workers"], prefill["workers"])
+
+    def take_engines(self, rows: Array, engines: Engines) -> None:
+        """Let rows that state no plan have the engines that a search found."""
+        self.decode["size"][rows] = engines.size
+        self.decode["groups"][rows] = engines.size / engines.tensor
+        self.decode["experts"][rows] = engines.experts
+        self.decode["workers"][rows] = self.gpus[rows] / engines.size
+        self.decode["stages"][rows] = 1.0
 
     def axes(self, row: int) -> dict[str, float]:
         """Return the plan of a row as a command line takes it."""
         found = dict[str, float]()
         for prefix, pool in (("", self.decode), ("prefill_", self.prefill))[: 2 if self.apart[row] else 1]:
-            size, groups, experts, workers = (float(pool[name][row]) for name in ("size", "groups", "experts", "workers"))
-            own = {"chips": size, "tp": size / groups, "pp": 1.0, "ep": experts, "cp": 1.0, "workers": workers}
+            size, groups, experts, workers, stages = (float(pool[name][row]) for name in ("size", "groups", "experts", "workers", "stages"))
+            own = {"chips": size, "tp": size / groups / stages, "pp": stages, "ep": experts, "cp": 1.0, "workers": workers}
             found |= {f"{prefix}{name}": value for name, value in own.items()}
         return found
 
@@ -295,15 +329,19 @@ def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
     return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
-def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:
-    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits."""
-    inputs: Inputs = asked.inputs[kind["chip"]]
-    named = asked.texts(kind)
+def group_machine(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[Machine, RowValues]:
+    """Return the chips that some rows of a group run on, under the software of their dates, and their values."""
     values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
-    months = asked.months[rows] - released * 12
-    machine = machine_of(inputs, values, named.__getitem__, MEASURED._replace(months=months))
-    made = evaluated(machine, asked.model(kind["model"]), values, asked.plan(rows, kind["apart"]))
+    reach = MEASURED._replace(months=asked.months[rows] - released * 12)
+    inputs: Inputs = asked.inputs[kind["chip"]]
+    return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
+
+
+def predict_plans(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of rows of a group with some plans by what they are, and which of them fit."""
+    machine, values = group_machine(asked, chips, kind, rows)
+    made = evaluated(machine, asked.model(kind["model"]), values, plan)
     output, per_token = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]
     found = {
@@ -314,6 +352,33 @@ def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], row
     return found, np.broadcast_to(made.fits, (*chips.sets, len(rows)))
 
 
+def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits.
+
+    Where rows state no plan, the best whole engine that divides their chips stands for it.
+    """
+    if not kind["searched"]:
+        return predict_plans(asked, chips, kind, rows, asked.plan(rows, kind["apart"]))
+    machine, _ = group_machine(asked, chips, kind, rows[:1])
+    engines = whole_engines(machine, asked.model(kind["model"]))
+    matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
+    repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
+    candidates = Engines(*(axis[chosen] for axis in engines))
+    predicted, fits = predict_plans(asked, chips, kind, repeated, candidates.plan(asked.gpus[repeated]))
+    rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
+    ends = np.cumsum([len(match) for match in matches])
+    best = np.stack(
+        [start + np.argmax(rates[..., start:end], axis=-1) for start, end in zip([0, *ends[:-1]], ends, strict=True)], axis=-1
+    )
+    if not chips.sets:
+        asked.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
+
+    def of_best(values: Any) -> Array:
+        return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
+
+    return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)
+
+
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of serving points."""
     asked: Asked = chips.once("asked", lambda: Asked(table, chips))
@@ -322,6 +387,9 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         made, fits = predict_group(asked, chips, kind, rows)
         predicted[..., rows] = np.select([asked.names[rows] == name for name in made], [np.broadcast_to(one, fits.shape) for one in made.values()])
         if kind["offline"]:
-            skip[rows] = OFFLINE
+            skip[rows[~asked.at_once[rows]]] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
-    return Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()))
+    unstated = np.where(asked.searched, "plan", "").astype(object)
+    return Prediction(
+        asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()), unstated=unstated
+    )

@@ -1,0 +1,169 @@
+"""Audited rows of MLPerf Inference, read as serving points: lengths, load, plan, and runs to leave out.
+
+An offline run has all requests at once. A server or interactive run is read as a closed loop at the
+load its log shows: requests in flight are requests per second times the mean time of one (Little's
+law). A run without a log is left out: its limits bind the 99th percentile of a random stream, and
+logged means lie anywhere from 0.1 to 0.9 of them, so that a load read from limits would be a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tco.catalog import Catalogue
+from tco.studies.validation.measured import column, mapped, texts
+from tco.studies.validation.naming import named_model, rows_of
+
+Array = np.ndarray[Any, Any]
+MARK = "ttft_limit_ms"  # a column that only these files have
+LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
+DEGREE = re.compile(r"\b(tp|pp|ep|dep)(\d+)\b")
+GROUPED = re.compile(r"\battention-dp")
+POOLS = re.compile(r"(\d+) prefill x (?:dep)?(\d+).* \+ (\d+) decode x (?:dep)?(\d+)")
+APART = re.compile(r"disagg")
+DRAFTS = re.compile(r"\bMTP (\d+) drafts?\b")
+PRECISION_TARGET = re.compile(r"-99(\.9)?$")
+TWICE = "unsupported: one run, entered for 99 and for 99.9 % of accuracy"
+OPEN = "unsupported: open division: model and accuracy are the submitter's own"
+POOL_COLUMNS = ("gpus", "workers", "tp", "ep", "dp")
+
+
+def is_audited(table: pd.DataFrame) -> bool:
+    """Say whether a table holds rows of MLPerf Inference."""
+    return MARK in table
+
+
+def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
+    """Return audited rows with the columns that serving rows have; other tables as they are."""
+    if not is_audited(table):
+        return table
+    answers = column(table, "osl_tokens")
+    nominal = nominal_lengths(catalogue, table)
+    answers = np.where(np.isnan(answers), nominal[:, 1], answers)
+    prompts = column(table, "isl_tokens")
+    prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
+    plans = pd.DataFrame(
+        [
+            stated_plan(str(words), float(chips))
+            for words, chips in zip(texts(table, "parallel"), column(table, "n_gpus"), strict=True)
+        ],
+        index=table.index,
+    )
+    drafts = mapped(texts(table, "parallel").astype(str), stated_drafts, float)
+    spoken = np.where(drafts > 0, "mtp", texts(table, "spec_decoding"))
+    return table.assign(
+        **{name: plans[name] for name in plans},
+        isl_tokens=prompts,
+        osl_tokens=answers,
+        concurrency=requests_in_flight_of_log(table, answers),
+        spec_decoding=spoken,
+        draft_tokens=np.where(drafts > 0, drafts, np.nan),
+    )
+
+
+def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:
+    """Return the requests in flight that rate and mean latencies of a log imply; NaN without one."""
+    rate = column(table, "requests_per_s")
+    first, each = column(table, "ttft_ms_mean"), column(table, "tpot_ms_mean")
+    return rate * (first + (answers - 1) * each) / 1e3
+
+
+def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+    """Return mean prompt and answer of the data set of every row; NaN where it is unknown."""
+    columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
+    known = [
+        (row["benchmark"], row["model"], float(row["input_tokens"]), float(row["output_tokens"]))
+        for row in rows_of(catalogue, LENGTHS, columns)
+    ]
+
+    def lengths(cells: tuple[str, str]) -> tuple[float, float]:
+        source, name = cells
+        model = named_model(catalogue, name)
+        return next(
+            (
+                (prompt, answer)
+                for benchmark, of_model, prompt, answer in known
+                if source.startswith(benchmark) and model == of_model
+            ),
+            (np.nan, np.nan),
+        )
+
+    cells = zip(texts(table, "source_id"), texts(table, "model"), strict=True)
+    return np.array([lengths((str(source), str(name))) for source, name in cells]).reshape(-1, 2)
+
+
+def stated_drafts(words: str) -> float:
+    """Return the tokens that a plan's words say are drafted a step; zero where they say none."""
+    drafted = DRAFTS.search(words)
+    return float(drafted[1]) if drafted else 0.0
+
+
+def stated_plan(words: str, chips: float) -> dict[str, Any]:
+    """Return the columns of a serving row that the words of a plan state.
+
+    Args:
+        words: The plan as published, such as "tp8 pp1 ep8 attention-dp (config)".
+        chips: All chips of the run.
+
+    Returns:
+        The columns of both pools; `searched` is one where the words state no plan.
+
+    """
+    plan: dict[str, Any] = {
+        f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS
+    }
+    plan |= {"disaggregated": "no", "searched": 0.0, "tp": np.nan, "pp": np.nan, "ep": np.nan}
+    plan |= {"groups": np.nan, "engine_chips": np.nan}
+    if APART.search(words):
+        plan["disaggregated"] = "yes"
+        pools = POOLS.search(words)
+        if pools:
+            for side, workers, size in (("prefill", *pools.group(1, 2)), ("decode", *pools.group(3, 4))):
+                count, each = float(workers), float(size)
+                plan[f"{side}_workers"], plan[f"{side}_gpus"] = count, count * each
+                plan[f"{side}_ep"] = plan[f"{side}_dp"] = each
+        return plan
+    degrees = {name: float(size) for name, size in DEGREE.findall(words)}
+    if not degrees:
+        return plan | {"searched": 1.0}
+    wide = degrees.get("dep", 0.0)
+    tensor, stages = degrees.get("tp", wide or 1.0), degrees.get("pp", 1.0)
+    size = tensor * stages
+    return plan | {
+        "tp": tensor,
+        "pp": stages,
+        "ep": degrees.get("ep", wide or 1.0),
+        "groups": tensor if wide or GROUPED.search(words) else 1.0,
+        "engine_chips": size if chips % size == 0 else np.nan,
+    }
+
+
+def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+    """Return why audited rows are left out; empty where they are not."""
+    reasons = np.full(len(table), "", dtype=object)
+    if not is_audited(table):
+        return reasons
+    reasons[texts(table, "division") == "open"] = OPEN
+    reasons[repeated_runs(table)] = TWICE
+    names = ("source_id", "submitter", "accelerator", "model", "scenario")
+    for row in rows_of(catalogue, SUSPECTS, (*names, "reason")):
+        matches = np.ones(len(table), dtype=bool)
+        for name in names:
+            if row[name]:
+                matches &= texts(table, name) == row[name]
+        reasons[matches] = f"suspect: {row['reason']}"
+    return reasons
+
+
+def repeated_runs(table: pd.DataFrame) -> Array:
+    """Say of every row whether an earlier one is the same run under another accuracy."""
+    base = mapped(texts(table, "model").astype(str), lambda name: PRECISION_TARGET.sub("", name))
+    names = ("source_id", "submitter", "platform", "division", "scenario")
+    runs = pd.DataFrame({name: texts(table, name).astype(str) for name in names})
+    runs = runs.assign(model=base, chips=column(table, "n_gpus"))
+    runs = runs.assign(rate=column(table, "output_tput_tok_s_per_gpu"))
+    return runs.duplicated().to_numpy(bool)
