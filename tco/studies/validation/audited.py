@@ -26,7 +26,7 @@ GROUPED = re.compile(r"\battention-dp")
 POOLS = re.compile(r"(\d+) prefill x (?:dep)?(\d+).* \+ (\d+) decode x (?:dep)?(\d+)")
 APART = re.compile(r"disagg")
 DRAFTS = re.compile(r"\bMTP (\d+) drafts?\b")
-PRECISION_TARGET = re.compile(r"-99(\.9)?$")
+ACCURACY = re.compile(r"-99(\.9)?$")
 TWICE = "unsupported: one run, entered for 99 and for 99.9 % of accuracy"
 OPEN = "unsupported: open division: model and accuracy are the submitter's own"
 POOL_COLUMNS = ("gpus", "workers", "tp", "ep", "dp")
@@ -47,10 +47,7 @@ def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
     prompts = column(table, "isl_tokens")
     prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
     plans = pd.DataFrame(
-        [
-            stated_plan(str(words), float(chips))
-            for words, chips in zip(texts(table, "parallel"), column(table, "n_gpus"), strict=True)
-        ],
+        [stated_plan(str(words), float(chips)) for words, chips in zip(texts(table, "parallel"), column(table, "n_gpus"), strict=True)],
         index=table.index,
     )
     drafts = mapped(texts(table, "parallel").astype(str), stated_drafts, float)
@@ -76,24 +73,27 @@ def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     """Return mean prompt and answer of the data set of every row; NaN where it is unknown."""
     columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
     known = [
-        (row["benchmark"], row["model"], float(row["input_tokens"]), float(row["output_tokens"]))
-        for row in rows_of(catalogue, LENGTHS, columns)
+        (row["benchmark"], row["model"], float(row["input_tokens"]), float(row["output_tokens"])) for row in rows_of(catalogue, LENGTHS, columns)
     ]
 
     def lengths(cells: tuple[str, str]) -> tuple[float, float]:
         source, name = cells
         model = named_model(catalogue, name)
         return next(
-            (
-                (prompt, answer)
-                for benchmark, of_model, prompt, answer in known
-                if source.startswith(benchmark) and model == of_model
-            ),
+            ((prompt, answer) for benchmark, of_model, prompt, answer in known if source.startswith(benchmark) and model == of_model),
             (np.nan, np.nan),
         )
 
     cells = zip(texts(table, "source_id"), texts(table, "model"), strict=True)
     return np.array([lengths((str(source), str(name))) for source, name in cells]).reshape(-1, 2)
+
+
+def same_lengths(catalogue: Catalogue, table: pd.DataFrame, stated: Array) -> Array:
+    """Return the lengths that runs of one data set share, where a table is audited; else those stated."""
+    if not is_audited(table):
+        return stated
+    nominal = nominal_lengths(catalogue, table)
+    return np.where(np.isnan(nominal), stated, nominal)
 
 
 def stated_drafts(words: str) -> float:
@@ -113,9 +113,7 @@ def stated_plan(words: str, chips: float) -> dict[str, Any]:
         The columns of both pools; `searched` is one where the words state no plan.
 
     """
-    plan: dict[str, Any] = {
-        f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS
-    }
+    plan: dict[str, Any] = {f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS}
     plan |= {"disaggregated": "no", "searched": 0.0, "tp": np.nan, "pp": np.nan, "ep": np.nan}
     plan |= {"groups": np.nan, "engine_chips": np.nan}
     if APART.search(words):
@@ -161,9 +159,10 @@ def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> Array:
 
 def repeated_runs(table: pd.DataFrame) -> Array:
     """Say of every row whether an earlier one is the same run under another accuracy."""
-    base = mapped(texts(table, "model").astype(str), lambda name: PRECISION_TARGET.sub("", name))
-    names = ("source_id", "submitter", "platform", "division", "scenario")
-    runs = pd.DataFrame({name: texts(table, name).astype(str) for name in names})
-    runs = runs.assign(model=base, chips=column(table, "n_gpus"))
-    runs = runs.assign(rate=column(table, "output_tput_tok_s_per_gpu"))
-    return runs.duplicated().to_numpy(bool)
+    names = texts(table, "model").astype(str)
+    columns = ("source_id", "submitter", "platform", "division", "scenario")
+    runs = pd.DataFrame({name: texts(table, name).astype(str) for name in columns})
+    runs = runs.assign(model=mapped(names, lambda name: ACCURACY.sub("", name)))
+    runs = runs.assign(chips=column(table, "n_gpus"), rate=column(table, "output_tok_s_per_gpu"))
+    first = runs.assign(name=names).groupby(list(runs), dropna=False)["name"].transform("first")
+    return first.to_numpy(object) != names

@@ -88,8 +88,8 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
 def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
     speeds, rates = list[Array](), list[Array]()
-    for (engine, apart), some in runs.groupby(["engine", "apart"], sort=True):
-        asks = kind | {"engine": engine, "apart": apart, "ahead": False, "offline": False, "equal": False}
+    for (engine, apart, searched), some in runs.groupby(["engine", "apart", "searched"], sort=True):
+        asks = kind | {"engine": engine, "apart": apart, "searched": searched, "ahead": False, "offline": False, "equal": False}
         made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
         rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
         speeds.append(MILLI / time)
@@ -160,11 +160,12 @@ class Sweep:
             [points.answer / (points.prompt + points.answer), 1.0],
             np.nan,
         )
-        made = pd.DataFrame({"chip": asked.chips.parts, "model": points.models, "prompt": points.prompt, "answer": points.answer})
+        prompt, answer = points.nominal.T
+        made = pd.DataFrame({"chip": asked.chips.parts, "model": points.models, "prompt": prompt, "answer": answer})
         made = made.assign(**{name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))})
         pools = {f"{side}_{name}": pool[name] for side, pool in (("decode", points.decode), ("prefill", points.prefill)) for name in pool}
         made = made.assign(**pools, engine=points.engine, apart=points.apart, flight=points.concurrency, speed=speed, rate=asked.target * part)
-        made = made.assign(ahead=points.speculative, date=points.date)
+        made = made.assign(ahead=points.speculative, date=points.date, searched=points.searched)
         made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values("month", kind="stable", na_position="first")
         self.runs = made[((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
 

@@ -27,7 +27,7 @@ from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
-from tco.studies.validation.audited import as_serving_rows, is_audited, refused_runs
+from tco.studies.validation.audited import as_serving_rows, is_audited, refused_runs, same_lengths
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.row_dates import row_dates
@@ -109,7 +109,9 @@ class Asked:
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
         self.searched = column(table, "searched", 0.0) > 0
+        self.slowest = np.full(len(table), np.nan)  # rate of the slowest engine that a row without a plan may have had
         self.prompt, self.answer = prompt * drawn, answer * drawn
+        self.nominal = same_lengths(catalogue, table, np.stack([self.prompt, self.answer], axis=-1))
         # offline all requests wait at once, so that the batch is what memory holds
         stated, load = column(table, "concurrency"), texts(table, "scenario").astype(str)
         without_users = mapped(load, lambda text: meaning(catalogue, "load", text) == "offline", bool)
@@ -367,11 +369,11 @@ def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], row
     predicted, fits = predict_plans(asked, chips, kind, repeated, candidates.plan(asked.gpus[repeated]))
     rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
     ends = np.cumsum([len(match) for match in matches])
-    best = np.stack(
-        [start + np.argmax(rates[..., start:end], axis=-1) for start, end in zip([0, *ends[:-1]], ends, strict=True)], axis=-1
-    )
+    best = np.stack([start + np.argmax(rates[..., start:end], axis=-1) for start, end in zip([0, *ends[:-1]], ends, strict=True)], axis=-1)
     if not chips.sets:
         asked.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
+        slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
+        asked.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
 
     def of_best(values: Any) -> Array:
         return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
@@ -390,6 +392,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             skip[rows[~asked.at_once[rows]]] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
     unstated = np.where(asked.searched, "plan", "").astype(object)
-    return Prediction(
-        asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()), unstated=unstated
-    )
+    found = Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()), unstated=unstated)
+    if not chips.sets:  # a run without a plan may have had the slowest of the engines that fit
+        found.low = np.where(np.isfinite(asked.slowest), asked.slowest, predicted)
+    return found
