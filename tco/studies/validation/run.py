@@ -18,7 +18,7 @@ from tco.catalog.accuracy import errors_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.values import Values
 from tco.performance.serving.plans import tokens_of_drafts
-from tco.studies.validation import collectives, inference, kernels, open_loop, training
+from tco.studies.validation import collectives, deployments, inference, kernels, open_loop, training
 from tco.studies.validation.measured import column, columns_known, mapped, of_text, read_measured, refused, texts
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
@@ -93,6 +93,7 @@ PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "training": training.predict,
     "acceptance": accepted_lengths,
     "open-loop": open_loop.predict,
+    "deployments": deployments.predict,
 }
 
 
