@@ -66,7 +66,7 @@ def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:
     """Return the requests in flight that rate and mean latencies of a log imply; NaN without one."""
     rate = column(table, "requests_per_s")
     first, each = column(table, "ttft_ms_mean"), column(table, "tpot_ms_mean")
-    return rate * (first + (answers - 1) * each) / 1e3
+    return np.asarray(rate * (first + (answers - 1) * each) / 1e3)
 
 
 def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
@@ -165,4 +165,4 @@ def repeated_runs(table: pd.DataFrame) -> Array:
     runs = runs.assign(model=mapped(names, lambda name: ACCURACY.sub("", name)))
     runs = runs.assign(chips=column(table, "n_gpus"), rate=column(table, "output_tok_s_per_gpu"))
     first = runs.assign(name=names).groupby(list(runs), dropna=False)["name"].transform("first")
-    return first.to_numpy(object) != names
+    return np.asarray(first.to_numpy(object) != names)

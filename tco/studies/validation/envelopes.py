@@ -176,10 +176,11 @@ class Sweep:
 
 
 def envelopes_of(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, software: str | None = None
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
-    sweep, asked = Sweep(table, catalogue, values), {path: one.text for path, one in values.given.items()}
+    sweep = Sweep(table, catalogue, values)
+    asked = {path: one.text for path, one in values.given.items()} | dict(settings or {})
     for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = dict(zip(KEYS, key, strict=True))
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
@@ -188,15 +189,15 @@ def envelopes_of(
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
         envelope = runs[unbeaten(*every)].sort_values("speed", kind="stable")
-        held = [against_best(catalogue, named, run, alike, software, asked) for run in envelope.itertuples()]
+        held = [against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
-def against_best(catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, software: str | None, asked: Mapping[str, str]) -> Run:
-    """Return a run of an envelope with the best plan at its speed, under its own month's software unless another is given."""
+def against_best(catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, asked: Mapping[str, str]) -> Run:
+    """Return a run of an envelope with the best plan at its speed, under software of its own month unless another is set."""
     speed, rate = float(run.speed), float(run.rate)
-    best = best_at(catalogue, named, speed, software or run.date, asked=asked)
+    best = best_at(catalogue, named, speed, run.date, asked=asked)
     return Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
 
 
@@ -277,9 +278,9 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]
 
 
 def against_runs(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, software: str | None = None
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, settings: Mapping[str, str] | None = None
 ) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
     """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
-    found = list(envelopes_of(table, catalogue, values, software=software))
+    found = list(envelopes_of(table, catalogue, values, settings=settings))
     two = pairs(found, [one.alike for one in found]) | {"off_at_random": [off_at_random(found, error) for error in ERRORS]}
     return [(one, summary(one.runs)) for one in found], summary([run for one in found for run in one.runs]) | {"ratio_of_two": two}

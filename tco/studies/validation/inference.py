@@ -391,8 +391,10 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         if kind["offline"]:
             skip[rows[~asked.at_once[rows]]] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
-    unstated = np.where(asked.searched, "plan", "").astype(object)
-    found = Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()), unstated=unstated)
-    if not chips.sets:  # a run without a plan may have had the slowest of the engines that fit
+    found = Prediction(asked.target, predicted, asked.names, skip)
+    found.unstated = np.where(asked.searched, "plan", "").astype(object)
+    if not chips.sets:
+        found.command, found.key, found.scale = asked.commands()
+        # a run without a plan may have had the slowest of the engines that fit
         found.low = np.where(np.isfinite(asked.slowest), asked.slowest, predicted)
     return found
