@@ -17,6 +17,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.studies.validation.measured import column, mapped, texts
 from tco.studies.validation.naming import named_model, rows_of
+from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 MARK = "ttft_limit_ms"  # a column that only these files have
@@ -56,10 +57,16 @@ def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
         **{name: plans[name] for name in plans},
         isl_tokens=prompts,
         osl_tokens=answers,
-        concurrency=requests_in_flight_of_log(table, answers),
+        concurrency=np.where(all_at_once(catalogue, table), np.nan, requests_in_flight_of_log(table, answers)),
         spec_decoding=spoken,
         draft_tokens=np.where(drafts > 0, drafts, np.nan),
     )
+
+
+def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> Array:
+    """Say of every row whether it states that all its requests wait at once."""
+    arrivals = texts(table, "arrivals").astype(str)
+    return mapped(arrivals, lambda text: meaning(catalogue, "arrivals", text) == "at once", bool)
 
 
 def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:

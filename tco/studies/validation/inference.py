@@ -27,7 +27,7 @@ from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
-from tco.studies.validation.audited import as_serving_rows, is_audited, refused_runs, same_lengths
+from tco.studies.validation.audited import all_at_once, as_serving_rows, is_audited, refused_runs, same_lengths
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.row_dates import row_dates
@@ -116,7 +116,7 @@ class Asked:
         stated, load = column(table, "concurrency"), texts(table, "scenario").astype(str)
         without_users = mapped(load, lambda text: meaning(catalogue, "load", text) == "offline", bool)
         self.gpus, self.offline = column(table, "n_gpus"), np.isinf(stated) | (np.isnan(stated) & without_users)
-        self.at_once = mapped(texts(table, "arrivals").astype(str), lambda text: meaning(catalogue, "arrivals", text) == "at once", bool)
+        self.at_once = all_at_once(catalogue, table)
         self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
         pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
         self.formats = mapped(pairs, lambda one: formats_of(catalogue, one[0], one[1], self.sparse(one[0]))).reshape(-1, 3)
