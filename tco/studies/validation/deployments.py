@@ -2,7 +2,8 @@
 
 Each figure is asked as the plan that the program chooses under public software of its month, at the
 speed and lengths that the source states. A decode rate is per chip that decodes, a prefill rate per
-chip that reads prompts, cache hits counted. No fit sees these rows.
+chip that reads prompts, cache hits counted; a total rate is of all tokens and per chip of both
+pools, as frontiers of published runs print it. No fit sees these rows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications, command_line, written
 
 DECODE, PREFILL = "decode_tput_tok_s_per_decode_gpu", "prefill_tput_tok_s_per_prefill_gpu"
-METRICS = {DECODE: "output_tokens_per_s_per_chip", PREFILL: "input_tokens_per_s_per_chip"}
+TOTAL = "total_tput_tok_s_per_gpu"
+OUTPUT, INPUT = "output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip"
+METRICS = {DECODE: OUTPUT, PREFILL: INPUT, TOTAL: OUTPUT}
 NUMBERS = {  # column -> input and its unit, where the row states it
     "isl_tokens": ("workload.input_tokens", ""),
     "osl_tokens": ("workload.output_tokens", ""),
@@ -68,7 +71,10 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             skip[row] = "unsupported: no plan reaches the speed"
             continue
         share = float(result.serving.prefill_share)
-        scale[row] = 1 / (share if names[row] == PREFILL else 1 - share)
+        answers = column(table, "osl_tokens")[row]
+        tokens = column(table, "isl_tokens")[row] + answers
+        factors = {DECODE: 1 / (1 - share), PREFILL: 1 / share, TOTAL: tokens / answers}
+        scale[row] = factors[str(names[row])]
         predicted[row] = rate * scale[row]
         command[row] = command_line(["perf", chips.parts[row]], {}, settings)
         key[row] = f"metrics/{metric}"

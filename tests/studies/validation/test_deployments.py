@@ -61,3 +61,10 @@ def test_setting_that_rows_state_themselves_is_refused(setting):
     done = tco("validate", "inference", "--set", setting)
     assert done.exit_code == 2
     assert f"--set {setting.partition('=')[0]}: every row of inference states its own" in done.stderr
+
+
+def test_total_rate_of_a_frontier_is_of_prompts_and_answers():
+    (first, *_) = document("validate", "frontiers", "--rows")["rows"]
+    metrics = document(*shlex.split(first["command"])[1:])["metrics"]
+    rates = (metrics["output_tokens_per_s_per_chip"], metrics["input_tokens_per_s_per_chip"])
+    assert first["predicted"] == pytest.approx(sum(rates), rel=1e-9)
