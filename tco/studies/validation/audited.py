@@ -20,7 +20,6 @@ from tco.studies.validation.naming import named_model, rows_of
 from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
-MARK = "ttft_limit_ms"  # a column that only these files have
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
 DEGREE = re.compile(r"\b(tp|pp|ep|dep)(\d+)\b")
 GROUPED = re.compile(r"\battention-dp")
@@ -33,34 +32,48 @@ OPEN = "unsupported: open division: model and accuracy are the submitter's own"
 POOL_COLUMNS = ("gpus", "workers", "tp", "ep", "dp")
 
 
-def is_audited(table: pd.DataFrame) -> bool:
-    """Say whether a table holds rows of MLPerf Inference."""
-    return MARK in table
+def is_audited(table: pd.DataFrame) -> Array:
+    """Say of every row whether it is one of MLPerf Inference: it names its division."""
+    divisions = texts(table, "division")
+    return np.array([isinstance(division, str) and division != "" for division in divisions], bool)
 
 
 def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
-    """Return audited rows with the columns that serving rows have; other tables as they are."""
-    if not is_audited(table):
+    """Return a table whose audited rows have the columns of serving rows; all others stay."""
+    rows = is_audited(table)
+    if not rows.any():
         return table
-    answers = column(table, "osl_tokens")
+    columns = serving_columns(catalogue, table[rows])
+    return table.assign(**{name: replaced(table, rows, name, columns[name]) for name in columns})
+
+
+def replaced(table: pd.DataFrame, rows: Array, name: str, values: Array) -> Array:
+    """Return a column with the values of some rows replaced; blank where it did not exist."""
+    text = np.asarray(values).dtype == object
+    column_values = texts(table, name) if text else column(table, name)
+    column_values = column_values.copy()
+    column_values[rows] = values
+    return column_values
+
+
+def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, Array]:
+    """Return the columns of serving rows that audited ones state, by name."""
     nominal = nominal_lengths(catalogue, table)
+    answers, prompts = column(table, "osl_tokens"), column(table, "isl_tokens")
     answers = np.where(np.isnan(answers), nominal[:, 1], answers)
-    prompts = column(table, "isl_tokens")
     prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
-    plans = pd.DataFrame(
-        [stated_plan(str(words), float(chips)) for words, chips in zip(texts(table, "parallel"), column(table, "n_gpus"), strict=True)],
-        index=table.index,
-    )
-    drafts = mapped(texts(table, "parallel").astype(str), stated_drafts, float)
-    spoken = np.where(drafts > 0, "mtp", texts(table, "spec_decoding"))
-    return table.assign(
-        **{name: plans[name] for name in plans},
-        isl_tokens=prompts,
-        osl_tokens=answers,
-        concurrency=np.where(all_at_once(catalogue, table), np.nan, requests_in_flight_of_log(table, answers)),
-        spec_decoding=spoken,
-        draft_tokens=np.where(drafts > 0, drafts, np.nan),
-    )
+    words = texts(table, "parallel").astype(str)
+    chips = column(table, "n_gpus")
+    plans = pd.DataFrame(map(stated_plan, words, chips))
+    drafts = mapped(words, stated_drafts, float)
+    flight = requests_in_flight_of_log(table, answers)
+    return {name: plans[name].to_numpy() for name in plans} | {
+        "isl_tokens": prompts,
+        "osl_tokens": answers,
+        "concurrency": np.where(all_at_once(catalogue, table), np.nan, flight),
+        "spec_decoding": np.where(drafts > 0, "mtp", texts(table, "spec_decoding")).astype(object),
+        "draft_tokens": np.where(drafts > 0, drafts, np.nan),
+    }
 
 
 def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> Array:
@@ -96,11 +109,10 @@ def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
 
 
 def same_lengths(catalogue: Catalogue, table: pd.DataFrame, stated: Array) -> Array:
-    """Return the lengths that runs of one data set share, where a table is audited; else those stated."""
-    if not is_audited(table):
-        return stated
+    """Return the lengths that audited runs of one data set share; of other rows those stated."""
     nominal = nominal_lengths(catalogue, table)
-    return np.where(np.isnan(nominal), stated, nominal)
+    shared = is_audited(table)[:, None] & ~np.isnan(nominal)
+    return np.where(shared, nominal, stated)
 
 
 def stated_drafts(words: str) -> float:
@@ -150,17 +162,16 @@ def stated_plan(words: str, chips: float) -> dict[str, Any]:
 def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     """Return why audited rows are left out; empty where they are not."""
     reasons = np.full(len(table), "", dtype=object)
-    if not is_audited(table):
-        return reasons
+    audited = is_audited(table)
     reasons[texts(table, "division") == "open"] = OPEN
-    reasons[repeated_runs(table)] = TWICE
+    reasons[audited & repeated_runs(table)] = TWICE
     names = ("source_id", "submitter", "accelerator", "model", "scenario")
     for row in rows_of(catalogue, SUSPECTS, (*names, "reason")):
         matches = np.ones(len(table), dtype=bool)
         for name in names:
             if row[name]:
                 matches &= texts(table, name) == row[name]
-        reasons[matches] = f"suspect: {row['reason']}"
+        reasons[audited & matches] = f"suspect: {row['reason']}"
     return reasons
 
 

@@ -26,6 +26,7 @@ from tco.studies.validation.inference import MILLI, Asked, predict_group
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
 
+NOBODY_WAITS = 0.001  # tokens/s per user, of a run whose requests are all there at once
 POOLS = ("size", "workers", "groups", "experts")
 CONFIGURATION = ("engine", "apart", *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS))
 Array = np.ndarray[Any, Any]
@@ -88,11 +89,11 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
 def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
     speeds, rates = list[Array](), list[Array]()
-    for (engine, apart, searched), some in runs.groupby(["engine", "apart", "searched"], sort=True):
-        asks = kind | {"engine": engine, "apart": apart, "searched": searched, "ahead": False, "offline": False, "equal": False}
+    for (engine, apart, searched, offline), some in runs.groupby(["engine", "apart", "searched", "offline"], sort=True):
+        asks = kind | {"engine": engine, "apart": apart, "searched": searched, "ahead": False, "offline": offline, "equal": False}
         made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
         rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
-        speeds.append(MILLI / time)
+        speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
         rates.append(rate)
     return Curve.of(np.concatenate(speeds), np.concatenate(rates))
 
@@ -155,6 +156,7 @@ class Sweep:
         self.asked = asked = Asked(table, self.chips)
         points, speed = asked, column(table, "interactivity_tok_s_per_user")
         speed = np.where(np.isnan(speed), 1e3 / column(table, "tpot_ms_mean"), speed)
+        speed = np.where(asked.offline & asked.at_once, NOBODY_WAITS, speed)
         part = np.select(
             [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],
             [points.answer / (points.prompt + points.answer), 1.0],
@@ -165,7 +167,7 @@ class Sweep:
         made = made.assign(**{name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))})
         pools = {f"{side}_{name}": pool[name] for side, pool in (("decode", points.decode), ("prefill", points.prefill)) for name in pool}
         made = made.assign(**pools, engine=points.engine, apart=points.apart, flight=points.concurrency, speed=speed, rate=asked.target * part)
-        made = made.assign(ahead=points.speculative, date=points.date, searched=points.searched)
+        made = made.assign(ahead=points.speculative, date=points.date, searched=points.searched, offline=points.offline)
         made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values("month", kind="stable", na_position="first")
         self.runs = made[((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
 

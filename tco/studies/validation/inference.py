@@ -127,7 +127,7 @@ class Asked:
         self.skip = self.reasons()
         self.months = mapped(self.date, lambda text: np.nan if (month := month_of(text)) is None else month, float)
         kinds = {"chip": chips.parts, "model": self.models, "engine": self.engine, "apart": self.apart, "ahead": self.speculative}
-        kinds |= {"offline": self.offline, "equal": (drawn == 1) & ~np.full(len(table), is_audited(table)), "searched": self.searched}
+        kinds |= {"offline": self.offline, "equal": (drawn == 1) & ~is_audited(table), "searched": self.searched}
         kinds |= {name: self.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
         asked = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[asked]
@@ -195,8 +195,7 @@ class Asked:
             "stages": np.ones(len(size)),
             "stated": ~np.isnan(groups),
         }
-        if not is_audited(self.table):
-            return plans
+        stated_as_words = is_audited(self.table) & ~self.apart
         engine = column(self.table, "engine_chips")
         audited = {
             "size": engine,
@@ -205,7 +204,7 @@ class Asked:
             "experts": column(self.table, "ep"),
             "stages": column(self.table, "pp"),
         }
-        return plans | {name: np.where(self.apart, plans[name], stated) for name, stated in audited.items()}
+        return plans | {name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()}
 
     def reasons(self) -> Array:
         """Return why rows are not scored whatever the model says; empty where they may be."""

@@ -17,7 +17,6 @@ import pandas as pd
 from tco.models.architecture import Architecture, load_model
 from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
-from tco.studies.validation.audited import MARK as AUDITED
 from tco.studies.validation.inference import software_of
 from tco.studies.validation.measured import of_text, texts
 from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
@@ -80,7 +79,7 @@ def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
             for name in (f"{side}_dp", f"{side}_ep"):
                 if row.blank(name) and chips and workers:
                     yield name, [{name: 1.0}, {name: chips / workers}]
-    elif row.sparse and AUDITED not in row.cells and (chips := row.cells.get("n_gpus")) and chips > 1:
+    elif row.sparse and row.blank("division") and (chips := row.cells.get("n_gpus")) and chips > 1:
         if row.blank("dp_attention", "tp"):
             yield "tp", [{"dp_attention": text, "pp": 1.0} for text in ("1", f"{chips:g}")]
         if row.blank("ep"):

@@ -20,7 +20,7 @@ from tco.studies.validation.audited import (
 from tco.studies.validation.row_dates import row_date
 from tests.cli import document
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import table_of
+from tests.studies.validation.today import predicted, table_of
 
 FILE = "mlperf_inference"
 ROW = {
@@ -226,6 +226,19 @@ def test_date_of_a_row_is_of_its_text_or_its_source(printed, source_id, expected
 def test_source_is_also_known_by_its_address():
     address = "https://github.com/mlcommons/inference_results_v6.1/tree/10ecdffd/closed/NVIDIA/results"
     assert row_date(CATALOGUE, "", "", f"{address}/VR-NVL72") == "2026-09-15"
+
+
+def test_audited_rows_read_the_same_among_others():
+    audited, others = table_of(FILE), table_of("inference").head(200)
+    together = pd.concat([others, audited], ignore_index=True)
+    mixed, sole = (predicted("inference", table).predicted for table in (together, audited))
+    assert np.array_equal(mixed[len(others) :], sole, equal_nan=True)
+
+
+def test_offline_runs_stand_on_envelopes_where_nobody_waits():
+    envelopes = document("validate", FILE, "--envelopes")["envelopes"]
+    slowest = [min(run["speed"] for run in envelope["runs"]) for envelope in envelopes]
+    assert slowest.count(0.001) >= len(envelopes) / 2
 
 
 def test_requests_in_flight_of_shipped_logs_are_positive():
