@@ -21,9 +21,9 @@ from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
-DEGREE = re.compile(r"\b(tp|pp|ep|dep)(\d+)\b")
+DEGREE = re.compile(r"\b(tp|pp|ep|dep)([1-9]\d*)\b")
 GROUPED = re.compile(r"\battention-dp")
-POOLS = re.compile(r"(\d+) prefill x (?:dep)?(\d+).* \+ (\d+) decode x (?:dep)?(\d+)")
+POOLS = re.compile(r"([1-9]\d*) prefill x (?:dep)?([1-9]\d*).* \+ ([1-9]\d*) decode x (?:dep)?([1-9]\d*)")
 APART = re.compile(r"disagg")
 DRAFTS = re.compile(r"\bMTP (\d+) drafts?\b")
 ACCURACY = re.compile(r"-99(\.9)?$")
@@ -85,24 +85,21 @@ def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> Array:
 def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:
     """Return the requests in flight that rate and mean latencies of a log imply; NaN without one."""
     rate = column(table, "requests_per_s")
-    first, each = column(table, "ttft_ms_mean"), column(table, "tpot_ms_mean")
-    return np.asarray(rate * (first + (answers - 1) * each) / 1e3)
+    first_token, per_token = column(table, "ttft_ms_mean"), column(table, "tpot_ms_mean")
+    return np.asarray(rate * (first_token + (answers - 1) * per_token) / 1e3)
 
 
 def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     """Return mean prompt and answer of the data set of every row; NaN where it is unknown."""
     columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
-    known = [
-        (row["benchmark"], row["model"], float(row["input_tokens"]), float(row["output_tokens"])) for row in rows_of(catalogue, LENGTHS, columns)
-    ]
+    data_sets = rows_of(catalogue, LENGTHS, columns)
 
     def lengths(cells: tuple[str, str]) -> tuple[float, float]:
-        source, name = cells
-        model = named_model(catalogue, name)
-        return next(
-            ((prompt, answer) for benchmark, of_model, prompt, answer in known if source.startswith(benchmark) and model == of_model),
-            (np.nan, np.nan),
-        )
+        source, model = cells[0], named_model(catalogue, cells[1])
+        for row in data_sets:
+            if source.startswith(row["benchmark"]) and model == row["model"]:
+                return float(row["input_tokens"]), float(row["output_tokens"])
+        return np.nan, np.nan
 
     cells = zip(texts(table, "source_id"), texts(table, "model"), strict=True)
     return np.array([lengths((str(source), str(name))) for source, name in cells]).reshape(-1, 2)
@@ -140,9 +137,9 @@ def stated_plan(words: str, chips: float) -> dict[str, Any]:
         pools = POOLS.search(words)
         if pools:
             for side, workers, size in (("prefill", *pools.group(1, 2)), ("decode", *pools.group(3, 4))):
-                count, each = float(workers), float(size)
-                plan[f"{side}_workers"], plan[f"{side}_gpus"] = count, count * each
-                plan[f"{side}_ep"] = plan[f"{side}_dp"] = each
+                plan[f"{side}_workers"] = float(workers)
+                plan[f"{side}_gpus"] = float(workers) * float(size)
+                plan[f"{side}_ep"] = plan[f"{side}_dp"] = float(size)
         return plan
     degrees = {name: float(size) for name, size in DEGREE.findall(words)}
     if not degrees:

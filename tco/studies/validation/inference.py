@@ -211,7 +211,8 @@ class Asked:
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(self.models, lambda name: self.model(name).context if name else np.inf, float)
         audited = refused_runs(self.chips.catalogue, self.table)
-        pools = ~self.searched & (np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]))
+        pools = np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"])
+        pools = np.where(self.searched, ~(self.gpus >= 1) | (self.gpus % 1 > 0), pools)
         return refused(
             self.table,
             (audited != "", audited),
@@ -342,15 +343,15 @@ def group_machine(asked: Asked, chips: Specifications, kind: dict[str, Any], row
 def predict_plans(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan) -> tuple[dict[str, Array], Array]:
     """Return the predictions of rows of a group with some plans by what they are, and which of them fit."""
     machine, values = group_machine(asked, chips, kind, rows)
-    made = evaluated(machine, asked.model(kind["model"]), values, plan)
-    output, per_token = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
+    result = evaluated(machine, asked.model(kind["model"]), values, plan)
+    output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]
-    found = {
+    predicted = {
         "total_tput_tok_s_per_gpu": output * ((prompt + answer) / answer),
         "output_tput_tok_s_per_gpu": output,
         "tpot_ms_mean": per_token * MILLI,
     }
-    return found, np.broadcast_to(made.fits, (*chips.sets, len(rows)))
+    return predicted, np.broadcast_to(result.fits, (*chips.sets, len(rows)))
 
 
 def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:

@@ -59,9 +59,14 @@ def row_dates(catalogue: Catalogue, table: pd.DataFrame) -> np.ndarray[Any, Any]
 
 
 def source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:
-    """Return the date of a row's source in the catalogue; empty where it is unknown."""
-    for source in catalogue.sources.values():
-        same_address = bool(source.url) and source_url.startswith(source.url)
-        if (source.id == source_id or same_address) and days_of(source.date) is not None:
-            return source.date
-    return ""
+    """Return the date of a row's source in the catalogue; empty where it is unknown.
+
+    A source is the row's by its id, else by its address or the nearest one above it.
+    """
+    named = catalogue.sources.get(source_id)
+    if named is not None and days_of(named.date) is not None:
+        return named.date
+    address = f"{source_url.rstrip('/')}/"
+    above = [source for source in catalogue.sources.values() if source.url and address.startswith(f"{source.url.rstrip('/')}/")]
+    dated = [source for source in above if days_of(source.date) is not None]
+    return max(dated, key=lambda source: len(source.url)).date if dated else ""

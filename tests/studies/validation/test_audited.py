@@ -226,6 +226,7 @@ def test_date_of_a_row_is_of_its_text_or_its_source(printed, source_id, expected
 def test_source_is_also_known_by_its_address():
     address = "https://github.com/mlcommons/inference_results_v6.1/tree/10ecdffd/closed/NVIDIA/results"
     assert row_date(CATALOGUE, "", "", f"{address}/VR-NVL72") == "2026-09-15"
+    assert row_date(CATALOGUE, "", "", f"{address}_of_another") != "2026-09-15"
 
 
 def test_audited_rows_read_the_same_among_others():
