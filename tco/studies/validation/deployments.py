@@ -62,7 +62,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     predicted, scale = np.full(len(table), np.nan), np.full(len(table), np.nan)
     command, key = (np.full(len(table), "", dtype=object) for _ in range(2))
     for row in np.flatnonzero(skip == "").tolist():
-        settings = settings_of(catalogue, table, row, models[row], dates[row])
+        settings = deployment_settings(catalogue, table, row, models[row], dates[row])
         settings |= chips.settings
         result = evaluate(chips.parts[row], settings, catalogue=catalogue, refuse=False)
         metric = METRICS[str(names[row])]
@@ -81,7 +81,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     return Prediction(target, predicted, names, skip, command, key, scale)
 
 
-def settings_of(catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str) -> dict[str, Any]:
+def deployment_settings(catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str) -> dict[str, Any]:
     """Return the inputs that a row states of its deployment, as texts."""
     engine, _ = software_of(catalogue, str(texts(table, "framework")[row]), date)
     settings = {"workload.model": model, "workload.engine": engine, "workload.software": date}

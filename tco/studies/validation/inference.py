@@ -33,7 +33,7 @@ from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
-from tco.studies.validation.whole_engines import Engines, whole_engines
+from tco.studies.validation.whole_engines import Engines, engines_inside_domain
 from tco.studies.validation.wording import meaning
 
 MILLI = 1e3
@@ -362,7 +362,7 @@ def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], row
     if not kind["searched"]:
         return predict_plans(asked, chips, kind, rows, asked.plan(rows, kind["apart"]))
     machine, _ = group_machine(asked, chips, kind, rows[:1])
-    engines = whole_engines(machine, asked.model(kind["model"]))
+    engines = engines_inside_domain(machine, asked.model(kind["model"]))
     matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
     repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
     candidates = Engines(*(axis[chosen] for axis in engines))

@@ -30,7 +30,7 @@ class Engines(NamedTuple):
         return ServingPlan(decode, reading(decode), chips / self.size)
 
 
-def whole_engines(machine: Machine, model: Architecture) -> Engines:
+def engines_inside_domain(machine: Machine, model: Architecture) -> Engines:
     """Return the engines that a machine's serving software can lay inside one scale-up domain."""
     axes = offered_axes(machine, model, 0)
     size, tensor, stages, cut, experts = (
