@@ -155,11 +155,11 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
 
 
 def test_a_chip_with_few_rows_says_both_and_what_they_say():
-    """All rows of Trainium3 that are published are of software that holds it back: nothing is fitted to them, and the model is far too quick."""
+    """All rows of Trainium3 that are published are of software that holds it back: nothing is fitted to them, and the model is too quick."""
     found = evaluate("trn3-nl72x2").standing
     assert found.anchors == ("trn2",)
     assert (found.validated_rows, found.anchored_rows) == (8, 33)
-    assert found.median > 1
+    assert 0.3 < found.median < 0.9  # its rows print a year alone: software of the middle of it, not of any later time
     assert found.text.startswith("held against 8 serving points of trn3")
     assert "anchored on 33 of trn2" in found.text
 

@@ -15,7 +15,7 @@ from tco.foundation.files import read_csv
 from tco.foundation.values import Readable
 from tco.hardware.bill import USUAL_YIELD, YIELDS
 from tco.performance.chip.formats import FORMATS, computed_on
-from tco.performance.software import DRAWN, FAMILY, SOFTWARE
+from tco.performance.software import BY_DATE, DRAWN, FAMILY, SOFTWARE, SOFTWARE_CHOICES
 
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
 TEXTS = {  # inputs that are no numbers, and the key of the document that holds them
@@ -76,13 +76,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     "workload.formats": "given",
     "workload.attention_core_format": "bf16",  # in which engines multiply queries with keys, whatever the cache is kept in
     "cluster.network": "rdma",
-    **dict.fromkeys(
-        (
-            *("workload.attention", "workload.dropout", "workload.expert_kernels", "workload.trained", "workload.gradient_sums"),
-            *("workload.stage_transfers", "workload.programs", "workload.loss"),
-        ),
-        "native",  # as the software has it by its date
-    ),
+    **dict.fromkeys(SOFTWARE_CHOICES, BY_DATE),
     "workload.engine": FAMILY,
     SOFTWARE: DRAWN,
 }

@@ -23,9 +23,11 @@ from tco.performance.chip.formats import computed_on, family_of, width_of
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.plans import DEEPEST, DRAFTS
 from tco.performance.software import (
+    BY_DATE,
     DEPLOYED,
     SERVING,
     SOFTWARE,
+    SOFTWARE_CHOICES,
     Reach,
     as_deployed,
     engine_of,
@@ -66,6 +68,7 @@ def served_model(inputs: Inputs, values: Values) -> Architecture:
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
     refuse_beyond_head(values)
+    refuse_unknown_software(inputs)
     return model
 
 
@@ -133,6 +136,16 @@ def refuse_no_requests(values: Values) -> None:
         raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
     if found.value > 0 and values.exists("workload.offline"):
         raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")
+
+
+def refuse_unknown_software(inputs: Inputs) -> None:
+    """Refuse words of training software that are unknown, though nothing of it serves."""
+    words = {path: inputs.texts.get(path, BY_DATE) for path in SOFTWARE_CHOICES}
+    stated = {path: word for path, word in words.items() if word != BY_DATE}
+    if stated:
+        from tco.performance.training.job import refuse_unknown_words  # seldom: serving starts without it
+
+        refuse_unknown_words(inputs.catalogue, stated)
 
 
 def refuse_beyond_head(values: Values) -> None:

@@ -45,7 +45,7 @@ def validate(
     given: Request,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
     kind: Annotated[
-        str | None, typer.Option(help="kernels, collectives, training, inference or open-loop; left out: guessed from the header.")
+        str | None, typer.Option(help="kernels, collectives, training, inference, open-loop or deployments; left out: guessed from the header.")
     ] = None,
     against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
     max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
@@ -67,8 +67,6 @@ def validate(
     from tco.chain.inputs import plain_inputs
     from tco.foundation.values import as_number
     from tco.outputs import validations
-    from tco.performance.software import SOFTWARE
-    from tco.studies.validation.inference import GROWN_UP
     from tco.studies.validation.run import validate as score
 
     if max_error is not None and not max_error >= 0:
@@ -83,9 +81,9 @@ def validate(
         given.emit(validations.ratios_answer(catalogue, file, given.settings))
         return
     if envelopes:
-        given.emit(validations.envelopes_answer(catalogue, file, values, given.settings.get(SOFTWARE, GROWN_UP)))
+        given.emit(validations.envelopes_answer(catalogue, file, values, given.settings))
         return
-    found = score(file, catalogue, values, kind, against, alias)
+    found = score(file, catalogue, values, kind, against, alias, given.settings)
     values.check_given(inputs.is_known)
     if report is not None:
         validations.write_report(found, file.name, report)

@@ -142,12 +142,12 @@ RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
 ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
 
 
-def envelopes_answer(catalogue: Catalogue, path: Path, values: Values, software: str) -> Answer:
+def envelopes_answer(catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]) -> Answer:
     """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
-    envelopes, whole = against_runs(table, catalogue, values, software)
+    envelopes, whole = against_runs(table, catalogue, values, settings)
     made = [NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))} for one, found in envelopes]
     asked = {"file": str(path), "summary": whole, "envelopes": made}
     rows = [(one, run) for one, _ in envelopes for run in one.runs]

@@ -38,6 +38,18 @@ Array = np.ndarray[Any, Any]
 SOFTWARE, ALIAS = "workload.software", "workload.practice"  # the second is the name it has as an option of `compare`
 DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
 ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
+BY_DATE = "native"  # as the software has it by its date
+# What software does by its date: training rests on it, and serving refuses words that are unknown.
+SOFTWARE_CHOICES = (
+    "workload.attention",
+    "workload.dropout",
+    "workload.expert_kernels",
+    "workload.trained",
+    "workload.gradient_sums",
+    "workload.stage_transfers",
+    "workload.programs",
+    "workload.loss",
+)
 FAMILY = "family"  # the engine of the chip's family
 BEST = "best"  # owner of the best values of parameters of practice
 REACH = "performance.owner.software_reach"  # how far an owner's software is on the way

@@ -348,3 +348,23 @@ def test_arguments_that_are_missing_or_swapped_are_answered_with_those_that_work
     done = tco(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "word", "expected"),
+    [
+        ("attention", "nope", "flash-attention-2"),
+        ("dropout", "maybe", "yes"),
+        ("expert_kernels", "many", "grouped"),
+        ("trained", "some", "adapters"),
+        ("gradient_sums", "quick", "separate"),
+        ("stage_transfers", "fast", "overlapped"),
+        ("programs", "lazy", "compiled"),
+        ("loss", "none", "chunked"),
+    ],
+)
+def test_software_word_unknown_is_refused_where_a_scenario_serves(path, word, expected):
+    done = tco("perf", "h100-hgx8", "--set", f"workload.{path}={word}")
+    assert done.exit_code == 3
+    assert f"unknown workload.{path} '{word}'" in done.stderr
+    assert expected in done.stderr or "did you mean" in done.stderr

@@ -24,6 +24,7 @@ from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
 from tco.performance.layer.machine import Programs
+from tco.performance.software import BY_DATE
 
 FILE, ENGINES = "training/software.csv", "training/engines.csv"
 COLUMNS = ("input", "value", "since", "engine", "family", "needs", "source", "note")
@@ -39,7 +40,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "workload.loss": ("whole", "chunked"),
 }
 BEST, UNFUSED = "fused", "unfused"  # attention: today's kernel, or scores kept in memory
-NATIVE = "native"  # as the software has it by its date
 DATED = ("workload.software", "workload.engine")  # what the features follow from
 OF_FAMILY = "family"  # no engine in particular
 PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
@@ -133,11 +133,34 @@ def month_of(texts: Mapping[str, str]) -> str:
 
 def held(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> str:
     """Return what the software does for an input, unless it is stated; empty where no feature says so."""
-    if (stated := texts.get(path, NATIVE)) != NATIVE:
+    if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
     month, engine = month_of(texts), texts.get("workload.engine", OF_FAMILY)
     found = [one.value for one in features(catalogue).get(path, ()) if one.holds(month, engine, family, facts)]
     return found[-1] if found else ""
+
+
+def known_words(catalogue: Catalogue) -> dict[str, tuple[str, ...]]:
+    """Return the words that each input of training software may hold."""
+    kernels = sorted(name for name, attribute in catalogue.calibration_rows if attribute == "attention_share")
+    return CHOICES | {"workload.attention": (BEST, UNFUSED, *kernels)}
+
+
+def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None:
+    """Refuse a word that training software does not know.
+
+    Args:
+        catalogue: Names the attention kernels whose rate is known.
+        words: The word by input path.
+
+    Raises:
+        DataError: If a word is none of those that its input may hold.
+
+    """
+    allowed = known_words(catalogue)
+    for path, word in words.items():
+        if word not in allowed[path]:
+            raise unknown(path, word, [*allowed[path], BY_DATE])
 
 
 def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> Software:
@@ -146,10 +169,7 @@ def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, fac
     if engine != OF_FAMILY and engine not in engines(catalogue):
         raise unknown("engine of training", engine, [*engines(catalogue), OF_FAMILY], "workload.engine")
     said = {path: held(catalogue, path, texts, family, facts) for path in (*CHOICES, *PLANS)}
-    kernels = sorted(name for name, attribute in catalogue.calibration_rows if attribute == "attention_share")
-    for path, allowed in (CHOICES | {"workload.attention": (BEST, UNFUSED, *kernels)}).items():
-        if said[path] not in allowed:
-            raise unknown(path, said[path], [*allowed, NATIVE])
+    refuse_unknown_words(catalogue, {path: said[path] for path in CHOICES})
     return Software(
         attention=said["workload.attention"],
         dropout=said["workload.dropout"] == "yes",

@@ -31,7 +31,6 @@ from tco.foundation.values import Values
 from tco.performance.chip.formats import WIDTHS, width_of
 from tco.performance.software import ALONE, LENGTHS, SPEEDS, SYSTEM, shares_of
 from tco.studies.validation.envelopes import KEYS, LEAST, Array, Sweep, best_at, unbeaten
-from tco.studies.validation.inference import GROWN_UP
 
 NAME = "deployed"  # as a fit is asked for
 COMMON, CHIP, USE = "common", "chip", "use"
@@ -78,7 +77,7 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
             low, high = -math.log(SLOWEST), math.log(SLOWEST)
             for _ in range(STEPS):
                 middle = (low + high) / 2
-                best = best_at(catalogue, named, run.speed * math.exp(middle), run.date or GROWN_UP, run.ahead) or 0.0
+                best = best_at(catalogue, named, run.speed * math.exp(middle), run.date, run.ahead) or 0.0
                 low, high = (middle, high) if best > run.rate * math.exp(middle) else (low, middle)
             found.append((named["chip"], use, float(run.speed), run.month / 12 - released, math.exp((low + high) / 2), bound))
     made = pd.DataFrame(found, columns=["chip", "use", "speed", "age", "times", "bound"])

@@ -4,7 +4,7 @@ Runs of one chip, model, set of formats and lengths form an envelope: at each sp
 or a higher one makes. A configuration (an engine, its pools and how their chips divide) that was run several times under a load counts once,
 by its newest run. Two predictions are held against it: the envelope of the same runs, each predicted as it was configured and loaded with the
 parameters of the refit that never saw the chip, so that like is held against like; and the search of `tco perf CHIP` among all plans: pools in
-the best proportion, public software that has grown up unless another is asked for (`--set workload.software=best`), no
+the best proportion, public software of the run's month unless another is asked for (`--set workload.software=best`), no
 tokens predicted ahead, measured over a run as a benchmark does.
 """
 
@@ -22,10 +22,11 @@ from tco.catalog import Catalogue
 from tco.catalog.accuracy import table
 from tco.chain.scenario import evaluate
 from tco.foundation.values import Values
-from tco.studies.validation.inference import GROWN_UP, MILLI, Asked, predict_group
+from tco.studies.validation.inference import MILLI, Asked, predict_group
 from tco.studies.validation.measured import column, texts
 from tco.studies.validation.specifications import Specifications
 
+NOBODY_WAITS = 0.001  # tokens/s per user, of a run whose requests are all there at once
 POOLS = ("size", "workers", "groups", "experts")
 CONFIGURATION = ("engine", "apart", *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS))
 Array = np.ndarray[Any, Any]
@@ -88,11 +89,11 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
 def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
     speeds, rates = list[Array](), list[Array]()
-    for (engine, apart), some in runs.groupby(["engine", "apart"], sort=True):
-        asks = kind | {"engine": engine, "apart": apart, "ahead": False, "offline": False, "equal": False}
+    for (engine, apart, searched, offline), some in runs.groupby(["engine", "apart", "searched", "offline"], sort=True):
+        asks = kind | {"engine": engine, "apart": apart, "searched": searched, "ahead": False, "offline": offline, "equal": False}
         made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
         rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
-        speeds.append(MILLI / time)
+        speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
         rates.append(rate)
     return Curve.of(np.concatenate(speeds), np.concatenate(rates))
 
@@ -155,16 +156,18 @@ class Sweep:
         self.asked = asked = Asked(table, self.chips)
         points, speed = asked, column(table, "interactivity_tok_s_per_user")
         speed = np.where(np.isnan(speed), 1e3 / column(table, "tpot_ms_mean"), speed)
+        speed = np.where(asked.offline & asked.at_once, NOBODY_WAITS, speed)
         part = np.select(
             [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],
             [points.answer / (points.prompt + points.answer), 1.0],
             np.nan,
         )
-        made = pd.DataFrame({"chip": asked.chips.parts, "model": points.models, "prompt": points.prompt, "answer": points.answer})
+        prompt, answer = points.nominal.T
+        made = pd.DataFrame({"chip": asked.chips.parts, "model": points.models, "prompt": prompt, "answer": answer})
         made = made.assign(**{name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))})
         pools = {f"{side}_{name}": pool[name] for side, pool in (("decode", points.decode), ("prefill", points.prefill)) for name in pool}
         made = made.assign(**pools, engine=points.engine, apart=points.apart, flight=points.concurrency, speed=speed, rate=asked.target * part)
-        made = made.assign(ahead=points.speculative, date=points.date)
+        made = made.assign(ahead=points.speculative, date=points.date, searched=points.searched, offline=points.offline)
         made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values("month", kind="stable", na_position="first")
         self.runs = made[((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
 
@@ -175,10 +178,11 @@ class Sweep:
 
 
 def envelopes_of(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, software: str = GROWN_UP
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
-    sweep, asked = Sweep(table, catalogue, values), {path: one.text for path, one in values.given.items()}
+    sweep = Sweep(table, catalogue, values)
+    asked = {path: one.text for path, one in values.given.items()} | dict(settings or {})
     for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = dict(zip(KEYS, key, strict=True))
         if len(runs) < LEAST or (chips is not None and named["chip"] not in chips):
@@ -186,14 +190,21 @@ def envelopes_of(
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
             alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
-        points = [(float(speed), float(rate)) for speed, rate in zip(*Curve.of(*every), strict=True)]
-        held = [Run(s, r, alike.rate_at(s), alike.speed_at(r), best_at(catalogue, named, s, software, asked=asked)) for s, r in points]
+        envelope = runs[unbeaten(*every)].sort_values("speed", kind="stable")
+        held = [against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
 
 
+def against_best(catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, asked: Mapping[str, str]) -> Run:
+    """Return a run of an envelope with the best plan at its speed, under software of its own month unless another is set."""
+    speed, rate = float(run.speed), float(run.rate)
+    best = best_at(catalogue, named, speed, run.date, asked=asked)
+    return Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
+
+
 def best_at(
-    catalogue: Catalogue, named: dict[str, Any], speed: float, software: str = GROWN_UP, ahead: bool = False, asked: Mapping[str, str] | None = None
+    catalogue: Catalogue, named: dict[str, Any], speed: float, software: str, ahead: bool = False, asked: Mapping[str, str] | None = None
 ) -> float | None:
     """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does.
 
@@ -269,9 +280,9 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]
 
 
 def against_runs(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, software: str = GROWN_UP
+    table: pd.DataFrame, catalogue: Catalogue, values: Values, settings: Mapping[str, str] | None = None
 ) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
     """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
-    found = list(envelopes_of(table, catalogue, values, software=software))
+    found = list(envelopes_of(table, catalogue, values, settings=settings))
     two = pairs(found, [one.alike for one in found]) | {"off_at_random": [off_at_random(found, error) for error in ERRORS]}
     return [(one, summary(one.runs)) for one in found], summary([run for one in found for run in one.runs]) | {"ratio_of_two": two}

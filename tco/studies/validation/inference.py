@@ -1,7 +1,7 @@
 """Measured serving points as questions to the engine: what each row states of its software, formats, pools and load. One rule for all rows.
 
 Rows of one chip, model, engine and set of formats are asked for at once; the plan of each is the one it states. What is read depends on what a
-row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own format, software that has grown up, or skips
+row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own format, the date of its source, or skips
 the row with a reason. So does a row whose figures contradict each other: requests in flight are the rate of requests times the time one takes
 (Little's law). Of a closed loop the left side is the stated concurrency, and the right side follows from the printed throughput and latencies.
 Of the 1,281 shipped rows that state both, 94 in 100 agree within 15 %, and all lie between 0.73 and 1.17 but for a group of 36 from 0.02 to
@@ -23,19 +23,21 @@ from tco.chain.texts import checkpoint_of
 from tco.chain.workloads import machine_of
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
+from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
 from tco.performance.serving.result import evaluated
 from tco.performance.software import MEASURED, month_of
+from tco.studies.validation.audited import all_at_once, as_serving_rows, is_audited, refused_runs, same_lengths
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids, rows_of
+from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import OFFLINE, Prediction
 from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
+from tco.studies.validation.whole_engines import Engines, engines_inside_domain
 from tco.studies.validation.wording import meaning
 
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
-LONG_AGO = 1e4  # months: software whose age no row states has grown up
-GROWN_UP = f"{LONG_AGO:g} months"  # the same as a workload states it
 DRAFTS = {
     "draft_tokens": "draft_tokens",
     "spec_acceptance": "draft_acceptance",
@@ -81,12 +83,11 @@ Array = np.ndarray[Any, Any]
 
 
 def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
-    """Return the engine a framework names (that of the chip's family where it names none) and the date of its software, empty if unstated."""
+    """Return the engine a framework names, the family's where it names none, and the date of its release, else that of the row."""
     table, text = rows_of(catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")), framework.lower()
     engine = next((row["engine"] for row in table if row["pattern"].pattern and row["pattern"].search(text)), "family")
     released = [row["date"] for row in table if row["version"] and re.search(rf"{row['engine']} {re.escape(row['version'])}", text)]
-    text = released[-1] if released else date
-    return engine, text if month_of(text) is not None else ""
+    return engine, released[-1] if released else date
 
 
 def formats_of(catalogue: Catalogue, model: str, precision: str, sparse: bool) -> tuple[str, str, str]:
@@ -100,27 +101,33 @@ class Asked:
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
+        table = self.table = as_serving_rows(catalogue, table)
         self.models = model_ids(catalogue, table)
-        named = zip(texts(table, "framework").astype(str), texts(table, "date").astype(str), strict=True)
+        named = zip(texts(table, "framework").astype(str), row_dates(catalogue, table), strict=True)
         self.engine, self.date = mapped(named, lambda one: software_of(catalogue, *one)).reshape(-1, 2).T
         self.apart = mapped(texts(table, "disaggregated").astype(str), lambda text: meaning(catalogue, "answer", text) == "yes", bool)
         prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
+        self.searched = column(table, "searched", 0.0) > 0
+        self.slowest = np.full(len(table), np.nan)  # rate of the slowest engine that a row without a plan may have had
         self.prompt, self.answer = prompt * drawn, answer * drawn
+        self.nominal = same_lengths(catalogue, table, np.stack([self.prompt, self.answer], axis=-1))
         # offline all requests wait at once, so that the batch is what memory holds
         stated, load = column(table, "concurrency"), texts(table, "scenario").astype(str)
         without_users = mapped(load, lambda text: meaning(catalogue, "load", text) == "offline", bool)
         self.gpus, self.offline = column(table, "n_gpus"), np.isinf(stated) | (np.isnan(stated) & without_users)
+        self.at_once = all_at_once(catalogue, table)
         self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
         pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
         self.formats = mapped(pairs, lambda one: formats_of(catalogue, one[0], one[1], self.sparse(one[0]))).reshape(-1, 3)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
+        self.drafts = column(table, "draft_tokens")
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
         self.target, self.names = targets(table, self.says("time per token"))
         self.skip = self.reasons()
         self.months = mapped(self.date, lambda text: np.nan if (month := month_of(text)) is None else month, float)
         kinds = {"chip": chips.parts, "model": self.models, "engine": self.engine, "apart": self.apart, "ahead": self.speculative}
-        kinds |= {"offline": self.offline, "equal": drawn == 1}
+        kinds |= {"offline": self.offline, "equal": (drawn == 1) & ~is_audited(table), "searched": self.searched}
         kinds |= {name: self.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))}
         asked = np.flatnonzero(self.skip == "")
         frame = pd.DataFrame(kinds).iloc[asked]
@@ -180,20 +187,35 @@ class Asked:
         degrees = ~np.isnan(column(self.table, "pp")) | self.says("degrees")
         flag = ~degrees & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
         degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
-        return {
+        plans = {
             "size": size,
             "workers": np.where(self.apart, workers, 1.0),
             "groups": np.where(flag, size, degree),
             "experts": experts,
+            "stages": np.ones(len(size)),
             "stated": ~np.isnan(groups),
         }
+        stated_as_words = is_audited(self.table) & ~self.apart
+        engine = column(self.table, "engine_chips")
+        audited = {
+            "size": engine,
+            "workers": np.round(self.gpus / engine),
+            "groups": column(self.table, "groups"),
+            "experts": column(self.table, "ep"),
+            "stages": column(self.table, "pp"),
+        }
+        return plans | {name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()}
 
     def reasons(self) -> Array:
         """Return why rows are not scored whatever the model says; empty where they may be."""
         apart = self.apart & ~self.decode["stated"] & ~self.prefill["stated"]
         context = mapped(self.models, lambda name: self.model(name).context if name else np.inf, float)
+        audited = refused_runs(self.chips.catalogue, self.table)
+        pools = np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"])
+        pools = np.where(self.searched, ~(self.gpus >= 1) | (self.gpus % 1 > 0), pools)
         return refused(
             self.table,
+            (audited != "", audited),
             (breaks_littles_law(self.table), BREAKS),
             (self.models == "", "unknown-model"),
             (self.chips.parts == "", "unknown-accelerator"),
@@ -203,8 +225,9 @@ class Asked:
             ),
             (~((self.prompt > 0) & (self.answer > 0)), "unstated lengths"),
             (~self.offline & ~(self.concurrency > 0), "unstated concurrency"),
-            (np.isnan(self.gpus) | np.isnan(self.decode["size"]) | np.isnan(self.prefill["size"]), "unstated workers"),
+            (np.isnan(self.gpus) | pools, "unstated workers"),
             (apart, "unstated attention parallelism"),
+            (self.date == "", "unstated date"),
             (self.unstated_speculation, "unstated speculative decoding"),
             (~np.isin(texts(self.table, "spec_decoding").astype(str), ("", "none", "mtp")), "unstated acceptance of drafts"),
             (np.nan_to_num(self.prompt + self.answer) > context, "unsupported: longer than the model's context"),
@@ -243,23 +266,35 @@ class Asked:
         }
         if not kind["ahead"]:
             return found | {"workload.draft_tokens": 0.0}
-        return found | {f"workload.{path}": values[f"performance.serving.{stands_in}"] for path, stands_in in DRAFTS.items()}
+        found |= {f"workload.{path}": values[f"performance.serving.{stands_in}"] for path, stands_in in DRAFTS.items()}
+        if not np.isnan(self.drafts[rows]).all():
+            found["workload.draft_tokens"] = np.where(np.isnan(self.drafts[rows]), found["workload.draft_tokens"], self.drafts[rows])
+        return found
 
     def plan(self, rows: Array, apart: bool) -> ServingPlan:
         """Return the plans that rows state."""
         decode, prefill = ({name: values[rows] for name, values in pool.items()} for pool in (self.decode, self.prefill))
-        chosen = DecodePlan(decode["size"], decode["size"] / decode["groups"], 1.0, 1.0, 0.0, 1.0, decode["experts"])
+        tensor = decode["size"] / decode["groups"] / decode["stages"]
+        chosen = DecodePlan(decode["size"], tensor, 1.0, decode["stages"], 0.0, 1.0, decode["experts"])
         if not apart:
-            return ServingPlan(chosen, reading(chosen), 1.0)
+            return ServingPlan(chosen, reading(chosen), decode["workers"])
         before = PrefillPlan(prefill["size"], prefill["size"] / prefill["groups"], 1.0, 1.0, 0.0, prefill["experts"])
         return ServingPlan(chosen, before, decode["workers"], prefill["workers"])
+
+    def take_engines(self, rows: Array, engines: Engines) -> None:
+        """Let rows that state no plan have the engines that a search found."""
+        self.decode["size"][rows] = engines.size
+        self.decode["groups"][rows] = engines.size / engines.tensor
+        self.decode["experts"][rows] = engines.experts
+        self.decode["workers"][rows] = self.gpus[rows] / engines.size
+        self.decode["stages"][rows] = 1.0
 
     def axes(self, row: int) -> dict[str, float]:
         """Return the plan of a row as a command line takes it."""
         found = dict[str, float]()
         for prefix, pool in (("", self.decode), ("prefill_", self.prefill))[: 2 if self.apart[row] else 1]:
-            size, groups, experts, workers = (float(pool[name][row]) for name in ("size", "groups", "experts", "workers"))
-            own = {"chips": size, "tp": size / groups, "pp": 1.0, "ep": experts, "cp": 1.0, "workers": workers}
+            size, groups, experts, workers, stages = (float(pool[name][row]) for name in ("size", "groups", "experts", "workers", "stages"))
+            own = {"chips": size, "tp": size / groups / stages, "pp": stages, "ep": experts, "cp": 1.0, "workers": workers}
             found |= {f"{prefix}{name}": value for name, value in own.items()}
         return found
 
@@ -268,7 +303,7 @@ class Asked:
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
         asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent}
-        software = {"workload.software": self.date[row] or GROWN_UP, "workload.as_deployed": "0"}
+        software = {"workload.software": self.date[row], "workload.as_deployed": "0"}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[Array, Array, Array]:
@@ -296,23 +331,54 @@ def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
     return np.where(by_token, time, rate), np.where(by_token, timed, named)
 
 
-def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:
-    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits."""
-    inputs: Inputs = asked.inputs[kind["chip"]]
-    named = asked.texts(kind)
+def group_machine(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[Machine, RowValues]:
+    """Return the chips that some rows of a group run on, under the software of their dates, and their values."""
     values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
-    months = asked.months[rows] - released * 12
-    machine = machine_of(inputs, values, named.__getitem__, MEASURED._replace(months=np.where(np.isnan(months), LONG_AGO, months)))
-    made = evaluated(machine, asked.model(kind["model"]), values, asked.plan(rows, kind["apart"]))
-    output, per_token = made.rates["output_tokens_per_s_per_chip"], made.rates["tpot_s"]
+    reach = MEASURED._replace(months=asked.months[rows] - released * 12)
+    inputs: Inputs = asked.inputs[kind["chip"]]
+    return machine_of(inputs, values, asked.texts(kind).__getitem__, reach), values
+
+
+def predict_plans(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of rows of a group with some plans by what they are, and which of them fit."""
+    machine, values = group_machine(asked, chips, kind, rows)
+    result = evaluated(machine, asked.model(kind["model"]), values, plan)
+    output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]
-    found = {
+    predicted = {
         "total_tput_tok_s_per_gpu": output * ((prompt + answer) / answer),
         "output_tput_tok_s_per_gpu": output,
         "tpot_ms_mean": per_token * MILLI,
     }
-    return found, np.broadcast_to(made.fits, (*chips.sets, len(rows)))
+    return predicted, np.broadcast_to(result.fits, (*chips.sets, len(rows)))
+
+
+def predict_group(asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array) -> tuple[dict[str, Array], Array]:
+    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits.
+
+    Where rows state no plan, the best whole engine that divides their chips stands for it.
+    """
+    if not kind["searched"]:
+        return predict_plans(asked, chips, kind, rows, asked.plan(rows, kind["apart"]))
+    machine, _ = group_machine(asked, chips, kind, rows[:1])
+    engines = engines_inside_domain(machine, asked.model(kind["model"]))
+    matches = [np.flatnonzero(asked.gpus[row] % engines.size == 0) for row in rows]
+    repeated, chosen = np.repeat(rows, [len(match) for match in matches]), np.concatenate(matches)
+    candidates = Engines(*(axis[chosen] for axis in engines))
+    predicted, fits = predict_plans(asked, chips, kind, repeated, candidates.plan(asked.gpus[repeated]))
+    rates = np.where(fits, predicted["output_tput_tok_s_per_gpu"], -np.inf)
+    ends = np.cumsum([len(match) for match in matches])
+    best = np.stack([start + np.argmax(rates[..., start:end], axis=-1) for start, end in zip([0, *ends[:-1]], ends, strict=True)], axis=-1)
+    if not chips.sets:
+        asked.take_engines(rows, Engines(*(axis[best] for axis in candidates)))
+        slowest = np.where(fits, predicted["output_tput_tok_s_per_gpu"], np.inf)
+        asked.slowest[rows] = np.minimum.reduceat(slowest, [0, *ends[:-1]])
+
+    def of_best(values: Any) -> Array:
+        return np.take_along_axis(np.broadcast_to(values, fits.shape), best, axis=-1)
+
+    return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
@@ -323,6 +389,12 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         made, fits = predict_group(asked, chips, kind, rows)
         predicted[..., rows] = np.select([asked.names[rows] == name for name in made], [np.broadcast_to(one, fits.shape) for one in made.values()])
         if kind["offline"]:
-            skip[rows] = OFFLINE
+            skip[rows[~asked.at_once[rows]]] = OFFLINE
         skip[rows[~fits.reshape(-1, len(rows))[0]]] = "unsupported: the plan does not fit memory"
-    return Prediction(asked.target, predicted, asked.names, skip, *(asked.commands() if not chips.sets else ()))
+    found = Prediction(asked.target, predicted, asked.names, skip)
+    found.unstated = np.where(asked.searched, "plan", "").astype(object)
+    if not chips.sets:
+        found.command, found.key, found.scale = asked.commands()
+        # a run without a plan may have had the slowest of the engines that fit
+        found.low = np.where(np.isfinite(asked.slowest), asked.slowest, predicted)
+    return found

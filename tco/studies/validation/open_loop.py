@@ -20,9 +20,10 @@ from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_of
 from tco.performance.service.stage import first_tokens
 from tco.performance.serving.plans import DecodePlan, request_of
-from tco.studies.validation.inference import GROWN_UP, formats_of, software_of
+from tco.studies.validation.inference import formats_of, software_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import model_ids
+from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications, written
 
@@ -38,15 +39,16 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     models, numbers = model_ids(chips.catalogue, table), {name: column(table, name) for name in NUMBERS}
     target, names = first_stated(table, *TARGETS)
     arrivals, routing, notes = (texts(table, name).astype(str) for name in ("arrivals", "routing", "notes"))
+    framework, date = texts(table, "engine").astype(str), row_dates(chips.catalogue, table)
     blank = [(~(numbers[name] > 0), f"unstated {name}") for name in NUMBERS]
     skip = refused(
         *(table, (chips.parts == "", "unknown-accelerator"), (models == "", "unknown-model"), *blank),
         (mapped(arrivals, lambda text: "poisson" not in text.lower(), bool), "unstated arrivals"),
         (mapped(routing, lambda text: "affinity" in text, bool), "unstated routing: how a router weighs prefixes against load"),
+        (date == "", "unstated date"),
         (np.isnan(target), "unstated result"),
     )
     kept, predicted = dict[tuple[Any, ...], tuple[Engine, float]](), np.full(len(table), np.nan)
-    framework, date = texts(table, "engine").astype(str), texts(table, "date").astype(str)
     for row in np.flatnonzero(skip == ""):
         one = {name: float(many[row]) for name, many in numbers.items()}
         lengths = one["prefix_tokens"] + one["question_tokens"], one["output_tokens"]
@@ -71,7 +73,7 @@ def engine_for(
     attention, experts, dense = formats_of(catalogue, name, "", any(block.feed_forward.experts for block in model.blocks))
     cache = "fp8" if experts in ("fp8", "nvfp4") and chips.values.structure(f"parts.{chip}.peak_fp8") > 0 else "bf16"
     asked = {"model": name, "engine": engine, "precision": dense, "attention_format": attention, "expert_format": experts, "cache_format": cache}
-    asked |= {"software": released or GROWN_UP, "as_deployed": "0", "draft_tokens": "0"}
+    asked |= {"software": released, "as_deployed": "0", "draft_tokens": "0"}
     asked |= {"input_tokens": written(prompt), "output_tokens": written(answer)}
     settings = {f"workload.{key}": text for key, text in asked.items()}
     share = re.search(r"gpu-memory-utilization (0\.\d+)", str(told))

@@ -5,7 +5,7 @@ Rows that are not scored say why to the point: which name is unknown and what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import errors_of
-from tco.foundation.errors import DataError, unknown
+from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.values import Values
 from tco.performance.serving.plans import tokens_of_drafts
-from tco.studies.validation import collectives, inference, kernels, open_loop, training
+from tco.studies.validation import collectives, deployments, inference, kernels, open_loop, training
 from tco.studies.validation.measured import column, columns_known, mapped, of_text, read_measured, refused, texts
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
@@ -93,7 +93,11 @@ PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
     "training": training.predict,
     "acceptance": accepted_lengths,
     "open-loop": open_loop.predict,
+    "deployments": deployments.predict,
 }
+
+
+STATED_BY_ROWS = ("inference", "training", "open-loop", "kernels", "collectives")
 
 
 class Validation(NamedTuple):
@@ -115,15 +119,49 @@ def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
     return replace(made, skip=skip)
 
 
+def refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
+    """Refuse settings of the workload where every row states its own and none would be read."""
+    if kind not in STATED_BY_ROWS:
+        return
+    for path in settings:
+        if path.startswith("workload."):
+            raise UsageError(
+                f"--set {path}: every row of {kind} states its own workload, so this moves nothing;"
+                " expected a path such as performance.layer.expert_passes, or --envelopes, which takes it"
+            )
+
+
 def validate(
-    path: Path, catalogue: Catalogue, values: Values, kind: str | None = None, column: str | None = None, alias: Path | None = None
+    path: Path,
+    catalogue: Catalogue,
+    values: Values,
+    kind: str | None = None,
+    column: str | None = None,
+    alias: Path | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Validation:
-    """Predict and score every row of a file, names first replaced by what a file of aliases says; a bad file raises `DataError`."""
+    """Predict and score every row of a file of measurements.
+
+    Args:
+        path: The file, or the name of one that travels with the program.
+        catalogue: Names of chips and models, and their practice.
+        values: The inputs, with those that are set.
+        kind: The kind of measurements; left out, the header tells it.
+        column: Score only the rows that are predicted as this column.
+        alias: A file that says what unknown names mean.
+        settings: What the user sets, as texts.
+
+    Raises:
+        DataError: If the file cannot be read.
+        UsageError: If a setting is one that every row states itself.
+
+    """
     found, stated = read_measured(path, kind)
     table = renamed(stated, catalogue, alias) if alias else stated
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
-    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    refuse_stated_settings(found, settings or {})
+    chips = Specifications(catalogue, values, texts(table, "accelerator"), settings=dict(settings or {}))
     made = ranged(found, PREDICTORS[found], table, chips, predicted(PREDICTORS[found], table, chips))
     if column is not None:
         made = against(table, made, column)

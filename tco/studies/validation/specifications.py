@@ -33,6 +33,7 @@ class Specifications:
     names: np.ndarray[Any, Any]  # accelerator of each row, as the file writes it
     found: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)  # cleared when values are set
     kept: dict[str, Any] = field(default_factory=dict)  # what rests on the rows alone
+    settings: Mapping[str, str] = field(default_factory=dict)  # what the user sets, as texts
 
     @cached_property
     def parts(self) -> np.ndarray[Any, Any]:
@@ -78,7 +79,7 @@ class Specifications:
 
     def rows(self, chosen: np.ndarray[Any, Any]) -> Specifications:
         """Return the specifications of some rows."""
-        made = Specifications(self.catalogue, self.values, self.names[chosen])
+        made = Specifications(self.catalogue, self.values, self.names[chosen], settings=self.settings)
         made.__dict__ |= {"parts": self.parts[chosen], "families": self.families[chosen]}  # found once for all
         return made
 

@@ -30,6 +30,7 @@ from tco.performance.training.plans import Plan, fixed_axes, space
 from tco.performance.training.result import describe
 from tco.studies.validation.measured import column, refused, texts
 from tco.studies.validation.naming import read_models, unread_accelerators
+from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, axes_text, command_line
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
@@ -85,6 +86,7 @@ def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Ar
         (chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator"))),
         ([bool(family) and (family, "gradient_efficiency") not in chips.catalogue.calibration_rows for family in chips.families], UNTRAINED),
         (np.isnan(target), "unstated result"),
+        (row_dates(chips.catalogue, table) == "", "unstated date"),
         (~(accelerators > 0), "unstated accelerators"),
     )
 

@@ -18,6 +18,7 @@ from tco.catalog import Catalogue
 from tco.performance.training.job import engine_words
 from tco.studies.validation.measured import column, columns_known, first_stated, texts
 from tco.studies.validation.naming import rows_of
+from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.wording import meaning, precisions
 
 Array = np.ndarray[Any, Any]
@@ -65,6 +66,7 @@ class Reader:
         printed = ~np.isnan(self.numbers["vp"])
         self.prints = set(self.cells["source_id"][printed])  # publications that print the interleave of their plans
         self.engines = engine_words(catalogue)
+        self.dates = row_dates(catalogue, table)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
         self.evaluations = rows_of(catalogue, "training/evaluations.csv", columns)
 
@@ -91,8 +93,7 @@ class Reader:
         found = {"workload.precision": forward}
         if backward != forward:
             found["workload.backward_precision"] = backward
-        date = self.cells["date"][row]
-        found["workload.software"] = date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else "public"
+        found["workload.software"] = str(self.dates[row])
         if engine := self.engine(row):
             found["workload.engine"] = engine
         kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tco.economics.dates import month_text
 from tco.models.architecture import Architecture, load_model
 from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
 from tco.studies.validation.inference import software_of
 from tco.studies.validation.measured import of_text, texts
 from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
+from tco.studies.validation.row_dates import row_days
 from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.wording import meaning
@@ -63,11 +63,11 @@ class Row(NamedTuple):
 
 
 def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what rows of any kind may leave open: number formats that the chip computes, and software of its release or grown up."""
+    """Yield what rows of any kind may leave open: number formats that the chip computes, and the first or last day of a year's software."""
     if row.blank("precision"):
         yield "precision", [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)]
-    if not dated and row.chip_has("released"):
-        yield "date", [{"date": month_text(row.chips.values.structure(f"parts.{row.part}.released"))}, {"date": ""}]
+    if not dated and (days := row_days(row.chips.catalogue, row.text("date"), row.text("source_id"), row.text("source_url"))):
+        yield "date", [{"date": day.isoformat()} for day in days]
 
 
 def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
@@ -79,12 +79,12 @@ def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
             for name in (f"{side}_dp", f"{side}_ep"):
                 if row.blank(name) and chips and workers:
                     yield name, [{name: 1.0}, {name: chips / workers}]
-    elif row.sparse and (chips := row.cells.get("n_gpus")) and chips > 1:
+    elif row.sparse and row.blank("division") and (chips := row.cells.get("n_gpus")) and chips > 1:
         if row.blank("dp_attention", "tp"):
             yield "tp", [{"dp_attention": text, "pp": 1.0} for text in ("1", f"{chips:g}")]
         if row.blank("ep"):
             yield "ep", [{"ep": 1.0}, {"ep": chips}]
-    engine, date = software_of(catalogue, row.text("framework"), row.text("date"))
+    engine, date = software_of(catalogue, row.text("framework"), row.text("date") if month_of(row.text("date")) is not None else "")
     if engine == "family":
         yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())]
     yield from formats_and_date(row, dated=bool(date))

@@ -10,7 +10,7 @@ import pytest
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 
-SETTINGS = ("workload.concurrency=256", "workload.software=10000 months", "workload.draft_tokens=0", "workload.engine=sglang")
+SETTINGS = ("workload.concurrency=256", "workload.software=2026-06", "workload.draft_tokens=0", "workload.engine=sglang")
 ASKED = ("perf", "b200-hgx8", "--plan", "tp=8,ep=1", *(word for one in SETTINGS for word in ("--set", one)))
 RATE = "output_tokens_per_s_per_chip"
 P95 = 1.6448536269514722
@@ -32,7 +32,15 @@ def own(tmp_path, plain):
     def write(quicker=1.2, rows=1, **cells):
         output = plain["metrics"][RATE] * quicker
         row = {
-            **{"accelerator": "B200 SXM", "n_gpus": 8, "model": "DeepSeek-V3", "precision": "fp8", "framework": "sglang", "spec_decoding": "none"},
+            **{
+                "accelerator": "B200 SXM",
+                "n_gpus": 8,
+                "model": "DeepSeek-V3",
+                "precision": "fp8",
+                "framework": "sglang",
+                "spec_decoding": "none",
+                "date": "2026-06",
+            },
             **{"isl_tokens": 8192, "osl_tokens": 1024, "concurrency": 256, "tp": 8, "ep": 1, "dp_attention": 0, "output_tput_tok_s_per_gpu": output},
         }
         row |= cells

@@ -6,6 +6,7 @@ import pytest
 from tests.cli import document
 
 SERVING = {
+    "date": "2026-06",
     "accelerator": "H100",
     "model": "llama-2-7b",
     "isl_tokens": 1024.0,
@@ -25,6 +26,8 @@ BLANK = None
         ({"isl_tokens": BLANK, "osl_tokens": BLANK}, "unstated lengths: isl_tokens, osl_tokens"),
         ({"concurrency": 0.0}, "unstated concurrency: concurrency"),
         ({"n_gpus": BLANK}, "unstated workers: n_gpus"),
+        ({"date": BLANK}, "unstated date: date"),
+        ({"date": "undated"}, "unstated date: date"),
         (
             {"disaggregated": "True", "prefill_gpus": 8.0, "prefill_workers": 2.0, "decode_gpus": 8.0, "prefill_dp": 1, "decode_dp": 1},
             "unstated workers: decode_workers",
@@ -57,7 +60,7 @@ def test_a_reason_names_the_column(tmp_path, cells, says):
 )
 def test_what_no_run_can_be_is_not_scored(tmp_path, cells, reason):
     path = tmp_path / "rows.csv"
-    header = "accelerator,n_gpus,model,precision,framework,concurrency,tp,ep,isl_tokens,osl_tokens,total_tput_tok_s_per_gpu\n"
-    path.write_text(f"{header}H200 SXM,8,Llama-3.1-70B,fp8,vllm,16,8,1,{cells}\n", encoding="utf-8")
+    header = "date,accelerator,n_gpus,model,precision,framework,concurrency,tp,ep,isl_tokens,osl_tokens,total_tput_tok_s_per_gpu\n"
+    path.write_text(f"{header}2026-06,H200 SXM,8,Llama-3.1-70B,fp8,vllm,16,8,1,{cells}\n", encoding="utf-8")
     (row,) = document("validate", path, "--rows")["rows"]
     assert (row["skipped"], row["predicted"], row["error"]) == (reason, None, None)

@@ -89,11 +89,11 @@ def test_the_engine_that_nobody_states(tmp_path):
     assert held_by(row, predictions(tmp_path, SERVED, *({"framework": name} for name in ("trtllm", "sglang", "vllm"))))
 
 
-def test_formats_and_age_that_nobody_states(tmp_path):
-    (row,) = asked(tmp_path, SERVED, {"precision": "", "date": "", "framework": "vllm"})["rows"]
+def test_formats_and_month_that_nobody_states(tmp_path):
+    (row,) = asked(tmp_path, SERVED, {"precision": "", "date": "2025 (undated)", "framework": "vllm"})["rows"]
     assert row["unstated"] == ["precision", "date"]
-    # an H200 has no peak for four bits; software of its release month against such as has grown up
-    said = [{"precision": text, "date": date, "framework": "vllm"} for text in ("bf16", "fp8") for date in ("2024-04", "")]
+    # an H200 has no peak for four bits; software of the first and of the last day of the year
+    said = [{"precision": text, "date": date, "framework": "vllm"} for text in ("bf16", "fp8") for date in ("2025-01-01", "2025-12-31")]
     assert held_by(row, predictions(tmp_path, SERVED, *said))
 
 
