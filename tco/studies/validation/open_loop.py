@@ -218,5 +218,6 @@ def memory_settings(chips: Specifications, chip: str, engine: str, settings: dic
     if taken is None or activations is None:
         return {}
     capacity = chips.values.structure(f"parts.{chip}.hbm_capacity")
-    reserve = 1 - settings.get("memory_taken", taken) + activations / capacity
-    return {f"performance.{engine}.memory_reserve": written(reserve)}
+    reported = chips.values.unset(f"parts.{chip}.driver_memory") or capacity
+    memory = settings.get("memory_taken", taken) * reported - activations
+    return {f"performance.{engine}.memory_reserve": written(max(1 - memory / capacity, 0.0))}
