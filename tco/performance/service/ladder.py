@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.performance.service.engine import Engine
 from tco.performance.service.routing import AffinityRouter, AffinityRules, RandomRouter
-from tco.performance.service.simulation import Arrival, Run
+from tco.performance.service.simulation import Arrival, EngineRun
 
 Array = np.ndarray[Any, Any]
 PAUSE = 30.0  # seconds between two stages
@@ -33,7 +33,7 @@ class Prompts(NamedTuple):
     answer: float
 
 
-class Stage(NamedTuple):
+class RateStage(NamedTuple):
     """A stage of a ladder."""
 
     rate: float  # requests per second
@@ -47,7 +47,7 @@ class Router(NamedTuple):
     queue_limit: float  # seconds of prompts that a sticky engine may have to read beyond others
 
 
-class Fleet(NamedTuple):
+class RoutedFleet(NamedTuple):
     """Engines alike behind a router."""
 
     engine: Engine
@@ -55,7 +55,7 @@ class Fleet(NamedTuple):
     router: Router
 
 
-def first_tokens(fleet: Fleet, prompts: Prompts, stages: Sequence[Stage], seed: int) -> list[Array]:
+def first_tokens(fleet: RoutedFleet, prompts: Prompts, stages: Sequence[RateStage], seed: int) -> list[Array]:
     """Return times to first token of every stage, in seconds.
 
     Args:
@@ -66,10 +66,10 @@ def first_tokens(fleet: Fleet, prompts: Prompts, stages: Sequence[Stage], seed: 
 
     """
     draws = np.random.default_rng([seed, 20260])
-    runs = [Run(fleet.engine) for _ in range(fleet.servers)]
+    runs = [EngineRun(fleet.engine) for _ in range(fleet.servers)]
     router = router_of(fleet, draws)
     order = draws.permutation(prompts.groups * max(prompts.per_group, 1))
-    warm_up = Stage(len(order) / WARM_UP, WARM_UP)
+    warm_up = RateStage(len(order) / WARM_UP, WARM_UP)
     times = []
     for stage in (warm_up, *stages):
         begin = max(run.now for run in runs) + PAUSE
@@ -83,12 +83,12 @@ def first_tokens(fleet: Fleet, prompts: Prompts, stages: Sequence[Stage], seed: 
             runs[number].submit(arrival)
         for run in runs:
             run.advance()
-        answered = [
-            runs[number].first[place] - instant
-            for (number, place), instant in zip(sent, arrived.tolist(), strict=True)
-            if runs[number].last[place] - instant <= PATIENCE
-        ]
-        times.append(np.array(answered))
+        waits, taken = [], []
+        for (number, place), instant in zip(sent, arrived.tolist(), strict=True):
+            waits.append(runs[number].first[place] - instant)
+            taken.append(runs[number].last[place] - instant)
+        answered = np.array(taken) <= PATIENCE
+        times.append(np.array(waits)[answered] if answered.any() else np.array(waits))
     return times[1:]
 
 
@@ -100,7 +100,7 @@ def arrival_of(prompts: Prompts, number: int, instant: float) -> Arrival:
     return Arrival(instant, length, prompts.answer, group, prompts.prefix, prompts.prefix, question)
 
 
-def router_of(fleet: Fleet, draws: np.random.Generator) -> RandomRouter | AffinityRouter:
+def router_of(fleet: RoutedFleet, draws: np.random.Generator) -> RandomRouter | AffinityRouter:
     """Return a fleet's router, which is told how fast its engines read a prompt alone."""
     if not fleet.router.sticky_share:
         return RandomRouter(draws)

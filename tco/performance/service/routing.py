@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tco.performance.service.simulation import Arrival, Run
+from tco.performance.service.simulation import Arrival, EngineRun
 
 
 class AffinityRules(NamedTuple):
@@ -30,7 +30,7 @@ class RandomRouter:
     def __init__(self, draws: np.random.Generator) -> None:
         self.draws = draws
 
-    def choose(self, _: Arrival, runs: Sequence[Run]) -> int:
+    def choose(self, _: Arrival, runs: Sequence[EngineRun]) -> int:
         """Return the number of the engine that a request goes to."""
         return int(self.draws.integers(len(runs)))
 
@@ -69,14 +69,14 @@ class AffinityRouter:
         self.indexes = [PrefixIndex(room) for _ in range(engines)]
         self.unread: list[deque[tuple[int, float]]] = [deque() for _ in range(engines)]
 
-    def queued(self, run: Run, number: int, instant: float) -> float:
+    def queued(self, run: EngineRun, number: int, instant: float) -> float:
         """Return the tokens of prompts that an engine has to read at an instant."""
         unread = self.unread[number]
         while unread and 0 < run.first[unread[0][0]] <= instant:
             unread.popleft()
         return sum(tokens for _, tokens in unread)
 
-    def choose(self, arrival: Arrival, runs: Sequence[Run]) -> int:
+    def choose(self, arrival: Arrival, runs: Sequence[EngineRun]) -> int:
         """Return the number of the engine that a request goes to."""
         queued, fresh, sticky = [], [], []
         for number, run in enumerate(runs):

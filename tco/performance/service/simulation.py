@@ -136,7 +136,7 @@ class Cache:
                 self.leave(slot, 0.0, tokens)
 
 
-class Run:
+class EngineRun:
     """An engine at work on requests, which are numbered as they come."""
 
     def __init__(self, engine: Engine, read: bool = True, decode: bool = True) -> None:
@@ -390,7 +390,7 @@ def serve(
         decode: Whether it decodes answers.
 
     """
-    run = Run(engine, read, decode)
+    run = EngineRun(engine, read, decode)
     if before is not None:
         run.cache.warm(before)
     run.submit_all(requests)

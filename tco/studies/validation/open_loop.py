@@ -15,10 +15,11 @@ import pandas as pd
 
 from tco.chain.inputs import system_inputs
 from tco.chain.workloads import server_of
+from tco.foundation.errors import DataError
 from tco.foundation.trace import plain
 from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_of
-from tco.performance.service.ladder import Fleet, Prompts, Router, Stage, first_tokens
+from tco.performance.service.ladder import Prompts, RateStage, RoutedFleet, Router, first_tokens
 from tco.performance.serving.plans import DecodePlan, request_of
 from tco.studies.validation.inference import GROWN_UP, formats_of, software_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
@@ -40,6 +41,7 @@ NUMBERS = (
     *("servers", "tp", "prefix_tokens", "prefix_groups", "prompts_per_group"),
     *("question_tokens", "output_tokens"),
 )
+MOST = 50_000  # requests of a stage, prompts and servers of a ladder
 SEEDS = 3  # runs of a ladder, each with draws of its own
 STATED = {  # settings of engines as rows write them
     "memory_taken": re.compile(r"(?:gpu-memory-utilization|mem-fraction-static)\W+(0?\.\d+)"),
@@ -55,24 +57,31 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     models = model_ids(chips.catalogue, table)
     target, names = first_stated(table, *TARGETS)
     prefix, groups = column(table, "prefix_tokens"), column(table, "prefix_groups")
-    routers = [router_of(chips, str(text)) for text in texts(table, "routing")]
+    routers = [stated_router(chips, str(text)) for text in texts(table, "routing")]
     blank = [(~(column(table, name) > 0), f"unstated {name}") for name in POSITIVE]
+    requests = column(table, "offered_requests_per_s") * column(table, "stage_duration_s")
     skip = refused(
         table,
         (chips.parts == "", "unknown-accelerator"),
         (models == "", "unknown-model"),
         *blank,
+        (too_many(table), "unsupported size: too many requests, prompts or servers"),
         (~(prefix >= 0), "unstated prefix_tokens"),
         ((prefix > 0) & ~(groups > 0), "unstated prefix_groups"),
         (~mapped(texts(table, "arrivals"), drawn_at_random, bool), "unstated arrivals"),
         ([router is None for router in routers], "unstated routing"),
+        (requests < 1, "suspect: a stage without a request"),
         (np.isnan(target), "unstated result"),
     )
     predicted = np.full(len(table), np.nan)
     for rows in ladders(table, skip):
         router = routers[rows[0]]
         assert router is not None
-        times = ladder_times(table, chips, models[rows[0]], router, rows)
+        try:
+            times = ladder_times(table, chips, models[rows[0]], router, rows)
+        except DataError as error:
+            skip[rows] = f"unsupported: {error}"
+            continue
         for row, first in zip(rows, times, strict=True):
             mean = names[row] == TARGETS[0]
             predicted[row] = first.mean() if mean else np.quantile(first, 0.9)
@@ -91,12 +100,21 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     )
 
 
+def too_many(table: pd.DataFrame) -> Array:
+    """Return which rows are too large to simulate, or have less than a whole server."""
+    requests = column(table, "offered_requests_per_s") * column(table, "stage_duration_s")
+    prompts = column(table, "prefix_groups", 0.0) * column(table, "prompts_per_group", 0.0)
+    servers = column(table, "servers")
+    large = (requests > MOST) | (prompts > MOST) | (servers > MOST)
+    return np.asarray(large | (servers < 1) | (column(table, "prefix_groups", 0.0) > MOST))
+
+
 def drawn_at_random(arrivals: Any) -> bool:
     """Whether requests come at random."""
     return "poisson" in str(arrivals).lower()
 
 
-def router_of(chips: Specifications, routing: str) -> Router | None:
+def stated_router(chips: Specifications, routing: str) -> Router | None:
     """Return the rules of the router that a row names; None where nothing is known of it."""
     columns = ("pattern", "sticky_share", "queue_limit_s", "source")
     for row in rows_of(chips.catalogue, "serving_routers.csv", columns, re.IGNORECASE):
@@ -127,7 +145,7 @@ def ladder_times(
     number = {name: float(np.nan_to_num(column(table, name)[row])) for name in NUMBERS}
     word = {name: str(texts(table, name)[row]) for name in TEXTS}
     prompt = number["prefix_tokens"] + number["question_tokens"]
-    settings = settings_of(chips, word["source_url"], word["notes"])
+    settings = stated_settings(chips, word["source_url"], word["notes"])
     engine, start = engine_for(
         chips,
         chips.parts[row],
@@ -137,7 +155,7 @@ def ladder_times(
         number["tp"],
         (prompt, number["output_tokens"]),
     )
-    fleet = Fleet(engine, int(number["servers"]), router)
+    fleet = RoutedFleet(engine, int(number["servers"]), router)
     prompts = Prompts(
         number["prefix_tokens"],
         max(int(number["prefix_groups"]), 1),
@@ -146,12 +164,12 @@ def ladder_times(
         number["output_tokens"],
     )
     rates, seconds = column(table, "offered_requests_per_s"), column(table, "stage_duration_s")
-    stages = [Stage(float(rates[place]), float(seconds[place])) for place in rows]
+    stages = [RateStage(float(rates[place]), float(seconds[place])) for place in rows]
     runs = [first_tokens(fleet, prompts, stages, seed) for seed in range(SEEDS)]
     return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
 
 
-def settings_of(chips: Specifications, address: str, notes: str) -> dict[str, float]:
+def stated_settings(chips: Specifications, address: str, notes: str) -> dict[str, float]:
     """Return the settings of its engine that a row or its deployment's manifest states."""
     columns = ("pattern", "setting", "value", "source")
     settings = dict[str, float]()

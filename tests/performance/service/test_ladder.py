@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tco.performance.service.ladder import Fleet, Prompts, Router, Stage, first_tokens
+from tco.performance.service.ladder import Prompts, RateStage, RoutedFleet, Router, first_tokens
 from tco.performance.service.routing import AffinityRouter, AffinityRules
-from tco.performance.service.simulation import Arrival, Run
+from tco.performance.service.simulation import Arrival, EngineRun
 from tests.performance.service.test_simulation import STEP, engine
 
 PEAK = 15_928.0  # tokens/s, the router's default
@@ -15,7 +15,7 @@ BY_LOT, AFFINITY = Router(0.0, 0.0), Router(0.8, LIMIT)
 
 def run_of(made, *arrivals):
     """Return an engine that has answered some requests."""
-    run = Run(made)
+    run = EngineRun(made)
     for arrival in arrivals:
         run.submit(arrival)
     run.advance()
@@ -58,7 +58,7 @@ def idle_and_cached(cached, queue):
     """Return the engine chosen for 160 tokens of two, one of which was sent a part and has a queue."""
     rules = AffinityRules(0.8, LIMIT * PEAK)
     router = AffinityRouter(np.random.default_rng(0), rules, 2, 1e9)
-    runs = [Run(engine()) for _ in range(2)]
+    runs = [EngineRun(engine()) for _ in range(2)]
     router.indexes[1].record(Arrival(0.0, 160.0, 1.0, 0, cached, cached))
     router.unread[1].append((0, queue))
     runs[1].submit(Arrival(0.0, queue, 1.0, 1, 0.0, 0.0))
@@ -76,7 +76,7 @@ def test_llmd_router_chooses_as_its_port_to_dynamo_is_tested_to(cached, queue, c
 
 def test_ties_between_idle_engines_are_broken_by_lot():
     router = AffinityRouter(np.random.default_rng(0), AffinityRules(0.8, 1e9), 4, 1e9)
-    runs = [Run(engine()) for _ in range(4)]
+    runs = [EngineRun(engine()) for _ in range(4)]
     chosen = []
     for group in range(200):
         chosen.append(router.choose(Arrival(group * 1.0, 10.0, 1.0, group, 10.0, 10.0), runs))
@@ -96,8 +96,8 @@ def test_an_index_forgets_the_least_recent_prompts():
 def test_a_stage_sends_its_requests_and_routed_prefixes_are_read_once():
     prompts = Prompts(prefix=6400.0, groups=40, question=64.0, per_group=3, answer=20.0)
     made = engine(room=80_000.0)
-    stages = [Stage(8.0, 10.0), Stage(4.0, 20.0)]
-    by_lot, routed = (first_tokens(Fleet(made, 4, router), prompts, stages, 0) for router in (BY_LOT, AFFINITY))
+    stages = [RateStage(8.0, 10.0), RateStage(4.0, 20.0)]
+    by_lot, routed = (first_tokens(RoutedFleet(made, 4, router), prompts, stages, 0) for router in (BY_LOT, AFFINITY))
     assert [len(times) for times in by_lot] == [80, 80]
     # a prefix takes a hundred passes where it is not found
     assert np.median(by_lot[0]) > 100 * STEP
@@ -106,7 +106,7 @@ def test_a_stage_sends_its_requests_and_routed_prefixes_are_read_once():
 
 def test_requests_that_clients_give_up_are_not_counted():
     prompts = Prompts(prefix=0.0, groups=1, question=64.0, per_group=0, answer=20_000.0)
-    stages = [Stage(1.0, 20.0)]
-    patient = first_tokens(Fleet(engine(), 1, BY_LOT), prompts, stages, 0)
-    queued = first_tokens(Fleet(engine(most=1), 1, BY_LOT), prompts, stages, 0)
+    stages = [RateStage(1.0, 20.0)]
+    patient = first_tokens(RoutedFleet(engine(), 1, BY_LOT), prompts, stages, 0)
+    queued = first_tokens(RoutedFleet(engine(most=1), 1, BY_LOT), prompts, stages, 0)
     assert (len(patient[0]), len(queued[0])) == (20, 2 + 1)

@@ -29,9 +29,7 @@ def test_no_rate_of_any_ladder_is_missed_by_far():
     assert card["p90_ape"] <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("model", "target", "times"), [("gpt-oss-120b", "mean", 2), ("qwen3-32b", "p90", 10)]
-)
+@pytest.mark.parametrize(("model", "target", "times"), [("gpt-oss-120b", "mean", 2), ("qwen3-32b", "p90", 10)])
 def test_the_rate_at_which_waits_set_in_is_met(model, target, times):
     """Where the first token is first some times that of the lowest rate: within 15 %."""
     table, rows = table_of("open-loop"), validated("open-loop").rows
@@ -76,6 +74,16 @@ def of_rows(tmp_path, table, *settings):
 def test_routers_whose_rules_nobody_states_are_left_out(tmp_path):
     table = table_of("open-loop").head(2).assign(routing=["by its phase of the moon", "random"])
     assert of_rows(tmp_path, table)["skipped"] == {"unstated routing": 1}
+
+
+def test_rows_that_cannot_be_simulated_are_left_out_with_their_reasons(tmp_path):
+    table = table_of("open-loop").head(5).astype({"servers": float, "stage_duration_s": float})
+    for row, (name, value) in enumerate([("stage_duration_s", 0.1), ("servers", 0.5), ("question_tokens", 200_000), ("tp", None)]):
+        table.loc[row, name] = value
+    answer = of_rows(tmp_path, table)
+    assert answer["scored"] == 1
+    reasons = sorted(reason.partition(":")[0] for reason in answer["skipped"])
+    assert reasons == ["suspect", "unstated tp", "unsupported", "unsupported size"]
 
 
 def test_settings_that_a_row_states_move_its_prediction(tmp_path):
