@@ -38,8 +38,9 @@ class Engine(NamedTuple):
     groups: int  # attention groups
     budget: float  # tokens of prompts that a group reads in an iteration
     room: float  # tokens whose caches its memory holds
-    reserved: float  # share of an answer that room is kept for while it is under way
+    foreseen: float  # share of the answers under way that has to find room before a prompt is read
     most: float  # sequences that it takes in at a time
+    mixed: bool = True  # whether sequences decode in the iterations that read prompts
 
     def step_time(self, sequences: int, cached: float) -> float:
         """Return the time of a step of some sequences with so many cached tokens in all."""
@@ -69,6 +70,8 @@ def engine_of(machine: Machine, model: Architecture, request: Request, plan: Dec
     empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     held = sequences_held(machine.memory, empty, phases.sequence_memory(machine, model, plan, request))
     reserved = float(plain(machine.habit("answer_reserved")))
+    foreseen = float(plain(machine.habit("answer_foreseen")))
+    mixed = not machine.values.exists(f"performance.{machine.engine}.prefill_first")
     sequences = float(plain(engine_room(held, groups)))
     room = sequences * float(plain(reserved_context(request.prompt, request.answer, reserved)))
     largest = int(min(np.ceil(sequences * SHORTER / groups), MOST))
@@ -85,4 +88,4 @@ def engine_of(machine: Machine, model: Architecture, request: Request, plan: Dec
     near, far = (float(plain(causal_keys(length))) for length in (SHORT, LONG))
     quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
     passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
-    return Engine(*steps, *passes, groups, budget, room, reserved, min(most, float(largest * groups)))
+    return Engine(*steps, *passes, groups, budget, room, foreseen, min(most, float(largest * groups)), mixed)

@@ -1,13 +1,16 @@
-"""Requests through an engine, iteration by iteration: chunks of prompts beside what decodes, caches as memory allows, first come, first served.
+"""Requests through serving engines: chunks of prompts beside tokens, first come first served.
 
-What a slot (a session, or those who share a prefix) had read before is kept while there is room, the least recently used dropped first. Where
-nothing is read, nothing changes until the next request arrives or ends: such iterations are taken together.
+An engine takes in a request where its memory has room for the prompt, and for the share of the
+answers under way that the engine foresees. Caches then grow by a token an iteration. Where they
+find no room, the engine pauses the request that it took in last, and reads its tokens again later.
+What a slot (a session, or all who share a prefix) left behind stays until its room is needed, the
+least recently used first. Iterations in which nothing changes are taken together.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +18,8 @@ import numpy as np
 from tco.performance.service.engine import Engine
 
 Array = np.ndarray[Any, Any]
+ENDLESS = float("inf")
+ANSWERS = -2  # slots of answers count down from here
 
 
 class Requests(NamedTuple):
@@ -37,6 +42,18 @@ class Served(NamedTuple):
     found: Array
 
 
+class Arrival(NamedTuple):
+    """A request that comes to an engine: seconds, and tokens."""
+
+    arrived: float
+    prompt: float
+    answer: float
+    slot: int  # whose prompts begin alike
+    known: float  # tokens of the prompt that the slot has had before
+    keeps: float  # tokens that it may come back to
+    question: int = -1  # slot of the rest of the prompt, where the very same prompt comes back
+
+
 class Cache:
     """What an engine's memory holds, in tokens: of requests under way, of slots whose requests are, and of those that nobody uses now."""
 
@@ -49,33 +66,59 @@ class Cache:
         """Return the tokens that are held of a slot."""
         return self.used[slot][0] if slot in self.used else self.idle.get(slot, 0.0)
 
-    def take(self, slot: int, tokens: float, whatever: bool) -> bool:
-        """Make room for tokens of a request beside what its slot has; say whether there is, `whatever` takes them in any case."""
-        mine = self.idle.get(slot, 0.0)
-        if self.free + self.kept - mine < tokens and not whatever:
+    def take(self, slot: int, tokens: float, whatever: bool, foreseen: float = 0.0) -> bool:
+        """Make room for tokens of a request beside what its slot has; say whether there is.
+
+        Args:
+            slot: Whose tokens the request begins with.
+            tokens: Tokens that it adds.
+            whatever: Whether it is taken in without room.
+            foreseen: Tokens that must find room later, beside it.
+
+        """
+        idle_tokens = self.idle.get(slot, 0.0)
+        if self.free + self.kept - idle_tokens < tokens + foreseen and not whatever:
             return False
         if slot in self.used:
             self.used[slot][1] += 1
         else:
             self.idle.pop(slot, None)
-            self.kept -= mine
-            self.used[slot] = [mine, 1]
+            self.kept -= idle_tokens
+            self.used[slot] = [idle_tokens, 1]
         self.free -= tokens
-        self.drop()
+        if self.free < 0:
+            self.drop()
         return True
 
     def leave(self, slot: int, tokens: float, keeps: float) -> None:
         """Give back the tokens of a request, and keep so many of its slot."""
         used = self.used[slot]
-        more = max(keeps - used[0], 0.0)
-        self.free += tokens - more
-        used[0] += more
+        self.free += tokens
+        if keeps > used[0]:
+            self.free -= keeps - used[0]
+            used[0] = keeps
         used[1] -= 1
         if not used[1]:
             del self.used[slot]
             if used[0]:
                 self.idle[slot] = used[0]
                 self.kept += used[0]
+        if self.free < 0:
+            self.drop()
+
+    def share(self, slot: int, tokens: float) -> float:
+        """Let others use what a request has read of its slot; return the tokens that it hands over."""
+        used = self.used[slot]
+        more = max(tokens - used[0], 0.0)
+        used[0] += more
+        return more
+
+    def store(self, slot: int, tokens: float) -> None:
+        """Keep tokens of a slot that nobody uses, as the most recent ones."""
+        before = self.idle.pop(slot, 0.0)
+        self.free += before - tokens
+        self.kept += tokens - before
+        self.idle[slot] = tokens
         self.drop()
 
     def drop(self) -> None:
@@ -93,113 +136,264 @@ class Cache:
                 self.leave(slot, 0.0, tokens)
 
 
-class Run:
-    """An engine at work on requests."""
+class EngineRun:
+    """An engine at work on requests, which are numbered as they come."""
 
-    def __init__(self, engine: Engine, requests: Requests, read: bool, decode: bool) -> None:
+    def __init__(self, engine: Engine, read: bool = True, decode: bool = True) -> None:
         self.engine, self.reads, self.decodes = engine, read, decode
-        self.arrived, self.prompt, self.answer, self.slot, self.known, self.keeps = (one.tolist() for one in requests)
-        self.count, self.cache = len(self.arrived), Cache(engine.room)
-        self.first, self.last, self.found, self.need = ([0.0] * self.count for _ in range(4))
-        self.waiting: deque[list[float]] = deque()  # prompts under way: place, tokens left, keys before them
-        self.running: list[tuple[float, int]] = []  # the iteration a sequence ends with, and its place
+        self.most = max(engine.most, 1.0)
+        self.crowds = engine.foreseen < 1  # whether answers may outgrow the room
+        self.cache = Cache(engine.room)
+        self.arrived: list[float] = []  # seconds
+        self.prompt: list[float] = []  # tokens to read, with those of an answer that was paused
+        self.answer: list[float] = []  # tokens to decode
+        self.slot: list[int] = []  # whose prompts begin alike
+        self.known: list[float] = []  # tokens of the prompt that the slot has had before
+        self.keeps: list[float] = []  # tokens that it may come back to
+        self.question: list[int] = []  # slot of the rest of the prompt, below zero if it is new
+        self.first: list[float] = []  # seconds
+        self.last: list[float] = []  # seconds
+        self.found: list[float] = []  # tokens
+        self.need: list[float] = []  # tokens of memory, those that it has decoded not counted
+        self.begun: list[float] = []  # the iteration that it decodes from
+        self.waiting: deque[list[float]] = deque()  # prompts under way: number, tokens left, keys
+        self.running: list[tuple[float, int]] = []  # the iteration a sequence ends with, its number
         self.joined: list[int] = []  # that decode their first token next
+        self.paused: deque[int] = deque()  # that lost their room
         self.now = self.iteration = 0.0
         self.cached = 0.0  # tokens of the sequences that decode
+        self.remaining = 0.0  # tokens that those under way have still to decode
         self.head = 0  # the request that is taken in next
         self.full = False  # it finds no room
 
-    def go(self) -> None:
-        """Serve all requests."""
-        while self.head < self.count or self.waiting or self.running:
-            if not self.waiting and not self.running:
-                self.now = max(self.now, self.arrived[self.head])
-            self.take_in()
+    def submit(self, arrival: Arrival) -> None:
+        """Queue a request, which comes no earlier than those before it."""
+        self.arrived.append(arrival.arrived)
+        self.prompt.append(arrival.prompt)
+        self.answer.append(arrival.answer)
+        self.slot.append(arrival.slot)
+        self.known.append(arrival.known)
+        self.keeps.append(arrival.keeps)
+        self.question.append(arrival.question)
+        for column in (self.first, self.last, self.found, self.need, self.begun):
+            column.append(0.0)
+
+    def submit_all(self, requests: Requests) -> None:
+        """Queue requests that share no questions, none earlier than those before them."""
+        count = len(requests.arrived)
+        self.arrived.extend(requests.arrived.tolist())
+        self.prompt.extend(requests.prompt.tolist())
+        self.answer.extend(requests.answer.tolist())
+        self.slot.extend(requests.slot.tolist())
+        self.known.extend(requests.known.tolist())
+        self.keeps.extend(requests.keeps.tolist())
+        self.question.extend([-1] * count)
+        for column in (self.first, self.last, self.found, self.need, self.begun):
+            column.extend([0.0] * count)
+
+    def advance(self, until: float = ENDLESS) -> None:
+        """Run iterations that begin before a time."""
+        running, arrived, paused, cache = self.running, self.arrived, self.paused, self.cache
+        while self.now < until:
+            coming = arrived[self.head] if self.head < len(arrived) else ENDLESS
+            if not self.waiting and not running and not paused:
+                if coming >= until:
+                    return
+                self.now = max(self.now, coming)
+            self.full = False
+            if coming <= self.now or paused:
+                self.take_in()
             if self.waiting:
                 self.read()
             else:
-                self.decode()
-            while self.running and self.running[0][0] <= self.iteration:
-                place = heappop(self.running)[1]
-                self.cached -= self.prompt[place] + self.answer[place] - 1
-                self.end(place)
+                self.decode(until)
+            while running and running[0][0] <= self.iteration:
+                number = heappop(running)[1]
+                self.cached -= self.prompt[number] + self.answer[number] - self.reads
+                self.end(number)
+            if cache.free < 0:
+                self.make_room()
 
     def take_in(self) -> None:
         """Take in the requests that have arrived, one after another, as long as there is room."""
-        engine, cache = self.engine, self.cache
         self.full = False
-        while self.head < self.count and self.arrived[self.head] <= self.now:
-            place, under_way = self.head, len(self.waiting) + len(self.running)
-            prompt, slot = self.prompt[place], self.slot[place]
-            known = min(self.known[place], cache.held(slot)) if self.reads else 0.0
-            need = prompt - known + (engine.reserved * self.answer[place] if self.decodes else 0.0)
-            self.full = under_way >= max(engine.most, 1.0) or not cache.take(slot, need, not under_way)
+        while self.paused:
+            self.full = not self.admit(self.paused[0])
             if self.full:
-                break
-            self.found[place], self.need[place] = known, need
-            if self.reads:
-                self.waiting.append([place, prompt - known, known])
-            else:
-                self.joined.append(place)
-                self.cached += prompt
-                heappush(self.running, (self.iteration + self.answer[place], place))
+                return
+            self.paused.popleft()
+        count, now = len(self.arrived), self.now
+        while self.head < count and self.arrived[self.head] <= now:
+            self.full = not self.admit(self.head)
+            if self.full:
+                return
             self.head += 1
 
+    def admit(self, number: int) -> bool:
+        """Begin a request if there is room for it; say whether there is."""
+        under_way = len(self.waiting) + len(self.running)
+        if under_way >= self.most:
+            return False
+        cache, slot, question = self.cache, self.slot[number], self.question[number]
+        found = foreseen = 0.0
+        if self.reads:
+            known = self.known[number]
+            if known:
+                found = min(known, cache.held(slot))
+            if question >= 0 and found >= known:
+                found += min(cache.held(question), self.prompt[number] - known)
+        fresh = self.prompt[number] - found
+        if self.decodes:
+            foreseen = self.engine.foreseen * (self.remaining + self.answer[number])
+        if not cache.take(slot, fresh, not under_way, foreseen):
+            return False
+        if self.decodes:
+            self.remaining += self.answer[number]
+        self.found[number], self.need[number] = found, fresh
+        if not self.reads:
+            self.joined.append(number)
+            self.start_decoding(number, self.answer[number])
+            return True
+        if question >= 0:
+            cache.take(question, 0.0, True)
+        self.waiting.append([number, max(fresh, 1.0), found])
+        return True
+
+    def start_decoding(self, number: int, tokens: float) -> None:
+        """Have a request decode so many tokens."""
+        self.cached += self.prompt[number]
+        self.begun[number] = self.iteration
+        heappush(self.running, (self.iteration + tokens, number))
+
     def read(self) -> None:
-        """Run an iteration that reads a chunk of the prompts under way, the first ones first; sequences decode a token beside."""
+        """Run an iteration that reads a chunk of the prompts under way, the first ones first.
+
+        Sequences decode a token beside, unless the engine reads prompts alone.
+        """
         engine, finished = self.engine, []
-        quota = left = engine.budget * engine.groups
+        beside = len(self.running) if engine.mixed else 0
+        quota = left = max(engine.budget * engine.groups - beside, 1.0)
         longest = keys = 0.0
-        for one in self.waiting:
-            part = min(one[1], left, engine.budget)
-            longest, keys, left = max(longest, part), keys + part * (one[2] + part / 2), left - part
-            one[1] -= part
-            one[2] += part
-            if one[1] <= 0:
-                finished.append(int(one[0]))
+        for prompt in self.waiting:
+            part = min(prompt[1], left, engine.budget)
+            longest, keys = max(longest, part), keys + part * (prompt[2] + part / 2)
+            left -= part
+            prompt[1] -= part
+            prompt[2] += part
+            if prompt[1] <= 0:
+                finished.append(int(prompt[0]))
             if left <= 0:
                 break
-        taken, size = quota - left, len(self.running)
-        self.pass_by(engine.pass_time(max(taken / engine.groups, longest), keys / taken, size, self.cached), 1.0)
-        for place in finished:
-            self.first[place] = self.now
-            if self.decodes and self.answer[place] > 1:
-                self.cached += self.prompt[place]
-                heappush(self.running, (self.iteration + self.answer[place] - 1, place))
-            else:
-                self.end(place)
-        if finished:
-            self.waiting = deque(one for one in self.waiting if one[1] > 0)
+        tokens = quota - left
+        cached = self.cached if beside else 0.0
+        time = engine.pass_time(max(tokens / engine.groups, longest), keys / tokens, beside, cached)
+        self.pass_by(time, 1.0 if beside else 0.0)
+        if not finished:
+            return
+        for number in finished:
+            self.finish_reading(number)
+        self.waiting = deque(prompt for prompt in self.waiting if prompt[1] > 0)
 
-    def decode(self) -> None:
-        """Run the iterations until a sequence ends or a request may be taken in."""
-        engine, size = self.engine, len(self.running)
-        time = engine.step_time(size, self.cached)
-        steps = max(self.running[0][0] - self.iteration, 1.0)
-        if self.head < self.count and not self.full:
-            steps = min(steps, max(1.0, float(int((self.arrived[self.head] - self.now) / time) + 1)))
-        for place in self.joined:
-            self.first[place] = self.now + time
-        self.joined.clear()
-        self.pass_by(steps * engine.step_time(size, self.cached + size * (steps - 1) / 2), steps)
+    def finish_reading(self, number: int) -> None:
+        """Hand out the first token of a request, whose prompt others may use from now on."""
+        self.first[number] = self.first[number] or self.now
+        keeps, question = self.keeps[number], self.question[number]
+        if keeps:
+            prefix = min(keeps, self.prompt[number])
+            self.need[number] -= self.cache.share(self.slot[number], prefix)
+        if question >= 0:
+            rest = self.prompt[number] - self.known[number]
+            self.need[number] -= self.cache.share(question, rest)
+        if self.decodes:
+            self.remaining -= 1
+            self.cache.free -= 1
+        if self.decodes and self.answer[number] > 1:
+            self.start_decoding(number, self.answer[number] - 1)
+        else:
+            self.end(number)
+
+    def decode(self, until: float) -> None:
+        """Run the iterations until a sequence ends, a request may be taken in or room is short."""
+        step_time, cache, size = self.engine.step_time, self.cache, len(self.running)
+        time = step_time(size, self.cached)
+        steps = self.running[0][0] - self.iteration
+        if self.crowds and steps * size > cache.free:
+            steps = min(steps, (cache.free + cache.kept) // size)
+        limit = until
+        if not self.full and self.head < len(self.arrived) and self.arrived[self.head] < limit:
+            limit = self.arrived[self.head]
+        if steps > 1 and self.now + steps * time > limit:
+            steps = min(steps, float(int((limit - self.now) / time) + 1))
+        if self.joined:
+            for number in self.joined:
+                self.first[number] = self.first[number] or self.now + time
+            self.joined.clear()
+        if steps > 1:
+            time = steps * step_time(size, self.cached + size * (steps - 1) / 2)
+        self.pass_by(time, max(steps, 1.0))
 
     def pass_by(self, time: float, iterations: float) -> None:
         """Let time go by in which every sequence decodes a token an iteration."""
+        tokens = len(self.running) * iterations
         self.now += time
         self.iteration += iterations
-        self.cached += len(self.running) * iterations
+        self.cached += tokens
+        self.remaining -= tokens
+        self.cache.free -= tokens
+        if self.cache.free < 0:
+            self.cache.drop()
 
-    def end(self, place: int) -> None:
+    def make_room(self) -> None:
+        """Pause the requests that were taken in last until caches have room."""
+        while self.cache.free < 0 and len(self.running) > 1:
+            ends, number = max(self.running, key=lambda item: (self.begun[item[1]], item[1]))
+            self.running.remove((ends, number))
+            heapify(self.running)
+            decoded = self.iteration - self.begun[number]
+            left = ends - self.iteration
+            self.cached -= self.prompt[number] + decoded
+            self.remaining -= left
+            self.release(number, decoded + self.reads)
+            self.prompt[number] += decoded + self.reads
+            self.answer[number] = left
+            self.paused.appendleft(number)
+
+    def end(self, number: int) -> None:
         """End a request."""
-        self.last[place] = self.now
-        self.cache.leave(self.slot[place], self.need[place], self.keeps[place] if self.reads else 0.0)
+        self.last[number] = self.now
+        self.release(number, self.answer[number])
+
+    def release(self, number: int, decoded: float) -> None:
+        """Give back the room of a request that has decoded some tokens, and keep what may return."""
+        tokens = self.need[number] + (decoded if self.decodes else 0.0)
+        question = self.question[number]
+        if self.reads and question >= 0:
+            self.cache.leave(question, 0.0, 0.0)
+            self.cache.store(ANSWERS - question, decoded)
+        self.cache.leave(self.slot[number], tokens, self.keeps[number] if self.reads else 0.0)
 
 
-def serve(engine: Engine, requests: Requests, before: Requests | None = None, read: bool = True, decode: bool = True) -> Served:
-    """Run requests through an engine, which keeps what it can of those `before`; or through one that only reads prompts, or only decodes."""
-    run = Run(engine, requests, read, decode)
+def serve(
+    engine: Engine,
+    requests: Requests,
+    before: Requests | None = None,
+    read: bool = True,
+    decode: bool = True,
+) -> Served:
+    """Run requests through an engine that holds what it can of those before them.
+
+    Args:
+        engine: Times of its iterations, and its room.
+        requests: In the order they arrive.
+        before: Those whose prompts it has had, if any.
+        read: Whether it reads prompts.
+        decode: Whether it decodes answers.
+
+    """
+    run = EngineRun(engine, read, decode)
     if before is not None:
         run.cache.warm(before)
-    run.go()
-    first, last = (np.array(one) - requests.arrived for one in (run.first, run.last))
+    run.submit_all(requests)
+    run.advance()
+    first, last = (np.array(times) - requests.arrived for times in (run.first, run.last))
     return Served(first, last, requests.answer, np.array(run.found))

@@ -191,14 +191,19 @@ def projected(model: Architecture) -> Any:
 def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None, stages: Any = 1) -> Any:
     """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
 
-    The share `offload` of the caches is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
-    holds its part of the layers for the sequences of all stages, so that its caches are those of all layers and its own sequences.
+    Engines pad the width of experts to a multiple of their own. The share `offload` of the caches is kept in host memory. Ranks that
+    split sequences hold all projections of attention. A stage holds its part of the layers for the sequences of all stages, so that
+    its caches are those of all layers and its own sequences.
     """
     whole = spread = 0.0
+    multiple = machine.values.structure(f"performance.{machine.engine}.expert_multiple")
     for block in model.blocks:
         if block.feed_forward.experts:
+            width = block.feed_forward.width
+            padding = np.ceil(width / multiple) * multiple / width
             whole += block.layers * block.feed_forward.experts
-            spread = spread + block.layers * np.ceil(block.feed_forward.experts / shape.expert_parallel) * shape.expert_parallel
+            held = np.ceil(block.feed_forward.experts / shape.expert_parallel)
+            spread = spread + block.layers * held * shape.expert_parallel * padding
     share = spread / whole if whole else 1.0
     experts = model.expert_parameters
     whole_on_each = projected(model)

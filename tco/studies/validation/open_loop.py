@@ -1,13 +1,13 @@
-"""Measured services under requests that come at a stated rate, as questions to the simulation: nothing of it is fitted to them.
+"""First tokens of fleets under ladders of stated rates, predicted by simulation.
 
-Requests come at random for as long as the row's stage lasts, to servers that begin with nothing to do and with the prefixes of earlier stages;
-each server has its share of them by lot, which is how a Kubernetes service spreads them, whatever it is called. A router that weighs prefixes
-against load does so by rules that rows do not state. An engine told to take more memory than it does by itself reserves the least of its range.
+Rows that differ in their rate alone are stages of one ladder, in the order of the file. Servers,
+router, prompts and settings are those that rows state. Nothing here is fitted to the rows.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,74 +15,231 @@ import pandas as pd
 
 from tco.chain.inputs import system_inputs
 from tco.chain.workloads import server_of
+from tco.foundation.errors import DataError
 from tco.foundation.trace import plain
 from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_of
-from tco.performance.service.stage import first_tokens
+from tco.performance.service.ladder import Prompts, RateStage, RoutedFleet, Router, first_tokens
 from tco.performance.serving.plans import DecodePlan, request_of
 from tco.studies.validation.inference import formats_of, software_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
-from tco.studies.validation.naming import model_ids
+from tco.studies.validation.naming import model_ids, rows_of
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications, written
 
 TARGETS = ("ttft_s_mean", "ttft_s_p90")
-NUMBERS = ("servers", "tp", "offered_requests_per_s", "stage_duration_s", "prefix_tokens", "prefix_groups", "question_tokens", "output_tokens")
-BY_ITSELF = 0.9  # of the memory, that an engine takes unless it is told
+POSITIVE = (
+    "servers",
+    "tp",
+    "offered_requests_per_s",
+    "stage_duration_s",
+    "question_tokens",
+    "output_tokens",
+)
+TEXTS = ("source_url", "model", "engine", "date", "routing", "notes")
+NUMBERS = (
+    *("servers", "tp", "prefix_tokens", "prefix_groups", "prompts_per_group"),
+    *("question_tokens", "output_tokens"),
+)
+MOST = 50_000  # requests of a stage, prompts and servers of a ladder
+SEEDS = 3  # runs of a ladder, each with draws of its own
+STATED = {  # settings of engines as rows write them
+    "memory_taken": re.compile(r"(?:gpu-memory-utilization|mem-fraction-static)\W+(0?\.\d+)"),
+    "token_budget": re.compile(r"(?:max-num-batched-tokens|chunked-prefill-size)\W+(\d+)"),
+    "most_sequences": re.compile(r"(?:max-num-seqs|max-running-requests)\W+(\d+)"),
+}
 
 Array = np.ndarray[Any, Any]
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict the first token of every row of a file of services under load."""
-    models, numbers = model_ids(chips.catalogue, table), {name: column(table, name) for name in NUMBERS}
+    models = model_ids(chips.catalogue, table)
     target, names = first_stated(table, *TARGETS)
-    arrivals, routing, notes = (texts(table, name).astype(str) for name in ("arrivals", "routing", "notes"))
-    framework, date = texts(table, "engine").astype(str), row_dates(chips.catalogue, table)
-    blank = [(~(numbers[name] > 0), f"unstated {name}") for name in NUMBERS]
+    dates = row_dates(chips.catalogue, table)
+    prefix, groups = column(table, "prefix_tokens"), column(table, "prefix_groups")
+    routers = [stated_router(chips, str(text)) for text in texts(table, "routing")]
+    blank = [(~(column(table, name) > 0), f"unstated {name}") for name in POSITIVE]
+    requests = column(table, "offered_requests_per_s") * column(table, "stage_duration_s")
     skip = refused(
-        *(table, (chips.parts == "", "unknown-accelerator"), (models == "", "unknown-model"), *blank),
-        (mapped(arrivals, lambda text: "poisson" not in text.lower(), bool), "unstated arrivals"),
-        (mapped(routing, lambda text: "affinity" in text, bool), "unstated routing: how a router weighs prefixes against load"),
-        (date == "", "unstated date"),
+        table,
+        (chips.parts == "", "unknown-accelerator"),
+        (models == "", "unknown-model"),
+        *blank,
+        (too_many(table), "unsupported size: too many requests, prompts or servers"),
+        (~(prefix >= 0), "unstated prefix_tokens"),
+        ((prefix > 0) & ~(groups > 0), "unstated prefix_groups"),
+        (~mapped(texts(table, "arrivals"), drawn_at_random, bool), "unstated arrivals"),
+        ([router is None for router in routers], "unstated routing"),
+        (dates == "", "unstated date"),
+        (requests < 1, "suspect: a stage without a request"),
         (np.isnan(target), "unstated result"),
     )
-    kept, predicted = dict[tuple[Any, ...], tuple[Engine, float]](), np.full(len(table), np.nan)
-    for row in np.flatnonzero(skip == ""):
-        one = {name: float(many[row]) for name, many in numbers.items()}
-        lengths = one["prefix_tokens"] + one["question_tokens"], one["output_tokens"]
-        asked = chips.parts[row], models[row], framework[row], date[row], "gpu-memory-utilization" in notes[row] and notes[row], one["tp"], *lengths
-        if asked not in kept:
-            kept[asked] = engine_for(chips, *asked)
-        engine, start = kept[asked]
-        servers, _, rate, *stage = one.values()
-        first = first_tokens(engine, rate / servers, *stage) + start
-        predicted[row] = first.mean() if names[row] == TARGETS[0] else np.quantile(first, 0.9)
-    command = np.where(skip == "", "tco validate open-loop --rows", "").astype(object)  # of the shipped file
-    key = np.array([f"rows/{row}/predicted" if why == "" else "" for row, why in enumerate(skip)], dtype=object)
-    return Prediction(target, np.broadcast_to(predicted, (*chips.sets, len(table))), names, skip, command, key, np.ones(len(table)))
+    predicted = np.full(len(table), np.nan)
+    for rows in ladders(table, skip):
+        router = routers[rows[0]]
+        assert router is not None
+        try:
+            times = ladder_times(table, chips, models[rows[0]], router, rows, dates[rows[0]])
+        except DataError as error:
+            skip[rows] = f"unsupported: {error}"
+            continue
+        for row, first in zip(rows, times, strict=True):
+            mean = names[row] == TARGETS[0]
+            predicted[row] = first.mean() if mean else np.quantile(first, 0.9)
+    # of the shipped file
+    command = np.where(skip == "", "tco validate open-loop --rows", "").astype(object)
+    keys = [f"rows/{row}/predicted" if why == "" else "" for row, why in enumerate(skip)]
+    shape = (*chips.sets, len(table))
+    return Prediction(
+        target,
+        np.broadcast_to(predicted, shape),
+        names,
+        skip,
+        command,
+        np.array(keys, dtype=object),
+        np.ones(len(table)),
+    )
+
+
+def too_many(table: pd.DataFrame) -> Array:
+    """Return which rows are too large to simulate, or have less than a whole server."""
+    requests = column(table, "offered_requests_per_s") * column(table, "stage_duration_s")
+    prompts = column(table, "prefix_groups", 0.0) * column(table, "prompts_per_group", 0.0)
+    servers = column(table, "servers")
+    large = (requests > MOST) | (prompts > MOST) | (servers > MOST)
+    return np.asarray(large | (servers < 1) | (column(table, "prefix_groups", 0.0) > MOST))
+
+
+def drawn_at_random(arrivals: Any) -> bool:
+    """Whether requests come at random."""
+    return "poisson" in str(arrivals).lower()
+
+
+def stated_router(chips: Specifications, routing: str) -> Router | None:
+    """Return the rules of the router that a row names; None where nothing is known of it."""
+    columns = ("pattern", "sticky_share", "queue_limit_s", "source")
+    for row in rows_of(chips.catalogue, "serving_routers.csv", columns, re.IGNORECASE):
+        if row["pattern"].search(routing):
+            return Router(float(row["sticky_share"]), float(row["queue_limit_s"]))
+    return None
+
+
+def ladders(table: pd.DataFrame, skip: Array) -> Iterator[list[int]]:
+    """Yield the rows of each ladder."""
+    found = dict[tuple[Any, ...], list[int]]()
+    for row in np.flatnonzero(skip == "").tolist():
+        words = [str(texts(table, name)[row]) for name in TEXTS]
+        numbers = [float(np.nan_to_num(column(table, name)[row])) for name in NUMBERS]
+        found.setdefault((*words, *numbers), []).append(row)
+    yield from found.values()
+
+
+def ladder_times(
+    table: pd.DataFrame,
+    chips: Specifications,
+    model: str,
+    router: Router,
+    rows: list[int],
+    date: str,
+) -> list[Array]:
+    """Return times to first token of the stages of a ladder, in seconds."""
+    row = rows[0]
+    number = {name: float(np.nan_to_num(column(table, name)[row])) for name in NUMBERS}
+    word = {name: str(texts(table, name)[row]) for name in TEXTS}
+    prompt = number["prefix_tokens"] + number["question_tokens"]
+    settings = stated_settings(chips, word["source_url"], word["notes"])
+    engine, start = engine_for(
+        chips,
+        chips.parts[row],
+        model,
+        software_of(chips.catalogue, word["engine"], date),
+        settings,
+        number["tp"],
+        (prompt, number["output_tokens"]),
+    )
+    fleet = RoutedFleet(engine, int(number["servers"]), router)
+    prompts = Prompts(
+        number["prefix_tokens"],
+        max(int(number["prefix_groups"]), 1),
+        number["question_tokens"],
+        int(number["prompts_per_group"]),
+        number["output_tokens"],
+    )
+    rates, seconds = column(table, "offered_requests_per_s"), column(table, "stage_duration_s")
+    stages = [RateStage(float(rates[place]), float(seconds[place])) for place in rows]
+    runs = [first_tokens(fleet, prompts, stages, seed) for seed in range(SEEDS)]
+    return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
+
+
+def stated_settings(chips: Specifications, address: str, notes: str) -> dict[str, float]:
+    """Return the settings of its engine that a row or its deployment's manifest states."""
+    columns = ("pattern", "setting", "value", "source")
+    settings = dict[str, float]()
+    for row in rows_of(chips.catalogue, "serving_settings.csv", columns):
+        if row["pattern"].search(address):
+            settings[row["setting"]] = float(row["value"])
+    for name, pattern in STATED.items():
+        match = pattern.search(notes)
+        if match is not None:
+            settings[name] = float(match[1])
+    return settings
 
 
 def engine_for(
-    chips: Specifications, chip: str, name: str, framework: str, date: str, told: Any, tensor: float, prompt: float, answer: float
+    chips: Specifications,
+    chip: str,
+    model_id: str,
+    software: tuple[str, str],
+    settings: dict[str, float],
+    tensor: float,
+    lengths: tuple[float, float],
 ) -> tuple[Engine, float]:
-    """Return the engine that a row states, in the formats of its checkpoint, and the time of a first token outside it."""
-    catalogue, model = chips.catalogue, load_model(chips.catalogue, name)
-    engine, released = software_of(catalogue, framework, date)
-    attention, experts, dense = formats_of(catalogue, name, "", any(block.feed_forward.experts for block in model.blocks))
-    cache = "fp8" if experts in ("fp8", "nvfp4") and chips.values.structure(f"parts.{chip}.peak_fp8") > 0 else "bf16"
-    asked = {"model": name, "engine": engine, "precision": dense, "attention_format": attention, "expert_format": experts, "cache_format": cache}
-    asked |= {"software": released, "as_deployed": "0", "draft_tokens": "0"}
-    asked |= {"input_tokens": written(prompt), "output_tokens": written(answer)}
-    settings = {f"workload.{key}": text for key, text in asked.items()}
-    share = re.search(r"gpu-memory-utilization (0\.\d+)", str(told))
-    if share is not None and float(share[1]) > BY_ITSELF:
-        path = f"performance.{engine}.memory_reserve"
-        settings[path] = written(float(chips.values.input(path).low or 0))
-    inputs = system_inputs(catalogue, chip, settings, {})
-    values = inputs.values()
-    machine, served = server_of(inputs, values)
-    plan = DecodePlan(tensor, tensor, 1.0, 1.0, 0.0, 1.0, tensor if served.expert_parameters else 0.0)
-    made = engine_of(machine, served, request_of(values)._replace(drafts=None), plan)
+    """Return an engine, in its checkpoint's formats, and the time to a first token outside it."""
+    catalogue = chips.catalogue
+    model = load_model(catalogue, model_id)
+    sparse = any(block.feed_forward.experts for block in model.blocks)
+    attention, experts, dense = formats_of(catalogue, model_id, "", sparse)
+    eight_bits = chips.values.structure(f"parts.{chip}.peak_fp8") > 0
+    engine, released = software
+    asked = {
+        "model": model_id,
+        "engine": engine,
+        "precision": dense,
+        "attention_format": attention,
+        "expert_format": experts,
+        "cache_format": "fp8" if experts in ("fp8", "nvfp4") and eight_bits else "bf16",
+        "software": released,
+        "as_deployed": "0",
+        "draft_tokens": "0",
+        "input_tokens": written(lengths[0]),
+        "output_tokens": written(lengths[1]),
+    }
+    inputs = {f"workload.{key}": text for key, text in asked.items()}
+    inputs |= memory_settings(chips, chip, engine, settings)
+    if "token_budget" in settings:
+        inputs[f"performance.{engine}.token_budget"] = written(settings["token_budget"])
+    given = chips.values.given.items()
+    inputs |= {path: setting.text for path, setting in given}  # what `--set` says
+    found = system_inputs(catalogue, chip, inputs, {})
+    values = found.values()
+    machine, served = server_of(found, values)
+    experts_over = tensor if served.expert_parameters else 0.0
+    plan = DecodePlan(tensor, tensor, 1.0, 1.0, 0.0, 1.0, experts_over)
+    request = request_of(values)._replace(drafts=None)
+    most = settings.get("most_sequences", np.inf)
+    made = engine_of(machine, served, request, plan, most)
     return made, float(plain(machine.shared("first_token_start")))
+
+
+def memory_settings(chips: Specifications, chip: str, engine: str, settings: dict[str, float]) -> dict[str, str]:
+    """Return the input that holds back what an engine leaves of the HBM, as it measures it."""
+    names = ("memory_taken", "activation_memory")
+    taken, activations = (chips.values.unset(f"performance.{engine}.{name}") for name in names)
+    if taken is None or activations is None:
+        return {}
+    capacity = chips.values.structure(f"parts.{chip}.hbm_capacity")
+    reported = chips.values.unset(f"parts.{chip}.driver_memory") or capacity
+    memory = settings.get("memory_taken", taken) * reported - activations
+    return {f"performance.{engine}.memory_reserve": written(max(1 - memory / capacity, 0.0))}
