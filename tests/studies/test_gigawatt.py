@@ -56,11 +56,11 @@ def test_what_others_say_stands_beside(rows):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("gb200-nvl72", "--power", "100 kW"), "0.1 MW carry no scale-up domain of gb200-nvl72, the least that do are 0.176 MW"),
+        (("gb200-nvl72", "--power", "100 kW"), "0.1 MW carry no scale-up domain of gb200-nvl72, the least that do are 0.175 MW"),
         (("gb200-nvl72", "--power", "1 GWh"), "expected 'W'"),
         (("gb200-nvl72", "--power", "-1 GW"), "fills nothing"),
         (("gb200-nvl72", "--set", "terms.perspective=renter"), "renter buys nothing"),
-        (("vr-nvl144", "--set", "site=us-air-hall"), "us-hyperscale takes the most, 250 kW"),
+        (("vr-nvl144", "--set", "site=us-air-hall"), "the liquid hall of us-hyperscale takes the most, 250 kW"),
         (("gb200-nvl72", "--date", "2020-01"), "lies before the first price"),
         (("gb200-nvl7",), "did you mean 'gb200-nvl72'"),
     ],
