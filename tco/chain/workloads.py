@@ -153,7 +153,7 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
-    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
+    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, chip, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
     beyond = unexplained(values, paths_of(catalogue, software.TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
     links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)

@@ -114,7 +114,7 @@ def question_of(reader: Reader, chips: Specifications, name: str, row: int) -> t
     part, family = str(chips.parts[row]), str(chips.families[row])
     said, model = reader.texts(row), load_model(chips.catalogue, name)
     facts = facts_of(model, said["workload.precision"])
-    software = software_of(chips.catalogue, said, family, facts)
+    software = software_of(chips.catalogue, said, family, part, facts)
     passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
     devices, sequence = int(reader.count("n_accelerators", row) or 0), reader.count("seq_len", row) or reader.sequence
     domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
