@@ -158,7 +158,8 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     beyond = unexplained(values, paths_of(catalogue, software.TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
     links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
     reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), does.programs, beyond, reach)
-    return job_of(model, does, values), reached, formats
+    best = software.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE)) == software.THE_BEST
+    return job_of(model, does, values, deployed=values.exists(DEPLOYED) and not best), reached, formats
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:

@@ -236,6 +236,7 @@ class Job:
     chips: Any  # whole numbers; arrays where many jobs are asked together, of which no plans are sought
     batch: int = 0  # sequences of a step
     length: int = 0  # tokens of a sequence
+    deployed: bool = False  # plans that the program chooses fall short of the best as those of long runs do
 
     def value(self, name: str) -> Any:
         """Return one of the parameters all training runs share."""
@@ -265,9 +266,10 @@ def whole(values: Readable, path: str) -> int:
     return int(number)
 
 
-def job_of(model: Architecture, software: Software, values: Readable) -> Job:
+def job_of(model: Architecture, software: Software, values: Readable, deployed: bool = False) -> Job:
     """Return the job of a workload."""
-    return Job(model, software, values, *(whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")))
+    sizes = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
+    return Job(model, software, values, *sizes, deployed=deployed)
 
 
 CRITICAL = "workload.critical_batch"
