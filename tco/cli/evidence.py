@@ -113,7 +113,7 @@ def calibrate(
         typer.Option(
             "--fit",
             metavar="NAME",
-            help="What may move: that of fits/NAME.csv, or 'deployed' (what deployments lose), 'long-runs', or 'engine-kernels'; left out: of each kind.",
+            help="What may move: that of fits/NAME.csv, or 'deployed' (what deployments lose), 'long-runs' or 'engine-kernels'; else of each kind.",
         ),
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",

@@ -29,6 +29,7 @@ def deployment_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pur
 
     Returns:
         A share of the best plan's rate, fitted to runs of 512 to 16,384 chips (`tco.studies.validation.long_runs`).
+
     """
     return np.minimum(rate * (1 - decline) ** np.log2(chips / reference), 1.0)
 

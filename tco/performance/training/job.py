@@ -146,6 +146,7 @@ def attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
 
     Raises:
         DataError: No kernel is called so, or none of that name is written for the chip.
+
     """
     words = attention_words(catalogue)
     if word not in words:
@@ -268,8 +269,8 @@ def whole(values: Readable, path: str) -> int:
 
 def job_of(model: Architecture, software: Software, values: Readable, deployed: bool = False) -> Job:
     """Return the job of a workload."""
-    sizes = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
-    return Job(model, software, values, *sizes, deployed=deployed)
+    chips, batch, length = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
+    return Job(model, software, values, chips, batch, length, deployed)
 
 
 CRITICAL = "workload.critical_batch"

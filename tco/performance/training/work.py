@@ -18,7 +18,7 @@ from tco.fabric.algorithms import choose, reach
 from tco.fabric.costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links, among, joined, strided
-from tco.foundation.formula import formula, select, total
+from tco.foundation.formula import formula, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, FLOPPerSecond, Pure, Second
 from tco.models.architecture import Architecture
@@ -390,6 +390,7 @@ def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, ag
         again = SELECTIVE
     with scope(CORE):
         back = attention_backward_flops(flops, products)
+        moved = total("bytes", [operator.bytes, operator.bytes])  # what is read, and its gradients
         if kernel in (GENERIC, UNFUSED):
             share = job.value("attention_backward_share") if kernel == GENERIC else 1.0
             forward, backward = operator.time, attention_pass_time(operator.time, products, share)
@@ -399,7 +400,7 @@ def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, ag
             rates = [attention_rate(peak, job.values[f"{owner}.{share}"], span, half_span) for share in shares]
             least = operator.time, attention_pass_time(operator.time, products, 1.0)
             forward, backward = (attention_kernel_time(*terms, layers) for terms in zip(least, (flops, back), rates, strict=True))
-    parts = Part(flops, operator.bytes, peak), Part(back, 2 * operator.bytes, peak)
+    parts = Part(flops, operator.bytes, peak), Part(back, moved, peak)
     return Item(CORE, "product", forward, backward, again, layers, forward_parts=parts[:1], backward_parts=parts[1:])
 
 
