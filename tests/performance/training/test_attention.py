@@ -103,13 +103,13 @@ def test_older_kernels_make_longer_steps():
 
 
 def test_an_unknown_kernel_is_refused_with_the_list():
-    with pytest.raises(DataError, match="unknown workload.attention 'nope'") as error:
+    with pytest.raises(DataError, match=r"unknown workload\.attention 'nope'") as error:
         attention_of(CATALOGUE, {ATTENTION: "nope"}, "nvidia", "h100-sxm")
     assert all(word in str(error.value) for word in attention_words(CATALOGUE))
 
 
 def test_a_kernel_of_another_chip_is_refused_with_those_of_this_one():
-    with pytest.raises(DataError, match="flash-attention-3, which is not written for a100-sxm-80gb; expected one of .*flash-attention-2"):
+    with pytest.raises(DataError, match=r"flash-attention-3, which is not written for a100-sxm-80gb; expected one of .*flash-attention-2"):
         attention_of(CATALOGUE, {ATTENTION: "flash-attention-3"}, "nvidia", "a100-sxm-80gb")
 
 
