@@ -392,8 +392,7 @@ def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, ag
         back = attention_backward_flops(flops, products)
         moved = total("bytes", [operator.bytes, operator.bytes])  # what is read, and its gradients
         if kernel in (GENERIC, UNFUSED):
-            share = job.value("attention_backward_share") if kernel == GENERIC else 1.0
-            forward, backward = operator.time, attention_pass_time(operator.time, products, share)
+            forward, backward = operator.time, attention_pass_time(operator.time, products, job.value("attention_backward_share"))
         else:
             owner = f"performance.{kernel}"
             half_span, shares = job.values[f"{owner}.attention_half_span"], ("attention_forward_rate", "attention_backward_rate")
