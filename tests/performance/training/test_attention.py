@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 from tco import DataError, evaluate
 from tco.performance.training.job import ATTENTION, GENERIC, UNFUSED, attention_kernels, attention_of, attention_words
 from tco.performance.training.work import CORE, Shape, work_of
 from tests.performance.training.jobs import job
-from tests.shipped import CATALOGUE
+from tests.shipped import CATALOGUE, DATA
 
 CHIPS = {"*": "tpu-v5p", "a100-*": "a100-sxm-80gb", "h100-*": "h100-sxm", "b200-*": "b200-sxm", "b300-*": "b300-sxm"}  # one of each pattern
-CHIPS |= {chip: chip for chip in ("mi355x", "mi300x")}
+CHIPS |= {chip: chip for chip in ("mi355x", "mi300x")}  # of lists
 PUBLISHED = [  # TFLOP/s of one pass with a causal mask and heads of 128, by tokens
     ("h100-sxm", "flash-attention-2", 8192, 333.0, 299.0),  # arXiv 2407.08608; backward from 308 of both passes
     ("h100-sxm", "flash-attention-2", 2048, 298.0, None),
@@ -112,6 +114,12 @@ def test_an_unknown_kernel_is_refused_with_the_list():
 def test_a_kernel_of_another_chip_is_refused_with_those_of_this_one():
     with pytest.raises(DataError, match=r"flash-attention-3, which is not written for a100-sxm-80gb; expected one of .*flash-attention-2"):
         attention_of(CATALOGUE, {ATTENTION: "flash-attention-3"}, "nvidia", "a100-sxm-80gb")
+
+
+def test_every_kernel_and_its_date_have_a_source():
+    for name in ("attention", "software", "engines"):
+        with (DATA / f"training/{name}.csv").open(newline="") as lines:
+            assert {row["source"] for row in csv.DictReader(lines) if "source" in row} <= CATALOGUE.sources.keys()
 
 
 def test_every_kernel_has_rates_of_both_passes_and_a_source():

@@ -10,11 +10,11 @@ from tco.chain.draws import evaluate_draws
 from tco.chain.structure import plain_plan, plan_from
 from tco.performance.training.deployment import deployment_efficiency
 from tco.performance.training.plans import fixed_axes
+from tests.cli import document
 from tests.performance.training.jobs import search, small
 from tests.shipped import CATALOGUE
 
 LLAMA = {"workload": "llama-3.1-405b-training", "workload.precision": "bf16"}
-TUNED = {"workload.as_deployed": "0"}
 RATE, DECLINE = (CATALOGUE.practice("training", f"long_run_{name}").value for name in ("rate", "decline"))
 
 
@@ -75,6 +75,14 @@ def test_a_search_of_all_plans_chooses_and_one_with_an_axis_fixed_does_not():
     found, machine = small("llama-3.1-8b", 8, 8, workload__attention="fused", workload__sequence_length="4096")
     assert search(found, machine).best.chosen == 1
     assert search(found, machine, fixed_axes({"tp": "2"})).best.chosen == 0
+
+
+def test_the_plan_of_a_saved_result_is_stated_by_who_names_it(tmp_path):
+    path = tmp_path / "llama.json"
+    llama(1024).save(path)
+    sets = [word for name, text in (LLAMA | {"cluster.chips": "1024"}).items() for word in ("--set", f"{name}={text}")]
+    stated = document("perf", "h100-hgx8", *sets, "--plan", str(path))
+    assert stated["metrics"]["step_s"] == pytest.approx(llama(1024, workload__as_deployed="0").metrics["step_s"], rel=1e-9)
 
 
 def test_a_plan_saved_before_plans_were_chosen_is_read_as_stated():
