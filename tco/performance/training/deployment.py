@@ -28,7 +28,7 @@ def deployment_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pur
         reference: Chips at which `rate` holds.
 
     Returns:
-        A share of the best plan's rate, fitted to runs of 512 to 16,384 chips (`tco.studies.validation.long_runs`).
+        A share of the best plan's rate, fitted to runs of 512 to 16,384 chips (`tco.studies.validation.long_runs`); beyond them it is extrapolated.
 
     """
     return np.minimum(rate * (1 - decline) ** np.log2(chips / reference), 1.0)

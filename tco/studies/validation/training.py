@@ -293,8 +293,8 @@ def as_configured(table: pd.DataFrame, chips: Specifications) -> list[Configured
     """Return the runs of a file on the quickest plan that each row's words leave."""
     models, unknown = read_models(chips.catalogue, table)
     skip = skips(table, chips, unknown, targets(table)[0])
-    found = questions(table, chips, models, skip)
-    made = answers(found, chips, len(table))
-    jobs = {question.asked.row: question.asked for question in found}
-    fitting = [row for row in jobs if skip[row] == "" and np.isfinite(made.seconds[row])]
-    return [Configured(row, jobs[row], int(made.batch[row]), float(made.seconds[row] * made.batch[row])) for row in fitting]
+    open_plans = questions(table, chips, models, skip)
+    quickest = answers(open_plans, chips, len(table))
+    jobs = {question.asked.row: question.asked for question in open_plans}
+    fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
+    return [Configured(row, jobs[row], int(quickest.batch[row]), float(quickest.seconds[row] * quickest.batch[row])) for row in fitting]

@@ -31,8 +31,8 @@ def core_of(chip: str, kernel: str, tokens: int, **settings: str):
     """The attention core of one sequence through a model whose heads have 128 numbers, on one chip."""
     size = {"workload": "training", "workload__model": "llama-3.1-8b", "cluster__chips": "8", "workload__global_batch": "8"}
     size |= {"workload__sequence_length": str(tokens), "workload__attention": kernel} | settings
-    found, machine = job(chip, **size)
-    items = work_of(found, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items
+    training_job, machine = job(chip, **size)
+    items = work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items
     return next(item for item in items if item.name == CORE)
 
 
@@ -67,8 +67,8 @@ def test_a_window_keeps_a_kernel_from_its_rate():
     """cudnn-frontend's table of gpt-oss on GB200: 187 TFLOP/s backward in windows of 128, where whole sequences of 8k reach over 1,000."""
     model = {"workload": "training", "workload__model": "gpt-oss-120b"}
     size = {"cluster__chips": "8", "workload__global_batch": "8", "workload__sequence_length": "8192", "workload__attention": "cudnn"}
-    found, machine = job("gb200-gpu", **model, **size)
-    cores = [item for item in work_of(found, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items if item.name == CORE]
+    training_job, machine = job("gb200-gpu", **model, **size)
+    cores = [item for item in work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items if item.name == CORE]
     rates = sorted(2.5 * float(item.forward_parts[0].flops) * item.layers / float(item.backward) / 1e12 for item in cores)
     assert rates[0] == pytest.approx(187, rel=0.5)
     assert rates[-1] > 3 * rates[0]

@@ -18,10 +18,10 @@ LLAMA = {"workload": "llama-3.1-405b-training", "workload.precision": "bf16"}
 RATE, DECLINE = (CATALOGUE.practice("training", f"long_run_{name}").value for name in ("rate", "decline"))
 
 
-def llama(chips: int, plan=None, **settings: str):
+def llama(chips: int, plan=None, **more: str):
     """Llama 3.1 405B on H100, as its paper trains it but for the plan."""
-    asked = LLAMA | {"cluster.chips": str(chips)} | {path.replace("__", "."): value for path, value in settings.items()}
-    return evaluate("h100-hgx8", asked, plan, catalogue=CATALOGUE)
+    settings = LLAMA | {"cluster.chips": str(chips)} | {path.replace("__", "."): value for path, value in more.items()}
+    return evaluate("h100-hgx8", settings, plan, catalogue=CATALOGUE)
 
 
 def test_llama_on_its_own_cluster_reaches_about_the_published_utilisation():
@@ -32,8 +32,8 @@ def test_llama_on_its_own_cluster_reaches_about_the_published_utilisation():
 def test_deepseek_takes_about_the_published_hours():
     """180,000 hours of an H800 for a trillion tokens (arXiv 2412.19437), on 2,048 of them."""
     size = {"cluster.chips": "2048", "workload.global_batch": "15360", "workload.sequence_length": "4096"}
-    asked = {"workload": "training", "workload.model": "deepseek-v3", "workload.precision": "fp8_block", **size}
-    rate = evaluate("h100-hgx8", asked, catalogue=CATALOGUE).metrics["train_tokens_per_s"]
+    inputs = {"workload": "training", "workload.model": "deepseek-v3", "workload.precision": "fp8_block", **size}
+    rate = evaluate("h100-hgx8", inputs, catalogue=CATALOGUE).metrics["train_tokens_per_s"]
     assert 2048 / rate * 1e12 / 3600 == pytest.approx(180e3, rel=0.1)
 
 
@@ -63,8 +63,8 @@ def test_a_stated_plan_is_taken_as_it_is():
 
 def test_a_held_structure_keeps_what_its_plan_was_chosen_as():
     deployed = llama(1024)
-    held = evaluate("h100-hgx8", LLAMA | {"cluster.chips": "1024"}, structure=deployed.structure, catalogue=CATALOGUE)
-    assert held.metrics["step_s"] == pytest.approx(deployed.metrics["step_s"], rel=1e-12)
+    on_structure = evaluate("h100-hgx8", LLAMA | {"cluster.chips": "1024"}, structure=deployed.structure, catalogue=CATALOGUE)
+    assert on_structure.metrics["step_s"] == pytest.approx(deployed.metrics["step_s"], rel=1e-12)
     path = "performance.training.long_run_rate"
     draws = LLAMA | {"cluster.chips": "1024", path: np.array([RATE, RATE * 0.9])}
     drawn = evaluate_draws("h100-hgx8", draws, catalogue=CATALOGUE)
@@ -72,9 +72,9 @@ def test_a_held_structure_keeps_what_its_plan_was_chosen_as():
 
 
 def test_a_search_of_all_plans_chooses_and_one_with_an_axis_fixed_does_not():
-    found, machine = small("llama-3.1-8b", 8, 8, workload__attention="fused", workload__sequence_length="4096")
-    assert search(found, machine).best.chosen == 1
-    assert search(found, machine, fixed_axes({"tp": "2"})).best.chosen == 0
+    training_job, machine = small("llama-3.1-8b", 8, 8, workload__attention="fused", workload__sequence_length="4096")
+    assert search(training_job, machine).best.chosen == 1
+    assert search(training_job, machine, fixed_axes({"tp": "2"})).best.chosen == 0
 
 
 def test_the_plan_of_a_saved_result_is_stated_by_who_names_it(tmp_path):

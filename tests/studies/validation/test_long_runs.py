@@ -24,16 +24,16 @@ def test_a_line_through_exact_runs_is_theirs():
 
 
 def test_a_publisher_of_more_runs_weighs_no_more():
-    few, more = runs_on("a", "h100-sxm", 0.8, 1024), runs_on("a", "h100-sxm", 0.8, *[1024] * 9)
+    single, several = runs_on("a", "h100-sxm", 0.8, 1024), runs_on("a", "h100-sxm", 0.8, *[1024] * 9)
     rest = runs_on("b", "tpu-v5p", 1.0, 512, 2048, 8192) + runs_on("c", "tpu-v6e", 0.9, 512, 2048, 8192)
-    assert fit_decline(few + rest).level == pytest.approx(fit_decline(more + rest).level, abs=1e-9)
+    assert fit_decline(single + rest).level == pytest.approx(fit_decline(several + rest).level, abs=1e-9)
 
 
 def test_publishers_that_differ_widen_the_range():
     alike = runs_on("a", "h100-sxm", 0.9, 512, 2048) + runs_on("b", "tpu-v5p", 0.9, 512, 2048) + runs_on("c", "tpu-v6e", 0.9, 512, 2048)
-    apart = runs_on("a", "h100-sxm", 0.8, 512, 2048) + runs_on("b", "tpu-v5p", 0.9, 512, 2048) + runs_on("c", "tpu-v6e", 1.0, 512, 2048)
-    assert fit_decline(apart).level_spread > fit_decline(alike).level_spread + 0.05
-    rate, decline = long_run_rows(apart, "2026-11")
+    different = runs_on("a", "h100-sxm", 0.8, 512, 2048) + runs_on("b", "tpu-v5p", 0.9, 512, 2048) + runs_on("c", "tpu-v6e", 1.0, 512, 2048)
+    assert fit_decline(different).level_spread > fit_decline(alike).level_spread + 0.05
+    rate, decline = long_run_rows(different, "2026-11")
     assert rate["low"] < rate["value"] < rate["high"]
     assert decline["value"] == pytest.approx(0.03, rel=1e-3)
 
