@@ -85,7 +85,7 @@ def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
     return found
 
 
-MAY_BE_ZERO = frozenset(("cut", "expert_parallel", "order", "zero", "sequence_parallel", "overlap", "offload", "hybrid", "share", "drafts"))
+MAY_BE_ZERO = frozenset(("cut", "expert_parallel", "order", "zero", "sequence_parallel", "overlap", "offload", "hybrid", "share", "drafts", "chosen"))
 
 
 def plain_plan(plan: Any) -> Any:
@@ -107,7 +107,7 @@ def plan_from(found: Any, where: str = "plan") -> Any:
     if kind == "training":
         from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
 
-        return filled(Plan, found, where, {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None})
+        return filled(Plan, {"chosen": 0} | dict(found), where, {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None})
     raise DataError(f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one")
 
 

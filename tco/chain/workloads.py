@@ -166,12 +166,13 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
-    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, facts_of(model, precision))
+    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, chip, facts_of(model, precision))
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
     beyond = unexplained(values, paths_of(catalogue, software.TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
     links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
     reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), does.programs, beyond, reach)
-    return job_of(model, does, values), reached, formats
+    best = software.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE)) == software.THE_BEST
+    return job_of(model, does, values, deployed=values.exists(DEPLOYED) and not best), reached, formats
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:

@@ -111,7 +111,7 @@ def calibrate(
         typer.Option(
             "--fit",
             metavar="NAME",
-            help="What may move: that of fits/NAME.csv, or 'deployed' (what deployments lose), or 'engine-kernels'; left out: of each kind.",
+            help="What may move: that of fits/NAME.csv, or 'deployed' (what deployments lose), 'long-runs' or 'engine-kernels'; else of each kind.",
         ),
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
@@ -125,7 +125,7 @@ def calibrate(
     from tco.outputs.table import to_csv
     from tco.outputs.validations import write_accuracy
     from tco.performance.chip.engine_kernels import COLUMNS as KERNELS
-    from tco.studies.validation import engine_kernels
+    from tco.studies.validation import engine_kernels, long_runs
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
     from tco.studies.validation.deployed import NAME, deployed_rows, gaps
@@ -138,6 +138,11 @@ def calibrate(
     found = {}
     if fit_name == NAME:
         rows = list(deployed_rows(pd.concat([gaps(table, catalogue, values) for _, table in tables], ignore_index=True), date))
+        write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
+        return
+    if fit_name == long_runs.NAME:
+        runs = [run for _, table in tables for run in long_runs.long_runs(table, catalogue, values)]
+        rows = list(long_runs.long_run_rows(runs, date))
         write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
         return
     if fit_name == engine_kernels.NAME:

@@ -350,7 +350,7 @@ def axes(text: str | None) -> Any:
         plan = load_result(text).plan
         if plan is None:
             raise UsageError(f"--plan {text}: this result has no plan")
-        return plan
+        return plan._replace(chosen=0) if hasattr(plan, "chosen") else plan  # who states a plan means it as it is
     found: dict[str, str] = {}
     for one in text.split(","):
         name, sign, value = (part.strip() for part in one.partition("="))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +28,12 @@ from tco.performance.layer.machine import Programs
 from tco.performance.software import BY_DATE
 
 FILE, ENGINES = "training/software.csv", "training/engines.csv"
+KERNELS = "training/attention.csv"
 COLUMNS = ("input", "value", "since", "engine", "family", "needs", "source", "note")
 TODAY = "9999"
+ATTENTION = "workload.attention"
 CHOICES: dict[str, tuple[str, ...]] = {
-    "workload.attention": (),  # any kernel whose share of today's rate is known
+    ATTENTION: (),  # any kernel of `training/attention.csv`
     "workload.dropout": ("yes", "no"),
     "workload.expert_kernels": ("fused", "grouped", "separate"),
     "workload.trained": ("all", "adapters"),
@@ -39,7 +42,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "workload.programs": ("eager", "compiled"),
     "workload.loss": ("whole", "chunked"),
 }
-BEST, UNFUSED = "fused", "unfused"  # attention: today's kernel, or scores kept in memory
+GENERIC, UNFUSED = "fused", "unfused"  # attention: the chip's own library or compiler, or scores kept in memory
 DATED = ("workload.software", "workload.engine")  # what the features follow from
 OF_FAMILY = "family"  # no engine in particular
 PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
@@ -63,7 +66,7 @@ class Feature(NamedTuple):
 class Software(NamedTuple):
     """What the software of a job does."""
 
-    attention: str = BEST  # the kernel
+    attention: str = GENERIC  # the kernel: the owner of its rates on the chip
     dropout: bool = False
     fused_experts: bool = False  # experts run as few kernels, permutation and exchange inside them
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
@@ -109,6 +112,44 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     return made
 
 
+class Kernel(NamedTuple):
+    """An attention kernel on the chips that it is written for."""
+
+    name: str
+    chips: tuple[str, ...]  # patterns
+    owner: str  # of its rates on them
+
+    def written_for(self, chip: str) -> bool:
+        """Say whether a chip runs it."""
+        return any(fnmatchcase(chip, pattern) for pattern in self.chips)
+
+
+def attention_kernels(catalogue: Catalogue) -> list[Kernel]:
+    """Return the attention kernels, as the data folders state them."""
+
+    def read() -> list[Kernel]:
+        paths = [path for folder in catalogue.folders if (path := folder / KERNELS).is_file()]
+        columns = ("kernel", "chips", "owner", "source", "note")
+        return [Kernel(row["kernel"], tuple(row["chips"].split()), row["owner"]) for path in paths for _, row in read_csv(path, columns)]
+
+    kernels: list[Kernel] = catalogue.once(KERNELS, read)
+    return kernels
+
+
+def attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
+    """Return the owner of a kernel's rates on a chip.
+
+    Raises:
+        DataError: No kernel is called so, or none of that name is written for the chip.
+
+    """
+    refuse_unknown_words(catalogue, {ATTENTION: word})
+    written = {kernel.name: kernel.owner for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}
+    if word not in written:
+        raise DataError(f"workload.attention is {word}, which is not written for {chip}; expected one of {', '.join([*written, BY_DATE])}")
+    return written[word]
+
+
 def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
     """Return the words by which texts name training engines, each with the engine it means."""
 
@@ -135,15 +176,29 @@ def held(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str,
     """Return what the software does for an input, unless it is stated; empty where no feature says so."""
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
-    month, engine = month_of(texts), texts.get("workload.engine", OF_FAMILY)
-    found = [one.value for one in features(catalogue).get(path, ()) if one.holds(month, engine, family, facts)]
+    found = dated(catalogue, path, texts, family, facts)
     return found[-1] if found else ""
+
+
+def dated(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> list[str]:
+    """Return what the software can do for an input by its date, the last first in use."""
+    month, engine = month_of(texts), texts.get("workload.engine", OF_FAMILY)
+    return [feature.value for feature in features(catalogue).get(path, ()) if feature.holds(month, engine, family, facts)]
+
+
+def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str) -> str:
+    """Return the owner of the rates of a job's attention kernel: the one stated, else the last by its date that is written for the chip."""
+    if (stated := texts.get(ATTENTION, BY_DATE)) != BY_DATE:
+        return attention_owner(catalogue, stated, chip)
+    written = {kernel.name for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}
+    *_, word = (word for word in dated(catalogue, ATTENTION, texts, family) if word in written)
+    return attention_owner(catalogue, word, chip)
 
 
 def known_words(catalogue: Catalogue) -> dict[str, tuple[str, ...]]:
     """Return the words that each input of training software may hold."""
-    kernels = sorted(name for name, attribute in catalogue.calibration_rows if attribute == "attention_share")
-    return CHOICES | {"workload.attention": (BEST, UNFUSED, *kernels)}
+    kernels = dict.fromkeys(kernel.name for kernel in attention_kernels(catalogue))
+    return CHOICES | {ATTENTION: tuple(kernels)}
 
 
 def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None:
@@ -163,15 +218,15 @@ def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None
             raise unknown(path, word, [*allowed[path], BY_DATE])
 
 
-def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> Software:
-    """Return what software does, from the inputs that are texts; an unknown one raises `DataError`."""
+def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str, facts: frozenset[str] = frozenset()) -> Software:
+    """Return what software does on a chip, from the inputs that are texts; an unknown one raises `DataError`."""
     engine = texts.get("workload.engine", OF_FAMILY)
     if engine != OF_FAMILY and engine not in engines(catalogue):
         raise unknown("engine of training", engine, [*engines(catalogue), OF_FAMILY], "workload.engine")
     said = {path: held(catalogue, path, texts, family, facts) for path in (*CHOICES, *PLANS)}
-    refuse_unknown_words(catalogue, {path: said[path] for path in CHOICES})
+    refuse_unknown_words(catalogue, {path: said[path] for path in CHOICES if path != ATTENTION})
     return Software(
-        attention=said["workload.attention"],
+        attention=attention_of(catalogue, texts, family, chip),
         dropout=said["workload.dropout"] == "yes",
         fused_experts=said["workload.expert_kernels"] == "fused",
         separate_experts=said["workload.expert_kernels"] == "separate",
@@ -196,6 +251,7 @@ class Job:
     chips: Any  # whole numbers; arrays where many jobs are asked together, of which no plans are sought
     batch: int = 0  # sequences of a step
     length: int = 0  # tokens of a sequence
+    deployed: bool = False  # plans that the program chooses fall short of the best as those of long runs do
 
     def value(self, name: str) -> Any:
         """Return one of the parameters all training runs share."""
@@ -225,9 +281,10 @@ def whole(values: Readable, path: str) -> int:
     return int(number)
 
 
-def job_of(model: Architecture, software: Software, values: Readable) -> Job:
+def job_of(model: Architecture, software: Software, values: Readable, deployed: bool = False) -> Job:
     """Return the job of a workload."""
-    return Job(model, software, values, *(whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")))
+    chips, batch, length = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
+    return Job(model, software, values, chips, batch, length, deployed)
 
 
 CRITICAL = "workload.critical_batch"

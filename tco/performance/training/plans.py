@@ -64,6 +64,7 @@ class Plan(NamedTuple):
     offload: Any = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
     share: Any = None  # of layers that partial recomputation does again; none: as many as memory asks for
+    chosen: int = 0  # 1: the quickest of all plans, which nobody stated
 
 
 class Fixed(NamedTuple):

@@ -18,6 +18,7 @@ from tco.performance.layer.operators import DENSE
 from tco.performance.profile import BOUNDS, Line, Report
 from tco.performance.serving.axes import Axis
 from tco.performance.training import schedule
+from tco.performance.training.deployment import deployed_time
 from tco.performance.training.job import Job
 from tco.performance.training.plans import ORDERS, Plan, fixed_axes
 from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, pipeline_stride, shape_of, slots, way_of
@@ -45,6 +46,7 @@ class StepLines:
 class Details(NamedTuple):
     """What the report of a step is made from."""
 
+    time: Any  # of the step, as deployed
     job: Job
     machine: Machine
     made: Step
@@ -103,7 +105,7 @@ class TrainingResult:
         search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
         return Report(self.described, search, self.runner_up, found.margin, self.memory, self.phases())
 
-    def tell(self, job: Job, machine: Machine, made: Step, pipe: Pipe, micro: MicroBatch, work: Work, many: bool) -> None:
+    def tell(self, time: Any, job: Job, machine: Machine, made: Step, pipe: Pipe, micro: MicroBatch, work: Work, many: bool) -> None:
         """Fill in what people read of the plan: its names, and of one step its lines, axes and memory."""
         plan = self.plan
         if plan is None:
@@ -112,7 +114,9 @@ class TrainingResult:
         if self.found is not None and self.found.runner_up is not None:
             self.runner_up = describe(self.found.runner_up, job.model, job.batch)
         if not many:
-            self.lines = StepLines(float(made.time), step_lines(job, machine, plan, made, pipe, micro, work))
+            self.lines = StepLines(float(time), step_lines(job, machine, plan, made, pipe, micro, work))
+            if (short := float(time) - float(made.time)) > 0:
+                self.lines.lines.append(Line("below the best plan", short, "latency"))
             self.axes = axes_of(job, machine, plan, pipe, work, self.lines.lines)
             self.memory = {name: float(used) for name, used in made.memory.items()}
 
@@ -175,16 +179,17 @@ def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str,
         )
     plan = chosen_share(job, machine, plan)
     made, pipe, micro, work = evaluate_plan(job, machine, plan)
+    time = deployed_time(job, plan, made.time)
     at_peak = schedule.step_at_peak(model_flops(job), job.values["cluster.chips"], machine.peak(DENSE))
     rates = {
-        "step_s": made.time,
-        "mfu": schedule.model_flops_utilisation(at_peak, made.time),
-        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, made.time, job.values["workload.evaluation_share"]),
-        "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), made.time),
-        "pipeline_bubble": schedule.share_of_step(pipe.bubble, made.time),
-        "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), made.time),
+        "step_s": time,
+        "mfu": schedule.model_flops_utilisation(at_peak, time),
+        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, time, job.values["workload.evaluation_share"]),
+        "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), time),
+        "pipeline_bubble": schedule.share_of_step(pipe.bubble, time),
+        "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), time),
     }
-    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=Details(job, machine, made, pipe, micro, work))
+    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=Details(time, job, machine, made, pipe, micro, work))
 
 
 def shortfall(job: Job, machine: Machine, found: Found) -> str:

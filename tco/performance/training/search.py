@@ -61,6 +61,8 @@ def search(job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, l
         some = replace(job, chips=chips)
         for block in space(some, machine.links.domain, fixed):
             search_block(some, machine, block, found)
+    if not fixed.axes:
+        found.top = [candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in found.top]
     if found.top:
         found.best = found.top[0].plan
     if len(found.top) > 1:

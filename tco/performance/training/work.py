@@ -18,9 +18,9 @@ from tco.fabric.algorithms import choose, reach
 from tco.fabric.costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.experts import Tokens
 from tco.fabric.links import Group, Links, among, joined, strided
-from tco.foundation.formula import formula, select, total
+from tco.foundation.formula import formula, total
 from tco.foundation.trace import scope
-from tco.foundation.units import Byte, Pure, Second
+from tco.foundation.units import FLOP, Byte, FLOPPerSecond, Pure, Second
 from tco.models.architecture import Architecture
 from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values
 from tco.performance.chip.formats import FORMATS, WIDE
@@ -42,12 +42,13 @@ from tco.performance.layer import layers as layer
 from tco.performance.layer.machine import Machine, times_as_long
 from tco.performance.layer.operators import DENSE, EXPERTS, HEAD, Operator, Pass, experts_products
 from tco.performance.layer.operators import Shape as LayerShape
-from tco.performance.training.job import BEST, UNFUSED, Job
+from tco.performance.training.job import GENERIC, UNFUSED, Job
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
 ELEMENTWISE, CORE, RECURRENCE, LAUNCHES = "elementwise", "attention core", "recurrence", "launches"
-BACKWARD = {RECURRENCE: "recurrence_backward", "permute and gate": "permute_backward", CORE: "attention_backward"}  # else elementwise
+BACKWARD = {RECURRENCE: "recurrence_backward", "permute and gate": "permute_backward"}  # else elementwise
+ANEW, KEPT_SCORES = 2.5, 2.0  # products of attention backward over forward: five for two where scores are computed anew, else four
 DOWN = ("feed-forward", "shared expert", "experts")  # parts whose result no gradient needs
 
 
@@ -75,16 +76,34 @@ def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byt
     return weights * (gradient_size + 2 * accumulator_size)
 
 
-@formula(unit="", source="tco-calibration")
-def kernel_share(asynchronous: Pure, share: Pure, share_asynchronous: Pure) -> Any:
-    """Share of today's rate that an attention kernel reaches: that on chips whose matrix units work beside the others, or on older ones."""
-    return select(asynchronous > 0.5, share_asynchronous, share)
+@formula(unit="", source="tco-model")
+def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Any:
+    """Tokens of a causal sequence whose queries meet so many keys, within one kernel: s = min(2 k, s_job / cp)."""
+    return np.minimum(2 * keys, sequence / context_parallel)
+
+
+@formula(unit="FLOP/s", source="cudnn-sdpa-training")
+def attention_rate(peak: FLOPPerSecond, share: Pure, span: Pure, half_span: Pure) -> Any:
+    """Rate of a fused attention kernel, half of it where sequences are short: x P s / (s + s_half)."""
+    return share * peak * span / (span + half_span)
+
+
+@formula(unit="FLOP", source="flashattention3")
+def attention_backward_flops(flops: FLOP, products: Pure) -> Any:
+    """Work of attention backward, n the products over the two forward: F = n F_forward."""
+    return products * flops
 
 
 @formula(unit="s", source="flashattention3")
 def attention_pass_time(core: Second, products: Pure, share: Pure) -> Any:
-    """Time of fused attention: t = n t_core / x, n the products in units of the forward pass and x the kernel's share of today's rate."""
+    """Time of n times the forward products at a share x of their rate: t = n t_core / x."""
     return products * core / share
+
+
+@formula(unit="s", source="tco-model")
+def attention_kernel_time(least: Second, flops: FLOP, rate: FLOPPerSecond, layers: Pure) -> Any:
+    """Time of a kernel that no kernel of the chip beats: t = max(t_least, L F / P)."""
+    return np.maximum(least, layers * flops / rate)
 
 
 class Shape(NamedTuple):
@@ -220,7 +239,10 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     if ahead:  # each joins the hidden state with the embedding of the token that follows
         made.products("predicted token in", ahead, ((2 * model.hidden, model.hidden / shape.tensor),), tokens, DENSE)
     made.finish()
-    work.items += both_ways(job, machine, made.operators, FULL)
+    with scope(CORE):
+        keys = [layer.keys_attended(attention, lies.keys) for attention in model.attentions]
+        spans = [attention_span(attended, job.sequence, shape.context) for attended in keys]
+    work.items += both_ways(job, machine, made.operators, FULL, spans)
     for attention, layers in model.attentions.items():
         if not job.software.fused:
             work.items.append(scores_in_memory(job, machine, shape, tokens, attention, layers))
@@ -248,13 +270,18 @@ def with_predictions(model: Architecture) -> Architecture:
     return model._replace(blocks=(*model.blocks[:-1], last._replace(layers=last.layers + model.prediction_layers)))
 
 
-def both_ways(job: Job, machine: Machine, operators: list[Operator], again: int) -> list[Item]:
-    """Return operators with what they are backward."""
-    backward = gradients(job, machine, operators)
-    return [
-        other_item(job, machine, operator, again) if operator.products is None else product_item(job, machine, operator, *backward[at], again)
-        for at, operator in enumerate(operators)
-    ]
+def both_ways(job: Job, machine: Machine, operators: list[Operator], again: int, spans: Sequence[Any] = ()) -> list[Item]:
+    """Return operators with what they are backward; `spans` are those of the attention cores, in order."""
+    backward, cores = gradients(job, machine, operators), iter(spans)
+    items = []
+    for at, operator in enumerate(operators):
+        if operator.products is not None:
+            items.append(product_item(job, machine, operator, *backward[at], again))
+        elif operator.name == CORE:
+            items.append(attention_item(job, machine, operator, next(cores), again))
+        else:
+            items.append(other_item(job, machine, operator, again))
+    return items
 
 
 class Gradient(NamedTuple):
@@ -345,27 +372,35 @@ def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> It
     name, layers, forward = operator.name, operator.layers, operator.time
     if name == LAUNCHES:  # of each product two backward
         return Item(name, "latency", forward, times_as_long(forward, 2), again)
-    if again and name in (CORE, ELEMENTWISE) and (name == ELEMENTWISE) == job.software.fused:
+    if again and name == ELEMENTWISE and job.software.fused:
         again = SELECTIVE
     with scope(name):
-        times = job.value(BACKWARD.get(name, "elementwise_backward"))
-        if name == CORE:
-            share = attention_share(job, machine)
-            forward, backward = (attention_pass_time(operator.time, one, share) for one in (1.0, times))
-        else:
-            backward = times_as_long(forward, times)
-    if name not in (CORE, RECURRENCE):
+        backward = times_as_long(forward, job.value(BACKWARD.get(name, "elementwise_backward")))
+    if name != RECURRENCE:
         return Item(name, "memory", forward, backward, again, bandwidth=operator.bandwidth)
     part = Part(operator.flops, operator.bytes, machine.peak(HEAD))
     return Item(name, "product", forward, backward, again, layers, forward_parts=(part,), backward_parts=(part, part))
 
 
-def attention_share(job: Job, machine: Machine) -> Any:
-    """Return the share of today's rate that the job's attention kernel reaches on a chip."""
-    if job.software.attention in (BEST, UNFUSED):
-        return 1.0
-    shares = (job.values[f"performance.{job.software.attention}.{name}"] for name in ("attention_share", "attention_share_asynchronous"))
-    return kernel_share(machine.kernels.part("asynchronous_matrix"), *shares)
+def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, again: int) -> Item:
+    """Return the attention core both ways, at the rates of the kernel of the job."""
+    layers, flops, peak, kernel = operator.layers, operator.flops, machine.peak(HEAD), job.software.attention
+    products = KEPT_SCORES if kernel == UNFUSED else ANEW
+    if again and not job.software.fused:
+        again = SELECTIVE
+    with scope(CORE):
+        back = attention_backward_flops(flops, products)
+        moved = total("bytes", [operator.bytes, operator.bytes])  # what is read, and its gradients
+        if kernel in (GENERIC, UNFUSED):
+            forward, backward = operator.time, attention_pass_time(operator.time, products, job.value("attention_backward_share"))
+        else:
+            owner = f"performance.{kernel}"
+            half_span, shares = job.values[f"{owner}.attention_half_span"], ("attention_forward_rate", "attention_backward_rate")
+            rates = [attention_rate(peak, job.values[f"{owner}.{share}"], span, half_span) for share in shares]
+            least = operator.time, attention_pass_time(operator.time, products, 1.0)
+            forward, backward = (attention_kernel_time(*terms, layers) for terms in zip(least, (flops, back), rates, strict=True))
+    parts = Part(flops, operator.bytes, peak), Part(back, moved, peak)
+    return Item(CORE, "product", forward, backward, again, layers, forward_parts=parts[:1], backward_parts=parts[1:])
 
 
 def scores_in_memory(job: Job, machine: Machine, shape: Shape, tokens: Any, a: Attention, layers: int) -> Item:

@@ -116,7 +116,7 @@ def question_of(reader: Reader, chips: Specifications, name: str, row: int) -> t
     part, family = str(chips.parts[row]), str(chips.families[row])
     said, model = reader.texts(row), load_model(chips.catalogue, name)
     facts = facts_of(model, said["workload.precision"])
-    software = software_of(chips.catalogue, said, family, facts)
+    software = software_of(chips.catalogue, said, family, part, facts)
     passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
     devices, sequence = int(reader.count("n_accelerators", row) or 0), reader.count("seq_len", row) or reader.sequence
     domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
@@ -261,10 +261,8 @@ def counted(asked: Asked, chips: Specifications, name: str, plan: Plan | None) -
     return flops * again / 1e12
 
 
-def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specifications) -> str:
-    """Return the command line that gives a row's answer again."""
-    assert plan is not None
-    model = load_model(chips.catalogue, asked.model)
+def asked_again(asked: Asked, batch: int, chips: Specifications) -> dict[str, Any]:
+    """Return the inputs that ask for a row's job again, whatever its plan."""
     settings: dict[str, Any] = {"workload": WORKLOAD, "workload.model": asked.model, "cluster.chips": asked.chips}
     settings |= {"workload.global_batch": batch, "workload.sequence_length": asked.sequence, **asked.texts}
     settings["workload.gradient_size"] = (asked.gradient_size, "byte")
@@ -272,7 +270,33 @@ def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specification
         settings["workload.evaluation_share"] = asked.evaluated
     if asked.domain != int(chips.values.structure(f"parts.{asked.part}.scale_up_domain")):
         settings[f"parts.{asked.part}.scale_up_domain"] = asked.domain
-    said = describe(plan, model, batch)
+    return settings
+
+
+def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specifications) -> str:
+    """Return the command line that gives a row's answer again."""
+    assert plan is not None
+    said = describe(plan, load_model(chips.catalogue, asked.model), batch)
     axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
     words = {name: ("yes" if value else "no") if isinstance(value, bool) else value for name, value in axes.items()}
-    return command_line(["perf", asked.part], {"plan": axes_text(words)}, settings)
+    return command_line(["perf", asked.part], {"plan": axes_text(words)}, asked_again(asked, batch, chips))
+
+
+class Configured(NamedTuple):
+    """A measured run as it was configured: its job, and the time of a step as predicted."""
+
+    row: int
+    asked: Asked
+    batch: int
+    step: float  # seconds
+
+
+def as_configured(table: pd.DataFrame, chips: Specifications) -> list[Configured]:
+    """Return the runs of a file on the quickest plan that each row's words leave."""
+    models, unknown = read_models(chips.catalogue, table)
+    skip = skips(table, chips, unknown, targets(table)[0])
+    open_plans = questions(table, chips, models, skip)
+    quickest = answers(open_plans, chips, len(table))
+    jobs = {question.asked.row: question.asked for question in open_plans}
+    fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
+    return [Configured(row, jobs[row], int(quickest.batch[row]), float(quickest.seconds[row] * quickest.batch[row])) for row in fitting]

@@ -1,0 +1,47 @@
+"""How far the plans of long training runs fall short of the best plan.
+
+A search weighs millions of plans under a model of the cluster; operators take what their framework offers and their cluster has shown to
+run. The efficiency is that of a plan the program chose. A plan that somebody states, or a measured row, is taken as it is. Failures,
+restarts and flaps are no part of it: goodput counts them. Stragglers that measured steps hold are part of every step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tco.foundation.formula import formula
+from tco.foundation.units import Pure, Second
+from tco.performance.training.job import Job
+from tco.performance.training.plans import Plan
+
+
+@formula(unit="", source="tco-calibration")
+def deployment_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Any:
+    """Rate of plans as operators run them over that of the best plan: e = min(x (1 - d)^log2(n / 1024), 1).
+
+    Args:
+        rate: The same at 1,024 chips.
+        decline: Share of it that each doubling of the chips takes.
+        chips: Chips of the job.
+        reference: Chips at which `rate` holds.
+
+    Returns:
+        A share of the best plan's rate, fitted to runs of 512 to 16,384 chips (`tco.studies.validation.long_runs`); beyond them it is extrapolated.
+
+    """
+    return np.minimum(rate * (1 - decline) ** np.log2(chips / reference), 1.0)
+
+
+@formula(unit="s", source="tco-model")
+def deployed_step(step: Second, efficiency: Pure) -> Any:
+    """Time of a step on a plan that operators run in place of the best one: t = t_best / e."""
+    return step / efficiency
+
+
+def deployed_time(job: Job, plan: Plan, step: Any) -> Any:
+    """Return the time of a step: longer than the plan's own where the program chose the plan and the job is taken as deployed."""
+    if not (plan.chosen and job.deployed):
+        return step
+    return deployed_step(step, deployment_efficiency(job.value("long_run_rate"), job.value("long_run_decline"), job.chips))
