@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.foundation.formula import formula, greatest, maximum, minimum, somewhere, total
+from tco.fabric.links import Links
+from tco.foundation.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
@@ -193,7 +194,9 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
 
     The share `offload` of the caches is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
     holds its part of the layers for the sequences of all stages, so that its caches are those of all layers and its own sequences.
+    The longest stage decides.
     """
+    excess = asked.stage_excess(float(model.layers), stages) if somewhere(stages > 1) else 1.0
     whole = spread = 0.0
     for block in model.blocks:
         if block.feed_forward.experts:
@@ -204,9 +207,9 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     whole_on_each = projected(model)
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
-        shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
+        shared, experts * share, shape.tensor_parallel * stages / excess, shape.expert_chips * stages / excess, machine.attention_size, machine.expert_size
     )
-    return memory_in_use(weights, room_of(machine, caches_of(machine, model, shape, context), offload))
+    return memory_in_use(weights, room_of(machine, caches_of(machine, model, shape, context) * excess, offload))
 
 
 def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
@@ -420,14 +423,33 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
 
 
 def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a pass with the transfers between its pipeline stages, each of which fills a world of its own."""
+    """Return the operators of a pass with what its pipeline adds: uneven stages, and the transfers between them."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
+    with scope("pipeline"):
+        work = total("work", [operator.time for operator in operators])
+        uneven = waiting_for_longest(work, asked.stage_excess(float(model.layers), plan.pipeline_parallel))
     links = machine.links
     size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part
-    one = direct_time(links.latencies.network_step, stream_time(size, links.network))
-    times = repeated(one, plan.pipeline_parallel - 1)
+    rate, latency = stage_link(links, plan.chips)
+    times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [
         *operators,
-        Operator("stage transfer", times, plan.pipeline_parallel - 1, None, size, None, links.network, links.latencies.network_step, True),
+        Operator("uneven stages", uneven, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, uneven),
+        Operator("stage transfer", times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True),
     ]
+
+
+@formula(unit="s", source="narayanan2021")
+def waiting_for_longest(work: Second, excess: Pure) -> Any:
+    """Time of a pass in which shorter pipeline stages wait for the longest: t (e - 1)."""
+    return work * (excess - 1)
+
+
+def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
+    """Return rate and latency of the links that join the stages of a pipeline of some chips."""
+    latencies = links.latencies
+    beyond_domain = select(chips <= links.world, links.crossing, links.network)
+    beyond_step = select(chips <= links.world, latencies.crossing_step, latencies.network_step)
+    rate = select(chips <= links.domain, links.inside, beyond_domain)
+    return rate, select(chips <= links.domain, latencies.step, beyond_step)

@@ -265,12 +265,23 @@ def stages_of(world: int) -> list[int]:
     return sorted(sizes)
 
 
+def pipeline_limit(stage: int, world: int) -> int:
+    """Return the most chips of a pipeline of stages: those of a world, or of several worlds that a stage each fills."""
+    return LARGEST if stage == world else world
+
+
+@formula(unit="", source="narayanan2021")
+def stage_excess(layers: Pure, stages: Pure) -> Any:
+    """Layers of the longest pipeline stage over the mean: e = p ceil(L / p) / L. All stages keep its pace."""
+    return stages * ceil_ratio(layers, stages) / layers
+
+
 @lru_cache(maxsize=256)
 def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a row each; `parts` may share a sequence.
 
-    A dense model has no experts to spread, so a stage is one attention group. A stage that fills its world may be one of several. Where
-    a stage spans domains, splitting sequences is one way to cross their border, even if they are short. A stage of one attention group
+    A dense model has no experts to spread, so a stage is one attention group. Several stages stand in one world, or each of them fills a
+    world of its own. Where a stage spans domains, splitting sequences is one way to cross their border, even if they are short. A stage of one attention group
     may split every expert over its chips instead of spreading whole ones.
     """
     rows = []
@@ -286,7 +297,7 @@ def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int
                     cuts += [CUTS.index("tensor")] * (tensor % domains == 0 and ranks in parts)
                     cuts += [CUTS.index("context")] * (ranks % domains == 0)
                 for cut in cuts:
-                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (stage == world and not cut and stage * depth <= LARGEST)]
+                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (not cut and stage * depth <= pipeline_limit(stage, world))]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
                     rows += [(stage * depth, tensor, ranks, depth, cut, spread) for depth in depths for spread in spreads]
     return np.array(rows, dtype=float)
