@@ -14,7 +14,8 @@ from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, percent, p
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
-from tco.performance.software import ALONE, REACH, SERVING, TRAINING
+from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
+from tco.performance.software import REACH, SERVING, TRAINING
 from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of, why_unrated
 from tco.studies.confidence import Elsewhere
 
@@ -72,7 +73,7 @@ def together(drivers: Sequence[Driver]) -> list[Driver]:
     """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
     found: dict[str, Driver] = {}
     for one in drivers:
-        path = one.path if one.path.endswith(ALONE) else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
+        path = one.path if one.path.endswith(EFFICIENCY) else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
         if path not in found:
             found[path] = one._replace(path=path)
         elif (swing := found[path].swing) is not None:
@@ -200,9 +201,14 @@ def stake(one: AtSpeed | Sureness | None) -> str:
     return f"{percent(one.share_of_best['mean'])} {percent(one.share_cheapest).replace(' ', '')}"
 
 
+def is_of_one_run(path: str) -> bool:
+    """Say whether an input is what nothing explains, of the model or of one system's deployment: nobody can act on it."""
+    return path.rpartition(".")[2] in (SERVING, TRAINING) or path.startswith(f"performance.{SYSTEM_OWNER}-")
+
+
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING, ALONE))
+    levers = (one for of in sure for one in together(of.drivers) if not is_of_one_run(one.path))
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     return [f"What flips it: {'; '.join(f'{short_name(one.path)} {flips_at(one)}' for one in most)}."] if most else []

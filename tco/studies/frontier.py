@@ -27,6 +27,7 @@ from tco.foundation.shown import Shown
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
+from tco.performance.deployment import deployed_rate
 from tco.performance.layer.machine import Machine
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
@@ -230,7 +231,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
-    read = phases.prefill_rate(prompt, attention_chips(before), phases.as_slow(ready.per_prompt, step))
+    read = phases.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0
@@ -253,6 +254,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     share = spent / (spent + (1 - spent) * dearer)
     hour = joined.hour_of_both_pools(hourly, read_hourly, share)
     rate = phases.output_rate(*pools) * hour / hourly
+    if decode.machine.deployed is not None:
+        rate = deployed_rate(rate, decode.machine.deployed)
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):

@@ -14,7 +14,7 @@ from tco.fabric.costs import direct_time
 from tco.fabric.links import Links
 from tco.foundation.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
-from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
 from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
@@ -38,7 +38,6 @@ from tco.performance.layer.operators import Operator, Pass, Shape
 from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
-from tco.performance.software import slower_at_its_speed
 
 
 @formula(unit="", source="tco-model")
@@ -140,7 +139,6 @@ class PassResult(NamedTuple):
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
     alone: PassResult | None = None  # the same of a prompt that comes alone, of a pool that prefills
-    slower: Any = None  # times as long as at 50 tokens/s that it takes as deployed, in decode; none where that is not asked for
 
     @property
     def until_read(self) -> Any:
@@ -196,7 +194,10 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     holds its part of the layers for the sequences of all stages, so that its caches are those of all layers and its own sequences.
     The longest stage decides.
     """
-    excess = asked.stage_excess(float(model.layers), stages) if somewhere(stages > 1) else 1.0
+    cache, layers_apart = caches_of(machine, model, shape, context), stages
+    if somewhere(stages > 1):
+        excess = asked.stage_excess(float(model.layers), stages)
+        cache, layers_apart = caches_of_longest(cache, excess), stages / excess
     whole = spread = 0.0
     for block in model.blocks:
         if block.feed_forward.experts:
@@ -207,9 +208,20 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     whole_on_each = projected(model)
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
-        shared, experts * share, shape.tensor_parallel * stages / excess, shape.expert_chips * stages / excess, machine.attention_size, machine.expert_size
+        shared,
+        experts * share,
+        shape.tensor_parallel * layers_apart,
+        shape.expert_chips * layers_apart,
+        machine.attention_size,
+        machine.expert_size,
     )
-    return memory_in_use(weights, room_of(machine, caches_of(machine, model, shape, context) * excess, offload))
+    return memory_in_use(weights, room_of(machine, cache, offload))
+
+
+@formula(unit="byte", source="narayanan2021")
+def caches_of_longest(cache: Byte, excess: Pure) -> Any:
+    """Caches of a chip of the longest pipeline stage, for the sequences of all stages: C e."""
+    return cache * excess
 
 
 def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
@@ -282,24 +294,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
         per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
-    return at_its_speed(machine, PassResult(time, memory, operators, per_token), per_token)
-
-
-def at_its_speed(machine: Machine, made: PassResult, per_token: Any) -> PassResult:
-    """Return a pass that decodes as deployments run it at the speed of a user who would get a token in some time as at 50 tokens/s."""
-    if machine.deployed is None:
-        return made
-    slower = slower_at_its_speed(per_token, machine.deployed.slow, machine.deployed.fast)
-    return made._replace(time=times_as_long(made.time, slower), per_token=times_as_long(made.per_token, slower), slower=slower)
-
-
-def as_slow(time: Any, decode: PassResult) -> Any:
-    """Return what lies beside a pass that decodes, such as reading a prompt for it, as deployed at the speed that users get.
-
-    Plans are chosen without it: by what decodes, and what reads, alone. Where time as deployed goes with the speed, one that gives users a little
-    more or less may make up to a hundredth more of both.
-    """
-    return time if decode.slower is None else times_as_long(time, decode.slower)
+    return PassResult(time, memory, operators, per_token)
 
 
 @formula(unit="s", source="tensorrt-llm-min-latency")
@@ -446,10 +441,20 @@ def waiting_for_longest(work: Second, excess: Pure) -> Any:
     return work * (excess - 1)
 
 
+@formula(unit="byte/s", source="tco-model")
+def stage_rate(chips: Pure, domain: Pure, world: Pure, inside: BytePerSecond, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+    """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
+    return select(chips <= domain, inside, select(chips <= world, crossing, network))
+
+
+@formula(unit="s", source="tco-model")
+def stage_step(chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second) -> Any:
+    """Latency between pipeline stages, of the same links as their rate."""
+    return select(chips <= domain, inside, select(chips <= world, crossing, network))
+
+
 def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
     """Return rate and latency of the links that join the stages of a pipeline of some chips."""
-    latencies = links.latencies
-    beyond_domain = select(chips <= links.world, links.crossing, links.network)
-    beyond_step = select(chips <= links.world, latencies.crossing_step, latencies.network_step)
-    rate = select(chips <= links.domain, links.inside, beyond_domain)
-    return rate, select(chips <= links.domain, latencies.step, beyond_step)
+    latencies, where = links.latencies, (chips, float(links.domain), float(links.world))
+    rate = stage_rate(*where, links.inside, links.crossing, links.network)
+    return rate, stage_step(*where, latencies.step, latencies.crossing_step, latencies.network_step)

@@ -190,6 +190,8 @@ class ServingPlan(NamedTuple):
     prefill: PrefillPlan
     engines: Any = None  # that decode; none where pools are as large as they need
     readers: Any = None  # that read prompts on a pool of their own; none where each engine reads its own
+    stated: bool = False  # whether a user fixed axes of it
+    flight: Any = None  # requests in flight of an engine, where they are chosen with the plan
 
 
 class Layout(NamedTuple):
@@ -270,9 +272,8 @@ def pipeline_limit(stage: int, world: int) -> int:
     return LARGEST if stage == world else world
 
 
-@formula(unit="", source="narayanan2021")
-def stage_excess(layers: Pure, stages: Pure) -> Any:
-    """Layers of the longest pipeline stage over the mean: e = p ceil(L / p) / L. All stages keep its pace."""
+def stage_excess(layers: float, stages: Any) -> Any:
+    """Return the layers of the longest pipeline stage over the mean, e = p ceil(L / p) / L: structure, as plans are."""
     return stages * ceil_ratio(layers, stages) / layers
 
 

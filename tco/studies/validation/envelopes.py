@@ -209,6 +209,7 @@ def best_at(
         "workload.interactivity": f"{speed:.12g} token/s",
         "workload.software": software,
         "workload.as_deployed": "0",
+        "workload.operated_by": "benchmark",
     } | ({} if ahead else {"workload.draft_tokens": "0"})
     settings |= asked or {}
     found = evaluate(named["chip"], settings, catalogue=catalogue, refuse=False).metrics["output_tokens_per_s_per_chip"]
