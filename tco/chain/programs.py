@@ -80,7 +80,7 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
-    depths = depths_of(model, request, values)
+    depths = depths_of(machine, model, request, values)
     if machine.deployer is not None and machine.deployer.name != FLEET:
         return plans_of_operator(inputs, machine, model, request, values)
     if request.offline or values.exists("workload.concurrency"):

@@ -34,6 +34,7 @@ from tco.performance.software import (
     paths_of,
     practice_family,
     reach_of,
+    served_by,
     unexplained,
     untuned_on,
 )
@@ -75,10 +76,12 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
 
 def deployer_of(inputs: Inputs, values: Values) -> Deployer:
     """Return who deploys the plans of a scenario, and the engines and pools of that class."""
-    name = inputs.text(OPERATED_BY)
+    name, catalogue = inputs.text(OPERATED_BY), inputs.catalogue
+    practice = practice_family(catalogue, inputs.system.chip, inputs.text(SOFTWARE))
+    drafts = engine_of(catalogue, practice, inputs.text("workload.engine")) in served_by(catalogue, practice).get("drafting", ())
     if name == FLEET:
-        return Deployer(name)
-    return Deployer(name, values.structure("workload.server_chips"), pool_shapes(inputs.catalogue))
+        return Deployer(name, drafts)
+    return Deployer(name, drafts, values.structure("workload.server_chips"), pool_shapes(catalogue))
 
 
 def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:

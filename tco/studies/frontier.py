@@ -225,7 +225,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
     batches = np.array([sorted({*map(float, SEQUENCES), *own})])
     axes = offered_axes(decode.machine, decode.model, prompt + answer)
-    plan = decoding_at(axes, batches, depths_of(decode.model, request, values))
+    plan = decoding_at(axes, batches, depths_of(decode.machine, decode.model, request, values))
     before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)

@@ -68,7 +68,7 @@ def server_plans(machine: Machine, model: Architecture, request: Request, values
     """Return whole engines of one server that read prompts and decode, at every load."""
     most = min(deployer_of(machine).server_chips, float(machine.links.domain))
     axes = axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
-    decode = decoding_at(axes, 1.0, depths_of(model, request, values))
+    decode = decoding_at(axes, 1.0, depths_of(machine, model, request, values))
     return with_flights(decode, reading(decode), 1.0, None)
 
 
@@ -83,7 +83,7 @@ def pool_plans(machine: Machine, model: Architecture, request: Request, values: 
     prefill = choose_prefill(machine, model, request, longest, prefill_axes).plan
     if prefill is None:
         return None
-    decode = decoding_at(decode_axes, 1.0, depths_of(model, request, values))
+    decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, values))
     before = PrefillPlan(*(column(axis, len(decode.chips)) for axis in prefill))
     return with_flights(decode, before, shape.decode_engines, shape.prefill_engines)
 

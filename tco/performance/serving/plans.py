@@ -7,7 +7,7 @@ experts are spread over all of its chips. Where a stage spans several domains of
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
+
+
+if TYPE_CHECKING:
+    from tco.performance.layer.machine import Machine
 
 
 class Request(NamedTuple):
@@ -49,10 +53,16 @@ def drafts_of(plan: DecodePlan, request: Request) -> Any:
     return None if isinstance(drafts, float | int) and not drafts else drafts
 
 
-def depths_of(model: Architecture, request: Request, values: Readable) -> tuple[float, ...]:
-    """Return the depths of drafts that plans are chosen among: the one that is stated, or all that a head of the model's own is run to."""
+def depths_of(machine: Machine, model: Architecture, request: Request, values: Readable) -> tuple[float, ...]:
+    """Return the depths of drafts that plans are chosen among.
+
+    The one that is stated, or all that a head of the model's own is run to where deployments of the chip's
+    family and engine run one.
+    """
     if request.drafts is not None:
         return (float(np.ravel(plain(request.drafts))[0]),)
+    if machine.deployer is not None and not machine.deployer.drafts:
+        return (0.0,)
     return tuple(range(int(values.structure(DEEPEST)) + 1)) if model.prediction_layers else (0.0,)
 
 

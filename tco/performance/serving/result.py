@@ -76,7 +76,7 @@ def under_stated_load(machine: Machine, model: Architecture, request: Request, v
     """Search the plans of some axes, or all, with the requests in flight that the workload states."""
     given = None if axes is None else axes.decode
     every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
-    decode = decoding_at(every, 1.0, depths_of(model, request, values))
+    decode = decoding_at(every, 1.0, depths_of(machine, model, request, values))
     before, engines, readers = reading(decode), None if axes is None else axes.engines, None if axes is None else axes.readers
     if axes is not None and readers is not None:
         ready = choose_prefill(machine, model, request, longest_reading(values, 0.0), axes.prefill)

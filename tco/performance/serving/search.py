@@ -108,7 +108,7 @@ def choose_decode(
     machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None, sequences: Any = None
 ) -> Choice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
-    depths = depths_of(model, request, machine.values)
+    depths = depths_of(machine, model, request, machine.values)
     plan = decoding_at(axes or decode_axes(machine, model, request), GRID if sequences is None else sequences, depths)
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
@@ -194,7 +194,7 @@ def choose_under_load(
     limit, interactivity = (np.inf, 0.0) if request.offline else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
     soon, quick = made.rates["ttft_s"] <= limit, made.rates["tokens_per_s_per_user"] >= interactivity
     rows = len(plans.decode.chips)
-    only_drafts = rows == len(depths_of(model, request, values)) and not np.any(soon & quick)  # whatever they give is the answer
+    only_drafts = rows == len(depths_of(machine, model, request, values)) and not np.any(soon & quick)  # whatever they give is the answer
     shape = (rows, 1)
     candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
     rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
