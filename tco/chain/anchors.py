@@ -132,6 +132,10 @@ def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], 
     """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a note on it.
 
     Args:
+        inputs: what is asked for, with the catalogue that holds the anchors.
+        engine: serving engine of the system.
+        model: model that it serves.
+        formats: of attention, experts and dense parts.
         stated: whether the plan or its load is stated, and not chosen.
 
     Raises:

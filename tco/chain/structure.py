@@ -102,8 +102,9 @@ def plan_from(found: Any, where: str = "plan") -> Any:
     kind = kind_of_plan(found)
     if kind == "serving":
         phases = {name: filled(kind, found.get(name), f"{where}: {name}", {}) for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))}
-        rest = {"stated": False} | {name: value for name, value in found.items() if name not in phases}
-        return filled(ServingPlan, phases | rest, where, {"engines": None, "readers": None, "stated": (True, False)})
+        rest = {"stated": False, "flight": None} | {name: value for name, value in found.items() if name not in phases}
+        free: dict[str, tuple[Any, ...] | None] = {"engines": None, "readers": None, "flight": None, "stated": (True, False)}
+        return filled(ServingPlan, phases | rest, where, free)
     if kind == "training":
         from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
 

@@ -66,6 +66,8 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
     """Return what serves the scenario's workload: a chip on its links, and the model.
 
     Args:
+        inputs: the scenario.
+        values: its inputs as they are read.
         stated: whether a user fixed the plan, of which the model answers what it reaches as configured.
 
     """
@@ -124,6 +126,10 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name.
 
     Args:
+        inputs: the scenario.
+        values: its inputs as they are read.
+        text: gives the text at an input path.
+        reach: how far the software is on the way to the best.
         deployer: who deploys the plan that the program chooses; None of a run as it is configured.
 
     """

@@ -69,7 +69,12 @@ def efficiency_of(values: Readable, operator: str, engine: str, family: str, chi
     """Return the deployment efficiency of plans that were chosen for an operator.
 
     Args:
+        values: the inputs.
         operator: class of plans, one of `OPERATORS`.
+        engine: serving engine, read where no fleet runs it with kernels of its own.
+        family: family of the chip.
+        chip: part that computes.
+        system: rack that is asked for.
         gap: share of the way to the best software that is left; None is all of it, public software.
 
     """

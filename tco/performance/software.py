@@ -6,10 +6,13 @@ hand for such hardware: every chip is held to the same best, and a parameter of 
 measured rows show by the scenario's date; `best`: what is written by hand for such hardware; a month: what is public then; a family: all chips
 under the practice of that one.
 
-A run as it is configured, a plan as the model has it (`workload.as_deployed=0`) and a training step take t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r): what runs of a family of
-chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its release, and what one run has alone.
-Each share is an input of its owner, nought in itself, and as wide as measured runs lie off (`tco.studies.validation.unexplained`). Two systems
-share the draws of the owners they have in common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
+A run as it is configured, a plan as the model has it (`workload.as_deployed=0`) and a training step take
+
+    t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r)
+
+with what runs of a family of chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its
+release, and what one run has alone. Each share is an input of its owner, nought in itself, and as wide as measured runs lie off
+(`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
 measured has the width of its level.
 """
 

@@ -18,7 +18,6 @@ from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 
-
 if TYPE_CHECKING:
     from tco.performance.layer.machine import Machine
 
@@ -291,9 +290,9 @@ def stage_excess(layers: float, stages: Any) -> Any:
 def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a row each; `parts` may share a sequence.
 
-    A dense model has no experts to spread, so a stage is one attention group. Several stages stand in one world, or each of them fills a
-    world of its own. Where a stage spans domains, splitting sequences is one way to cross their border, even if they are short. A stage of one attention group
-    may split every expert over its chips instead of spreading whole ones.
+    A dense model has no experts to spread, so a stage is one attention group. Several stages stand in one world, or
+    each of them fills a world. Where a stage spans domains, splitting sequences is one way to cross their border, even
+    if they are short. A stage of one attention group may split every expert over its chips instead of spreading them.
     """
     rows = []
     for stage in stages_of(world):

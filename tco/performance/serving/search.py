@@ -194,13 +194,13 @@ def choose_under_load(
     limit, interactivity = (np.inf, 0.0) if request.offline else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
     soon, quick = made.rates["ttft_s"] <= limit, made.rates["tokens_per_s_per_user"] >= interactivity
     rows = len(plans.decode.chips)
-    only_drafts = rows == len(depths_of(machine, model, request, values)) and not np.any(soon & quick)  # whatever they give is the answer
+    only_drafts = plans.flight is None and rows == len(depths_of(machine, model, request, values)) and not np.any(soon & quick)  # whatever they give
     shape = (rows, 1)
     candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
     rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
     choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
     if choice.plan is None:
-        reason = why_none_under_load(machine, made, values, plans, (fits, soon, quick), (limit, interactivity))
+        reason = why_none_under_load(machine, made, values, plans, (fits, quick), (limit, interactivity))
         return choice._replace(reason=reason), None, None
     plan = plan_at(plans, choice.place[0])
     loaded = under_load(machine, model, plan, request, values)
@@ -221,10 +221,10 @@ def plan_at(plans: ServingPlan, row: int) -> ServingPlan:
 
 
 def why_none_under_load(
-    machine: Machine, made: Loaded, values: Readable, plans: ServingPlan, checks: tuple[Any, Any, Any], limits: tuple[float, float]
+    machine: Machine, made: Loaded, values: Readable, plans: ServingPlan, checks: tuple[Any, Any], limits: tuple[float, float]
 ) -> str:
     """Say why no plan keeps the promises with its requests in flight."""
-    (fits, soon, quick), (limit, interactivity) = checks, limits
+    (fits, quick), (limit, interactivity) = checks, limits
     if not somewhere(fits):
         return shortfall(made.needed, machine)
     load = "one request or more" if plans.flight is not None else f"{plain(values['workload.concurrency']):g} requests"

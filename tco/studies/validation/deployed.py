@@ -130,6 +130,7 @@ def deployed_rows(found: pd.DataFrame, configured: pd.DataFrame, date: str) -> I
     Args:
         found: unbeaten runs over the best plan of their class, as `gaps` gives them.
         configured: runs as they were configured, as `residuals_by_source` gives them.
+        date: year and month that the rows carry.
 
     """
     effects = fitted(found)
