@@ -449,7 +449,7 @@ def stage_rate(chips: Pure, domain: Pure, world: Pure, inside: BytePerSecond, cr
 
 @formula(unit="s", source="tco-model")
 def stage_step(chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second) -> Any:
-    """Latency between pipeline stages, of the same links as their rate."""
+    """Latency between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
