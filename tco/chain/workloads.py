@@ -78,12 +78,10 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
 
 def deployer_of(inputs: Inputs, values: Values) -> Deployer:
     """Return who deploys the plans of a scenario, and the engines and pools of that class."""
-    name, catalogue = inputs.text(OPERATED_BY), inputs.catalogue
-    practice = practice_family(catalogue, inputs.system.chip, inputs.text(SOFTWARE))
-    drafts = engine_of(catalogue, practice, inputs.text("workload.engine")) in served_by(catalogue, practice).get("drafting", ())
+    name = inputs.text(OPERATED_BY)
     if name == FLEET:
-        return Deployer(name, drafts)
-    return Deployer(name, drafts, values.structure("workload.server_chips"), pool_shapes(catalogue))
+        return Deployer(name)
+    return Deployer(name, values.structure("workload.server_chips"), pool_shapes(inputs.catalogue))
 
 
 def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
@@ -139,7 +137,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
+    practice = practice_family(catalogue, system.chip, text(SOFTWARE))
+    engine = engine_of(catalogue, practice, text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
     is_deployed = deployer is not None and values.exists(DEPLOYED)
@@ -156,7 +155,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
         beyond = unexplained(values, paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id))
     fused_by = FLEET if deployer is not None and deployer.name == FLEET else LAYER
     made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach, fused_by)
-    return made._replace(deployed=deployed, deployer=deployer)
+    drafting = engine in served_by(catalogue, practice).get("drafting", ())
+    return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:

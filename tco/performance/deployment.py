@@ -38,7 +38,6 @@ class Deployer(NamedTuple):
     """Who deploys the plans that the program chooses."""
 
     name: str  # one of OPERATORS
-    drafts: bool = True  # whether deployments of the chip's family and engine run speculative decoding
     server_chips: float = 0.0  # of the largest whole engine on one server
     pools: tuple[PoolShape, ...] = ()
 

@@ -116,6 +116,7 @@ class Machine(NamedTuple):
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
     deployed: Any = None  # deployment efficiency of plans that are chosen; none of stated plans and loads
     deployer: Deployer | None = None  # who deploys plans that are chosen; none of stated plans and loads
+    drafting: bool = True  # whether deployments of the chip's family and engine run speculative decoding
     exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients

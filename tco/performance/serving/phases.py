@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.fabric.links import Links
+from tco.fabric.links import Group, Links, links_for
 from tco.foundation.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
@@ -38,6 +38,8 @@ from tco.performance.layer.operators import Operator, Pass, Shape
 from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
+
+STAGE_TRANSFER = "stage transfer"
 
 
 @formula(unit="", source="tco-model")
@@ -278,7 +280,8 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     """Return a decode step, its cells named in the place that is open."""
     shape, drafts = decode_shape(machine, plan, request), asked.drafts_of(plan, request)
     tokens = shape.tokens
-    operators = staged(machine, model, plan, tokens, beside_routed(forward_pass(Pass(machine, model, shape), tokens)))
+    computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
+    operators = even_or_waiting(machine, model, plan, between_stages(machine, model, plan, tokens, computed))
     time = per_token = whole_pass(machine, "decode_step_time", operators)
     if drafts is not None:
         with scope("drafting"):
@@ -393,7 +396,8 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     prompts, made = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
         gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
-    operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
+    computed = between_stages(machine, model, plan, shape.tokens, forward_pass(made, prompts))
+    operators = even_or_waiting(machine, model, plan, beside_compute(machine, computed))
     time = whole_pass(machine, "prefill_time", operators)
     memory = prompts_in_memory(machine, model, plan, request, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
@@ -417,22 +421,28 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
     return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
 
 
-def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a pass with what its pipeline adds: uneven stages, and the transfers between them."""
+def between_stages(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a pass with the transfers between its pipeline stages."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
-    with scope("pipeline"):
-        work = total("work", [operator.time for operator in operators])
-        uneven = waiting_for_longest(work, asked.stage_excess(float(model.layers), plan.pipeline_parallel))
     links = machine.links
     size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part
     rate, latency = stage_link(links, plan.chips)
     times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [
         *operators,
-        Operator("uneven stages", uneven, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, uneven),
-        Operator("stage transfer", times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True),
+        Operator(STAGE_TRANSFER, times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True),
     ]
+
+
+def even_or_waiting(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a pass with the time that shorter pipeline stages wait for the longest."""
+    if not somewhere(plan.pipeline_parallel > 1):
+        return operators
+    with scope("pipeline"):
+        work = total("work", [operator.time for operator in operators if operator.name != STAGE_TRANSFER])
+        uneven = waiting_for_longest(work, asked.stage_excess(float(model.layers), plan.pipeline_parallel))
+    return [*operators, Operator("uneven stages", uneven, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, uneven)]
 
 
 @formula(unit="s", source="narayanan2021")
@@ -454,7 +464,11 @@ def stage_step(chips: Pure, domain: Pure, world: Pure, inside: Second, crossing:
 
 
 def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
-    """Return rate and latency of the links that join the stages of a pipeline of some chips."""
-    latencies, where = links.latencies, (chips, float(links.domain), float(links.world))
-    rate = stage_rate(*where, links.inside, links.crossing, links.network)
-    return rate, stage_step(*where, latencies.step, latencies.crossing_step, latencies.network_step)
+    """Return rate and latency of the links that join the stages of a pipeline of some chips.
+
+    Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus over the lanes to a neighbour.
+    """
+    pair = links if links.tray[0] else links_for(links, Group(2.0, 1.0, 2.0))
+    latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))
+    rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)
+    return rate, stage_step(*sizes, latencies.step, latencies.crossing_step, latencies.network_step)

@@ -60,7 +60,7 @@ def depths_of(machine: Machine, model: Architecture, request: Request, values: R
     """
     if request.drafts is not None:
         return (float(np.ravel(plain(request.drafts))[0]),)
-    if machine.deployer is not None and not machine.deployer.drafts:
+    if not machine.drafting:
         return (0.0,)
     return tuple(range(int(values.structure(DEEPEST)) + 1)) if model.prediction_layers else (0.0,)
 
