@@ -12,8 +12,8 @@ A run as it is configured, a plan as the model has it (`workload.as_deployed=0`)
 
 with what runs of a family of chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its
 release, and what one run has alone. Each share is an input of its owner, nought in itself, and as wide as measured runs lie off
-(`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
-measured has the width of its level.
+(`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in common and no others, so that those cancel
+in their ratio and the rest does not. An owner nobody has measured has the width of its level.
 """
 
 from __future__ import annotations
