@@ -26,6 +26,7 @@ import numpy as np
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import P95, Input
+from tco.foundation.trace import plain
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import family_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
@@ -128,7 +129,7 @@ def posterior(levels: Sequence[Level], rows: Sequence[Sequence[Level]], beyond: 
     return Moved(wanted @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0)))
 
 
-def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool) -> tuple[dict[str, Input], str]:
+def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any) -> tuple[dict[str, Input], str]:
     """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a note on it.
 
     Args:
@@ -137,6 +138,7 @@ def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], 
         model: model that it serves.
         formats: of attention, experts and dense parts.
         stated: whether the plan or its load is stated, and not chosen.
+        gap: share of the way to the best software that is left, by which chosen plans move; None is all of it.
 
     Raises:
         DataError: if no anchor is of the model that is asked for.
@@ -159,7 +161,8 @@ def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], 
     for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):
         if level.given is not None:
             inputs_moved[level.given.path] = moved_input(level.given, float(mean), joint * math.sqrt(variance), file)
-    longer = float(sum(moved.means))
+    left = 1.0 if stated or gap is None else float(np.ravel(plain(gap))[0])
+    longer = left * float(sum(moved.means))
     catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
     others = len(catalogue.anchors) - len(runs)
     counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"

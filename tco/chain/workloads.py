@@ -145,7 +145,8 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
     if catalogue.anchors:
         from tco.chain.anchors import anchored
 
-        moved, note = anchored(inputs, engine, text("workload.model"), (stored.attention, stored.experts, stored.dense), not is_deployed)
+        weights = stored.attention, stored.experts, stored.dense
+        moved, note = anchored(inputs, engine, text("workload.model"), weights, not is_deployed, reach.gap)
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
     beyond = deployed = None
