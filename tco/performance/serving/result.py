@@ -138,5 +138,5 @@ def pooled(
     }
     share = phases.prefill_share(made, read, prompt, answer, sharpness)
     found = ServingResult(plan, rates, share, decode, prefill, choices, machine.links, machine.waits)
-    found.meeting = prompt, answer, sharpness
+    found.meeting, found.deployed = (prompt, answer, sharpness), machine.deployed
     return found
