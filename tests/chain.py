@@ -46,6 +46,11 @@ __all__ = [
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
+FUSED = ("elementwise_traffic", "expert_passes")  # what a fleet has kernels of its own for
+ALIKE = {  # stated plans and chosen ones are on one footing: the model's own rates, on the kernels of a fleet
+    "workload.as_deployed": "0",
+    **{f"performance.layer.{name}": repr(CATALOGUE.practice("fleet", name).value) for name in FUSED},
+}
 DECEMBER = {"terms.date": "2025-12"}  # of which the prices are that others counted up
 
 

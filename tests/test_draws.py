@@ -36,7 +36,7 @@ def one_of(drawn, place):
     return {path: (float(many[place]), unit) for path, (many, unit) in drawn.items()}
 
 
-@pytest.mark.parametrize(("name", "software", "quick"), [(TRN3, "drawn", "50 token/s"), (GB200, "public", "120 token/s")])
+@pytest.mark.parametrize(("name", "software", "quick"), [(TRN3, "drawn", "50 token/s"), (GB200, "public", "150 token/s")])
 def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
     room = ROOM | {"workload.software": software, "workload.interactivity": quick, "workload.ttft": "0 s"}
     base, drawn = draws_of(name, 64, more=room)

@@ -1,17 +1,17 @@
-"""Measured runs of one's own: what they tell of how much longer deployments take than best plans, in the regimes of speed that they are of.
+"""Measured runs of one's own: what they tell of how far a system lies from what the model says of it.
 
-A row took y = ln(t / t_model) where its chip's deployments take g ln f, with f their time over that of the best plan and g the share of the way
-to the best software that is left. Of rows at speeds with shares h of each regime and w of each class of lengths,
+A run took y = ln(t / t_model) as it was configured. What lies behind it is shared by level: a family of chips,
+a chip, an engine, a model, a configuration, and what one run has alone:
 
-    y - g ln f = g (sum_k h_k (d_chip,k + c_k) + sum_l w_l d_use,l) + e,  d, c ~ N(0, W),  e ~ N(0, v),  ln f = sum_k h_k ln f_k + sum_l w_l ln f_l
+    y = sum_k u_k + e,   u_k ~ N(0, v_k),   e ~ N(0, v)
 
-(g is one where deployments are quicker than the plan) with d as wide as the catalogue's ranges, in part with those of other chips, and c of an
-engine, a model and formats on a chip, which is a part of what single runs lie off. With u all of these, normal,
+With H the effects that each run has, W their variances and u all of them, normal,
 
-    K = W H'(H W H' + v)^-1,  E[u | y] = K y,  Var[u | y] = W - K H W
+    K = W H' (H W H' + v)^-1,   E[u | y] = K y,   Var[u | y] = W - K H W
 
-so that a configuration that was run oneself is moved most of the way at that speed, another one on its chip less, another speed or another chip
-least. Where plans are asked for as the model has them, f is one: rows move the model by what they show beyond it.
+so that a configuration that was run oneself is moved most of the way, another one on its chip less, another
+chip least. A plan or a load that is stated moves by its unexplained time. A plan that the program chose moves
+by its deployment efficiency, whose levels are family, chip and system.
 """
 
 from __future__ import annotations
@@ -23,155 +23,173 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tco.catalog.catalogue import Catalogue
+from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import P95, Input
+from tco.foundation.trace import plain
 from tco.models.architecture import load_model
-from tco.performance.chip.formats import width_of
-from tco.performance.software import ALONE, LENGTHS, REACH, SPEEDS, SYSTEM, deployed_paths, shares_of
+from tco.performance.chip.formats import family_of
+from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
+from tco.performance.software import SERVING, paths_of
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
 
 Array = np.ndarray[Any, Any]
-NARROWEST = 1e-6  # variance of what rows settle
-ALIKE = 0.36  # share of the variance of a chip's deployments that other chips have too: 0.6 of each lies in their common cause
-OWN = 0.5  # share of the variance of single runs that runs of one configuration have in common
+Effect = tuple[Any, ...]  # what names an effect that runs share
+OWN_SHARE = 0.5  # share of the variance of single deployments that runs of one configuration have in common
 MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system are
 
 
 class Anchor(NamedTuple):
-    """A measured run: where it stands, what was run at which speed, and how much longer than predicted it took, as a logarithm."""
+    """A measured run: where it stands, what was run, and how much longer than predicted it took, as a logarithm."""
 
     where: str
     chip: str
     engine: str
     model: str
     formats: tuple[str, ...]  # of attention, experts and dense parts
-    lengths: tuple[float, float]  # of a prompt and an answer
-    speed: float  # tokens/s that a user gets
     beyond: float
 
     @property
-    def configuration(self) -> tuple[Any, ...]:
+    def configuration(self) -> Effect:
         """What runs of one configuration have in common."""
         return self.chip, self.engine, self.model, self.formats
 
 
-class Known(NamedTuple):
-    """What the catalogue says of a run's deployment: its inputs by regime of speed and by lengths, and the standard deviation of single runs."""
+class Level(NamedTuple):
+    """An effect that a run has: its name, its standard deviation, and the input that carries it, if any does."""
 
-    by_speed: list[Input]
-    by_lengths: list[Input]
-    scatter: float
-
-
-def known_of(catalogue: Catalogue, chip: str, formats: tuple[str, ...], tuned: bool) -> Known:
-    """Return what the catalogue says of deployments of a chip with weights in some formats; of tuned runs how far they spread around the model."""
-
-    def practice(paths: Mapping[str, str]) -> list[Input]:
-        found = [catalogue.practice(chip, path.rpartition(".")[2])._replace(path=path) for path in paths.values()]
-        return [given._replace(value=1.0, low=given.low / given.value, high=given.high / given.value) for given in found] if tuned else found
-
-    by_speed, by_lengths, _ = deployed_paths(chip, "", width_of(formats[1]))
-    return Known(practice(by_speed), practice(by_lengths), width(catalogue.practice(SYSTEM, ALONE)))
-
-
-def width(given: Input) -> float:
-    """Return the standard deviation of the logarithm of an input."""
-    return 0.0 if given.high is None else math.log(given.high / given.value) / P95
-
-
-def effects_of(run: Anchor, known: Known, speeds: Array, lengths: Array) -> dict[tuple[Any, ...], float]:
-    """Return what effects of unit variance do to a run with shares of the regimes of speed and of lengths."""
-    found: dict[tuple[Any, ...], float] = {}
-    for name, share, given in zip(SPEEDS, speeds, known.by_speed, strict=True):
-        found[("all chips", name)] = share * width(given) * math.sqrt(ALIKE)
-        found[(run.chip, name)] = share * width(given) * math.sqrt(1 - ALIKE)
-        found[(*run.configuration, name)] = share * known.scatter * math.sqrt(OWN)
-    return found | {(given.path,): share * width(given) for share, given in zip(lengths, known.by_lengths, strict=True)}
+    effect: Effect
+    deviation: float
+    given: Input | None = None
 
 
 class Moved(NamedTuple):
-    """What rows tell of some sums of effects: their means and their covariance."""
+    """What runs tell of the effects of a system: means, variances, and the variance of their sum."""
 
     means: Array
-    covariance: Array
+    variances: Array
+    variance_of_sum: float
 
 
-def posterior(asked: Sequence[Mapping[Any, float]], rows: Sequence[Mapping[Any, float]], beyond: Array, scatter: float) -> Moved:
-    """Return what rows of effects of unit variance, each off by the scatter of single runs, tell of the sums of effects that are asked for."""
-    effects = list(dict.fromkeys(effect for row in (*asked, *rows) for effect in row))
-    wanted, has = (np.array([[row.get(effect, 0.0) for effect in effects] for row in some]) for some in (asked, rows))
+def half_width(given: Input) -> float:
+    """Return the standard deviation of a share of time, or of the logarithm of an efficiency."""
+    if given.low is None or given.high is None:
+        return 0.0
+    if given.path.endswith(EFFICIENCY):
+        return math.log(given.high / given.low) / (2 * P95)
+    return math.log((1 + given.high) / (1 + given.low)) / (2 * P95)
+
+
+def practice_at(catalogue: Catalogue, path: str) -> Input:
+    """Return the catalogue's parameter of practice at an input path."""
+    owner, _, name = path.removeprefix("performance.").rpartition(".")
+    return catalogue.practice(owner, name)._replace(path=path)
+
+
+def stated_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
+    """Return the levels of unexplained time of a run as it is configured, and the deviation of single runs."""
+    paths = paths_of(catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system)
+    levels = []
+    for level, path in paths.items():
+        given = practice_at(catalogue, path)
+        owner: Effect = run.configuration if level == CONFIGURATION else (path,)
+        if level != RUN:
+            levels.append(Level((level, *owner), half_width(given), given))
+    return levels, half_width(practice_at(catalogue, paths[RUN]))
+
+
+def deployed_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
+    """Return the levels of deployment efficiency of a chosen plan, and the deviation of single runs."""
+    owners = {"family": family_of(catalogue, run.chip), "chip": run.chip}
+    levels = []
+    for level, owner in owners.items():
+        given = practice_at(catalogue, efficiency_path(owner))
+        levels.append(Level((level, owner), half_width(given), given))
+    alone = practice_at(catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER))
+    deviation = half_width(alone)
+    levels.append(Level(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone))
+    return levels, deviation * math.sqrt(1 - OWN_SHARE)
+
+
+def posterior(levels: Sequence[Level], rows: Sequence[Sequence[Level]], beyond: Array, scatter: float) -> Moved:
+    """Return what rows tell of the effects of a system, each row off by the scatter of single runs."""
+    effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
+    has = np.zeros((len(rows), len(effects)))
+    for number, row in enumerate(rows):
+        for level in row:
+            has[number, effects.index(level.effect)] = level.deviation
     gain = has.T @ np.linalg.inv(has @ has.T + scatter**2 * np.eye(len(rows)))
-    after = np.eye(len(effects)) - gain @ has
-    return Moved(wanted @ gain @ beyond, wanted @ after @ wanted.T)
+    mean, covariance = gain @ beyond, np.eye(len(effects)) - gain @ has
+    wanted = np.zeros((len(levels), len(effects)))
+    for number, level in enumerate(levels):
+        wanted[number, effects.index(level.effect)] = level.deviation
+    after = wanted @ covariance @ wanted.T
+    return Moved(wanted @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0)))
 
 
-def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], tuned: bool) -> tuple[dict[str, Input], str]:
-    """Return the inputs of a system's deployment as the catalogue's anchors move them, median, P5 and P95, and a note on it."""
-    catalogue, system, values = inputs.catalogue, inputs.system, inputs.values()
+def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any) -> tuple[dict[str, Input], str]:
+    """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a note on it.
+
+    Args:
+        inputs: what is asked for, with the catalogue that holds the anchors.
+        engine: serving engine of the system.
+        model: model that it serves.
+        formats: of attention, experts and dense parts.
+        stated: whether the plan or its load is stated, and not chosen.
+        gap: share of the way to the best software that is left, by which chosen plans move; None is all of it.
+
+    Raises:
+        DataError: if no anchor is of the model that is asked for.
+
+    """
+    catalogue, system = inputs.catalogue, inputs.system
     first, shape = catalogue.anchors[0], shape_of(catalogue, model)
-    rows = [one._replace(model=model) for one in catalogue.anchors if shape_of(catalogue, one.model) == shape]
-    if not rows:
+    runs = [run._replace(model=model) for run in catalogue.anchors if shape_of(catalogue, run.model) == shape]
+    if not runs:
         raise DataError(f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of the same model")
-
-    def asked(path: str) -> float:
-        return float(np.ravel(values.input(path).value)[0])
-
-    left = 1 - asked(REACH)
-    prompt, answer, flight, least = (asked(f"workload.{name}") for name in ("input_tokens", "output_tokens", "concurrency", "interactivity"))
-    speed = float(np.mean([row.speed for row in rows])) if flight or not least else least  # what a load gives is near what rows of it gave
-    run = Anchor("", system.chip, engine, model, formats, (prompt, answer), speed, 0.0)
-    known, lengths = known_of(catalogue, run.chip, formats, tuned), shares_of(prompt / answer, LENGTHS)
-    sums = [effects_of(run, known, each, lengths) for each in (*np.eye(len(SPEEDS)), shares_of(run.speed, SPEEDS))]
-    sums += [{(given.path,): width(given)} for given in known.by_lengths]
-    has, beyond = [], []
-    for row in rows:
-        its = known_of(catalogue, row.chip, row.formats, tuned)
-        shares = shares_of(row.speed, SPEEDS), shares_of(row.lengths[0] / row.lengths[1], LENGTHS)
-        deployed = sum(share @ np.log([given.value for given in some]) for share, some in zip(shares, (its.by_speed, its.by_lengths), strict=True))
-        share = left if deployed > 0 else 1.0
-        has.append({effect: share * each for effect, each in effects_of(row, its, *shares).items()})
-        beyond.append(row.beyond - share * deployed)
-    moved = posterior(sums, has, np.array(beyond), known.scatter * math.sqrt(1 - OWN))
-    count = len(SPEEDS)
-    by_lengths = moved.means[count + 1 :], np.diag(moved.covariance)[count + 1 :]
-    of_use = lengths @ by_lengths[0], lengths**2 @ by_lengths[1]
-    means = np.append(moved.means[:count] - of_use[0], by_lengths[0])
-    variances = np.append(np.maximum(np.diag(moved.covariance)[:count] - of_use[1], NARROWEST), np.maximum(by_lengths[1], NARROWEST))
-    file = rows[0].where.rpartition(":")[0]
-    found = {
-        given.path: moved_input(given, mean, variance, file)
-        for given, mean, variance in zip([*known.by_speed, *known.by_lengths], means, variances, strict=True)
-    }
-    alone = deployed_paths(run.chip, system.id, width_of(formats[1]))[2]
-    given = catalogue.practice(SYSTEM, ALONE)._replace(path=alone)
-    found[alone] = moved_input(given, 0.0, known.scatter**2 * (1 - OWN), file)
-    shift = left * float(moved.means[count])
-    catalogue.once((MOVED, system.id), lambda: math.expm1(-shift))  # as it was asked for first
-    others = len(catalogue.anchors) - len(rows)
-    runs = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
-    note = f"anchored on {runs} of {file}: at {run.speed:.3g} tokens/s a pass as deployed takes {math.expm1(shift) * 100:+.1f} %"
-    return found, note + (f"; {others} of another model are not used" if others else "")
+    levels_of = stated_levels if stated else deployed_levels
+    asked = Anchor("", system.chip, engine, model, formats, 0.0)
+    levels, scatter = levels_of(catalogue, asked, system.id)
+    rows = [levels_of(catalogue, run, "")[0] for run in runs]
+    moved = posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
+    spread = sum(moved.variances)
+    joint = math.sqrt(moved.variance_of_sum / spread) if spread else 0.0  # effects that runs tell of together are known better
+    file = runs[0].where.rpartition(":")[0]
+    inputs_moved = {}
+    for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):
+        if level.given is not None:
+            inputs_moved[level.given.path] = moved_input(level.given, float(mean), joint * math.sqrt(variance), file)
+    left = 1.0 if stated or gap is None else float(np.ravel(plain(gap))[0])
+    longer = left * float(sum(moved.means))
+    catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
+    others = len(catalogue.anchors) - len(runs)
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    note = f"anchored on {counted} of {file}: the rate changes by {math.expm1(-longer) * 100:+.1f} %"
+    return inputs_moved, note + (f"; {others} of another model are not used" if others else "")
 
 
-def moved_input(given: Input, mean: float, variance: float, file: str) -> Input:
-    """Return an input whose logarithm rows have moved."""
-    low, value, high = (given.value * math.exp(mean + side * P95 * math.sqrt(variance)) for side in (-1, 0, 1))
+def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
+    """Return an input whose time, as a logarithm, runs have moved: a share of time, or the efficiency that is its inverse."""
+    if given.path.endswith(EFFICIENCY):
+        low, value, high = (given.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1))
+    else:
+        low, value, high = (math.expm1(mean + side * P95 * deviation) for side in (-1, 0, 1))
     return given._replace(value=value, low=low, high=high, kind="measured", source=f"runs in {file}", note="", shown=None, where=file, overlay=True)
 
 
 def shape_of(catalogue: Catalogue, model: str) -> Any:
     """Return what a model computes, whatever it is called."""
-    found = load_model(catalogue, model)
-    return found.hidden, found.blocks, found.vocabulary
+    architecture = load_model(catalogue, model)
+    return architecture.hidden, architecture.blocks, architecture.vocabulary
 
 
 def account_of(catalogue: Catalogue) -> dict[str, Any]:
-    """Return what answers are anchored on: rows by configuration, and how far each system's rates were moved, that which was asked for first."""
-    found = Counter(one.configuration for one in catalogue.anchors)
-    named = ("chip", "engine", "model", "formats")
-    rests = [dict(zip(named, (*one[:3], list(one[3])), strict=True)) | {"rows": count} for one, count in found.items()]
+    """Return what answers are anchored on: rows by configuration, and how far each system's rates were moved."""
+    counts: Mapping[Effect, int] = Counter(anchor.configuration for anchor in catalogue.anchors)
+    rests_on = []
+    for (chip, engine, model, formats), count in counts.items():
+        rests_on.append({"chip": chip, "engine": engine, "model": model, "formats": list(formats), "rows": count})
     systems = {key[1]: shift for key, shift in catalogue.cache.items() if isinstance(key, tuple) and key[0] == MOVED}
-    return {"rows": len(catalogue.anchors), "moved": next(iter(systems.values()), None), "systems": systems, "rests_on": rests}
+    return {"rows": len(catalogue.anchors), "moved": next(iter(systems.values()), None), "systems": systems, "rests_on": rests_on}

@@ -20,12 +20,17 @@ from tco.chain.scenario import evaluate, run
 from tco.chain.stages import exactly
 from tco.chain.structure import Structure
 from tco.chain.workloads import job_on, server_of
+from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
+from tco.foundation.values import Values
 from tco.graph.kernel import BATCH_PATH, Kernel
 from tco.graph.program import Program
 from tco.graph.run import apart, evaluated, keep_memory, taken
-from tco.performance.serving.plans import ServingPlan
+from tco.models.architecture import Architecture
+from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
+from tco.performance.layer.machine import Machine
+from tco.performance.serving.plans import Request, ServingPlan
 
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
@@ -53,7 +58,7 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
             with scope("serving"):
                 if plan.engines is None:
                     plan = plan._replace(decode=plan.decode._replace(sequences=program.read(Input(BATCH_PATH, 1.0, ""))))
-                workload, beside = draws.traced(*server_of(inputs, values), values, plan)
+                workload, beside = draws.traced(*server_of(inputs, values, plan.stated), values, plan)
         else:
             from tco.performance.training.result import train
 
@@ -75,7 +80,9 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
-    depths = depths_of(model, request, values)
+    depths = depths_of(machine, model, request, values)
+    if machine.deployer is not None and machine.deployer.name != FLEET:
+        return plans_of_operator(inputs, machine, model, request, values)
     if request.offline or values.exists("workload.concurrency"):
         axes = plans.filling(search.offered_axes(machine, model, 0), machine.links)
         every = plans.decoding_at(axes, 1.0, depths)
@@ -83,6 +90,20 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     reading = search.offered_axes(machine, model, request.prompt)
     beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
     return ServingPlan(plans.decoding_at(search.decode_axes(machine, model, request), 1.0, depths), beside)
+
+
+def plans_of_operator(inputs: Inputs, machine: Machine, model: Architecture, request: Request, values: Values) -> ServingPlan:
+    """Return all plans of the class that an operator runs; of a benchmark those of the class that its best plan is of."""
+    from tco.performance.serving.classes import plans_of_class
+
+    name = machine.deployer.name if machine.deployer is not None else FLEET
+    held = None if inputs.structure is None else inputs.structure.plan
+    if name == BENCHMARK:
+        name = SERVER if held is None or held.readers is None else APART
+    found = plans_of_class(machine, model, request, values, name)
+    if found is None:
+        raise DataError(f"{OPERATED_BY}={name}: no pools of a published size divide the chips of {inputs.system.id}")
+    return found
 
 
 class Part(NamedTuple):

@@ -102,8 +102,9 @@ def plan_from(found: Any, where: str = "plan") -> Any:
     kind = kind_of_plan(found)
     if kind == "serving":
         phases = {name: filled(kind, found.get(name), f"{where}: {name}", {}) for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))}
-        rest = {name: value for name, value in found.items() if name not in phases}
-        return filled(ServingPlan, phases | rest, where, {"engines": None, "readers": None})
+        rest = {"stated": False, "flight": None} | {name: value for name, value in found.items() if name not in phases}
+        free: dict[str, tuple[Any, ...] | None] = {"engines": None, "readers": None, "flight": None, "stated": (True, False)}
+        return filled(ServingPlan, phases | rest, where, free)
     if kind == "training":
         from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
 
@@ -120,7 +121,7 @@ def plan_for(kind: str, plan: Any) -> Any:
     return found
 
 
-def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[str, ...] | None]) -> Any:
+def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ...] | None]) -> Any:
     """Return a record of numbers; `other` fields take one of some words, or may be null."""
     names = kind._fields  # type: ignore[attr-defined]
     if not isinstance(found, Mapping) or set(found) != set(names):
@@ -129,7 +130,7 @@ def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[str, ..
         words = other.get(name, ())
         if words:
             if value not in words:
-                raise DataError(f"{where}: {name} is {value!r}, expected one of {', '.join(words)}")
+                raise DataError(f"{where}: {name} is {value!r}, expected one of {', '.join(map(str, words))}")
         elif not isinstance(value, tuple) and not (value is None and words is None) and not is_count(value, 0 if name in MAY_BE_ZERO else 1):
             raise DataError(f"{where}: {name} is {str(value)[:60]!r}, expected a number from {0 if name in MAY_BE_ZERO else 1} on")
     return kind(**found)

@@ -15,6 +15,7 @@ from tco.foundation.files import read_csv
 from tco.foundation.values import Readable
 from tco.hardware.bill import USUAL_YIELD, YIELDS
 from tco.performance.chip.formats import FORMATS, computed_on
+from tco.performance.deployment import FLEET, OPERATED_BY, OPERATORS
 from tco.performance.software import BY_DATE, DRAWN, FAMILY, SOFTWARE, SOFTWARE_CHOICES
 
 DOCUMENTS = {"site": "sites", "terms": "terms", "workload": "workloads", "cluster": "clusters"}
@@ -40,6 +41,7 @@ TEXTS = {  # inputs that are no numbers, and the key of the document that holds 
     "workload.attention_core_format": "attention_core_format",
     "workload.engine": "engine",
     "workload.software": "software",
+    "workload.operated_by": "operated_by",
     "workload.formats": "formats",
     "workload.attention": "attention",
     "workload.dropout": "dropout",
@@ -58,6 +60,7 @@ CHOICES = {  # texts that are one of a few: what each is called, and those it ma
     "workload.kind": ("kind of workload", KINDS),
     "site.tenure": ("tenure", ("own", "colocation")),
     "site.cooling": ("cooling", COOLINGS),
+    OPERATED_BY: ("operator", OPERATORS),
     "terms.yield": ("model of yield", tuple(YIELDS)),  # of dies that are built up from their wafer
     "terms.commitment": ("commitment", tuple(COMMITMENTS)),
     "terms.waiting": ("cost of waiting", ("no", "yes")),  # whether it is part of the cost
@@ -78,6 +81,7 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     "cluster.network": "rdma",
     **dict.fromkeys(SOFTWARE_CHOICES, BY_DATE),
     "workload.engine": FAMILY,
+    OPERATED_BY: FLEET,
     SOFTWARE: DRAWN,
 }
 

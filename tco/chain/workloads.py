@@ -14,12 +14,14 @@ import numpy as np
 from tco.chain.connections import links_of_system
 from tco.chain.metrics import PERFORMANCE, RATIOS, SERVED, TOKENS, TRAINING
 from tco.foundation.errors import DataError
+from tco.foundation.files import data_directory, read_csv
 from tco.foundation.formula import somewhere
 from tco.foundation.provenance import KEPT
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture, load_model
 from tco.performance import software
-from tco.performance.chip.formats import computed_on, family_of, width_of
+from tco.performance.chip.formats import computed_on, family_of
+from tco.performance.deployment import FLEET, OPERATED_BY, Deployer, PoolShape, efficiency_of
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.plans import DEEPEST, DRAFTS
 from tco.performance.software import (
@@ -29,17 +31,18 @@ from tco.performance.software import (
     SOFTWARE,
     SOFTWARE_CHOICES,
     Reach,
-    as_deployed,
     engine_of,
     library_of_engines,
     paths_of,
     practice_family,
     reach_of,
+    served_by,
     unexplained,
     untuned_on,
 )
 
 if TYPE_CHECKING:
+    from tco.catalog import Catalogue
     from tco.chain.inputs import Inputs
     from tco.performance.layer.machine import Machine, Passes
     from tco.performance.training.job import Job
@@ -53,13 +56,51 @@ def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
     from tco.performance.serving.result import serve  # who asks what chips cost starts without the engine
 
-    return serve(*server_of(inputs, values), values, plan)
+    return serve(*server_of(inputs, values, is_stated(plan)), values, plan)
 
 
-def server_of(inputs: Inputs, values: Values) -> tuple[Machine, Architecture]:
-    """Return what serves the scenario's workload: a chip on its links, and the model."""
+def is_stated(plan: Any) -> bool:
+    """Say whether a user fixed axes of a plan, now or where it was found."""
+    return isinstance(plan, Mapping) or bool(getattr(plan, "stated", False))
+
+
+def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Machine, Architecture]:
+    """Return what serves the scenario's workload: a chip on its links, and the model.
+
+    Args:
+        inputs: the scenario.
+        values: its inputs as they are read.
+        stated: whether a user fixed the plan, of which the model answers what it reaches as configured.
+
+    """
     model = served_model(inputs, values)
-    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values)), model
+    deployer = None if stated or has_stated_load(values) else deployer_of(inputs, values)
+    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values), deployer), model
+
+
+def deployer_of(inputs: Inputs, values: Values) -> Deployer:
+    """Return who deploys the plans of a scenario, and the engines and pools of that class."""
+    name = inputs.text(OPERATED_BY)
+    if name == FLEET:
+        return Deployer(name)
+    return Deployer(name, values.structure("workload.server_chips"), pool_shapes(inputs.catalogue))
+
+
+def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
+    """Return the sizes of pools of published runs."""
+
+    def read() -> tuple[PoolShape, ...]:
+        path = data_directory() / "performance" / "pools.csv"
+        columns = (*PoolShape._fields, "rows")
+        return tuple(PoolShape(*(float(row[name]) for name in PoolShape._fields)) for _, row in read_csv(path, columns))
+
+    shapes: tuple[PoolShape, ...] = catalogue.once("pool shapes", read)
+    return shapes
+
+
+def has_stated_load(values: Values) -> bool:
+    """Say whether the workload states the requests in flight, or has all of them wait at once."""
+    return values.exists("workload.offline") or values.exists("workload.concurrency")
 
 
 def served_model(inputs: Inputs, values: Values) -> Architecture:
@@ -82,31 +123,44 @@ def model_of(inputs: Inputs, values: Values) -> Architecture:
     return load_model(inputs.catalogue, inputs.text("workload.model"), lambda: values.structure("workload.total_parameters"))
 
 
-def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], reach: Reach) -> Machine:
-    """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name."""
+def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], reach: Reach, deployer: Deployer | None = None) -> Machine:
+    """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name.
+
+    Args:
+        inputs: the scenario.
+        values: its inputs as they are read.
+        text: gives the text at an input path.
+        reach: how far the software is on the way to the best.
+        deployer: who deploys the plan that the program chooses; None of a run as it is configured.
+
+    """
     from tco.performance.chip.products import traits_of
-    from tco.performance.layer.machine import Stored, machine
+    from tco.performance.layer.machine import LAYER, Stored, machine
 
     system, catalogue = inputs.system, inputs.catalogue
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
-    engine = engine_of(catalogue, practice_family(catalogue, system.chip, text(SOFTWARE)), text("workload.engine"))
+    practice = practice_family(catalogue, system.chip, text(SOFTWARE))
+    engine = engine_of(catalogue, practice, text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
-    paths = paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id)
-    tuned = not values.exists(DEPLOYED)
-    as_tuned = unexplained(values, paths) if tuned else None
     reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
-    made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, as_tuned, reach)
-    if tuned and not catalogue.anchors:
-        return made
+    is_deployed = deployer is not None and values.exists(DEPLOYED)
     if catalogue.anchors:
         from tco.chain.anchors import anchored
 
-        moved, note = anchored(inputs, engine, text("workload.model"), (stored.attention, stored.experts, stored.dense), tuned)
+        weights = stored.attention, stored.experts, stored.dense
+        moved, note = anchored(inputs, engine, text("workload.model"), weights, not is_deployed, reach.gap)
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
-    deployed = as_deployed(values, system.chip, system.id, width_of(stored.experts), reach)
-    return made._replace(unexplained=deployed.beyond, deployed=deployed)
+    beyond = deployed = None
+    if is_deployed and deployer is not None:
+        deployed = efficiency_of(values, deployer.name, engine, family, system.chip, system.id, reach.gap)
+    else:
+        beyond = unexplained(values, paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id))
+    fused_by = FLEET if deployer is not None and deployer.name == FLEET else LAYER
+    made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach, fused_by)
+    drafting = engine in served_by(catalogue, practice).get("drafting", ())
+    return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:

@@ -111,7 +111,7 @@ def calibrate(
         typer.Option(
             "--fit",
             metavar="NAME",
-            help="What may move: that of fits/NAME.csv, or 'deployed' (what deployments lose), 'long-runs' or 'engine-kernels'; else of each kind.",
+            help="What may move: that of fits/NAME.csv, or 'deployed' (deployment efficiency), 'long-runs' or 'engine-kernels'; else of each kind.",
         ),
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
@@ -128,7 +128,7 @@ def calibrate(
     from tco.studies.validation import engine_kernels, long_runs
     from tco.studies.validation.calibrate import COLUMNS, KINDS
     from tco.studies.validation.calibrate import calibrate as fit
-    from tco.studies.validation.deployed import NAME, deployed_rows, gaps
+    from tco.studies.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
     from tco.studies.validation.measured import read_measured
 
     catalogue = given.catalogue
@@ -137,7 +137,10 @@ def calibrate(
     say = sayer(given)
     found = {}
     if fit_name == NAME:
-        rows = list(deployed_rows(pd.concat([gaps(table, catalogue, values) for _, table in tables], ignore_index=True), date))
+        found_gaps, configured = (
+            pd.concat([read(table, catalogue, values) for _, table in tables], ignore_index=True) for read in (gaps, residuals_by_source)
+        )
+        rows = list(deployed_rows(found_gaps, configured, date))
         write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
         return
     if fit_name == long_runs.NAME:

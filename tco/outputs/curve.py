@@ -30,7 +30,8 @@ from tco.outputs.verdict import (
     verdict_words,
     words,
 )
-from tco.performance.software import ALONE, REACH, SERVING, TRAINING
+from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
+from tco.performance.software import REACH, SERVING, TRAINING
 from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of
 from tco.studies.confidence import Elsewhere
 from tco.studies.renters import BOUND, BreakEvenRent
@@ -101,7 +102,7 @@ def together(drivers: Sequence[Driver]) -> list[Driver]:
     """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
     found: dict[str, Driver] = {}
     for one in drivers:
-        path = one.path if one.path.endswith(ALONE) else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
+        path = one.path if one.path.endswith(EFFICIENCY) else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
         if path not in found:
             found[path] = one._replace(path=path)
         elif (swing := found[path].swing) is not None:
@@ -231,9 +232,14 @@ def chance_cell(point: AtSpeed | Sureness | None) -> str:
     return "-" if point is None or point.share_of_best is None else percent(point.share_cheapest)
 
 
+def is_of_one_run(path: str) -> bool:
+    """Say whether an input is what nothing explains, of the model or of one system's deployment: nobody can act on it."""
+    return path.rpartition(".")[2] in (SERVING, TRAINING) or path.startswith(f"performance.{SYSTEM_OWNER}-")
+
+
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    levers = (one for of in sure for one in together(of.drivers) if one.path.rpartition(".")[2] not in (SERVING, TRAINING, ALONE))
+    levers = (one for of in sure for one in together(of.drivers) if not is_of_one_run(one.path))
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     return [f"What flips it: {'; '.join(f'{short_name(one.path)} {flips_at(one)}' for one in most)}."] if most else []

@@ -6,14 +6,14 @@ hand for such hardware: every chip is held to the same best, and a parameter of 
 measured rows show by the scenario's date; `best`: what is written by hand for such hardware; a month: what is public then; a family: all chips
 under the practice of that one.
 
-Deployments take longer than the best plan of a search, as published runs of a chip do at a speed and for lengths and formats (`as_deployed`): in
-full under public software, and not at all under the best.
+A run as it is configured, a plan as the model has it (`workload.as_deployed=0`) and a training step take
 
-A tuned run (`workload.as_deployed=0`) and a training step take t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r): what runs of a family of
-chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its release, and what one run has alone.
-Each share is an input of its owner, nought in itself, and as wide as measured runs lie off (`tco.studies.validation.unexplained`). Two systems
-share the draws of the owners they have in common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
-measured has the width of its level.
+    t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r)
+
+with what runs of a family of chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its
+release, and what one run has alone. Each share is an input of its owner, nought in itself, and as wide as measured runs lie off
+(`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in common and no others, so that those cancel
+in their ratio and the rest does not. An owner nobody has measured has the width of its level.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
+from tco.catalog.rows import attributes
 from tco.fabric.library import Library, library_of
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula
@@ -56,7 +57,7 @@ REACH = "performance.owner.software_reach"  # how far an owner's software is on 
 DEPLOYED = "workload.as_deployed"  # nought where plans run as the model has them
 APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
 YOUNGEST = "performance.public.youngest_port"  # months from the release of a chip to the first software that was measured on one
-MORE, FACTOR = "efficiency", "factor"  # in the names of parameters of which more is better, and of times over those of others
+MORE = "efficiency"  # in the names of parameters of which more is better
 MONTHS, DAYS = 12, 30  # of a year and of a month
 
 
@@ -174,7 +175,8 @@ class Reach(NamedTuple):
         if self.gap is None or name not in self.best:
             return public
         with scope("software", name):
-            law = reached_share if MORE in name else reached_factor if FACTOR in name else reached_time
+            is_time = attributes()["performance", name].unit == "s"
+            law = reached_share if MORE in name else reached_time if is_time else reached_factor
             return law(public, values[f"performance.{BEST}.{name}"], self.gap)
 
 
@@ -255,83 +257,6 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     gap = gap_left(0.0 if reached is None else reached)
     best: frozenset[str] = catalogue.once("best", lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST))
     return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)
-
-
-# ---------------------------------------------------------------- as deployed
-SPEEDS = {"slow": 20.0, "middle": 50.0, "fast": 100.0}  # tokens/s that a user gets
-LENGTHS = {"answers": 1 / 8, "even": 1.0, "prompts": 8.0}  # of prompts over answers
-SYSTEM = "run"  # owner of what one system's deployment has alone
-ALONE = f"deployed_{SYSTEM}"
-
-
-@formula(unit="", source="tco-calibration")
-def deployed_for_lengths(prompt: Pure, answer: Pure, answers: Pure, even: Pure, prompts: Pure, farthest: Pure = 8) -> Any:
-    """Time as deployed of requests of some lengths over that of all: linear in logarithms between I / O of 1/8, 1 and 8, and level beyond."""
-    place = np.log(prompt / answer) / np.log(farthest)
-    return even * (answers / even) ** np.minimum(np.maximum(-place, 0), 1) * (prompts / even) ** np.minimum(np.maximum(place, 0), 1)
-
-
-@formula(unit="", source="tco-model")
-def realised_time(regime: Pure, use: Pure, gap: Pure) -> Any:
-    """Time as deployed over that of the best plan, a share g of it left: min(x, 1) max(x, 1)^g, x = t_regime t_use; what is quicker stays."""
-    times = regime * use
-    return np.minimum(times, 1) * np.maximum(times, 1) ** gap
-
-
-@formula(unit="", source="tco-model")
-def beyond_best(middle: Pure, alone: Pure) -> Any:
-    """Share of its time that a pass takes longer than that of the best plan at 50 tokens/s a user: x = t_50 t_run - 1."""
-    return middle * alone - 1
-
-
-@formula(unit="", source="tco-model")
-def over_middle(regime: Pure, middle: Pure) -> Any:
-    """Time as deployed in another regime of speed over that at 50 tokens/s: t / t_50."""
-    return regime / middle
-
-
-@formula(unit="", source="tco-calibration")
-def slower_at_its_speed(per_token: Second, slow: Pure, fast: Pure, middle: Second = 0.02, gentle: Pure = 0.1) -> Any:
-    """Times as long as at 50 tokens/s that a plan takes as deployed, ln t linear in ln v between 20, 50 and 100 tokens/s and level beyond.
-
-    A plan that would give v_50 were all of it t_50 times as long gives v = v_50 t_50 / t(v): the borders of v_50 lie at 20 slow, 50 and 100 fast.
-    Fitted to published runs that no other run beats (`tco.studies.validation.deployed`). slow < 2.5 and fast > 1/2, or else it is a step there.
-    """
-    faster = np.log(middle / per_token)
-    below = np.minimum(np.maximum(-faster / np.maximum(np.log(2.5 / slow), gentle), 0), 1)
-    above = np.minimum(np.maximum(faster / np.maximum(np.log(2 * fast), gentle), 0), 1)
-    return np.exp(below * np.log(slow) + above * np.log(fast))
-
-
-def shares_of(place: float, places: Mapping[str, float]) -> Array:
-    """Return how much of each of some places there is in one between two of them, by its logarithm; beyond the last all is of the last."""
-    at = np.log(list(places.values()))
-    return np.array([np.interp(np.log(place), at, row) for row in np.eye(len(at))])
-
-
-class Deployment(NamedTuple):
-    """How much longer passes take as deployed: a share of all, and at the ends of speed times as long again."""
-
-    beyond: Any
-    slow: Any
-    fast: Any
-
-
-def deployed_paths(chip: str, system: str, width: str) -> tuple[dict[str, str], dict[str, str], str]:
-    """Return the inputs of a deployment by regime of speed and by lengths, of weights of a width, and that of what a system has alone."""
-    by_speed = {name: f"performance.{chip}.deployed_{name}" for name in SPEEDS}
-    return by_speed, {name: f"performance.{chip}.deployed_{name}_{width}" for name in LENGTHS}, f"performance.{SYSTEM}-{system}.{ALONE}"
-
-
-def as_deployed(values: Readable, chip: str, system: str, width: str, reach: Reach) -> Deployment:
-    """Return how much longer passes of a chip take than those of best plans, under the software that is asked for."""
-    by_speed, by_lengths, alone = deployed_paths(chip, system, width)
-    gap = 1.0 if reach.gap is None else reach.gap
-    with scope("as deployed"):
-        lengths = values["workload.input_tokens"], values["workload.output_tokens"]
-        use = deployed_for_lengths(*lengths, *(values[path] for path in by_lengths.values()))
-        slow, middle, fast = (realised_time(values[path], use, gap) for path in by_speed.values())
-        return Deployment(beyond_best(middle, values[alone]), over_middle(slow, middle), over_middle(fast, middle))
 
 
 # ---------------------------------------------------------------- what nothing explains

@@ -20,8 +20,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import Input
 from tco.foundation.values import as_number
-from tco.performance.chip.formats import WIDTHS
-from tco.performance.software import LENGTHS, SPEEDS
+from tco.performance.deployment import EFFICIENCY
 from tco.studies.comparison import Measurement, Notice, Regime
 from tco.studies.decision import shares_of_best
 from tco.studies.drivers import drivers_of, narrowing, rank_share
@@ -37,7 +36,7 @@ from tco.studies.validation.specifications import Specifications
 NAMED, DRIVERS = 3, 8  # measurements an answer names, and inputs that move a regime
 KINDS = ("kernels", "collectives", "inference", "training")
 FREE = {
-    **{f"deployed_{name}": "inference" for name in ("run", *SPEEDS, *(f"{lengths}_{width}" for lengths in LENGTHS for width in WIDTHS.values()))},
+    EFFICIENCY: "inference",
     "unexplained_serving": "inference",
     "unexplained_training": "training",
 }  # what no fit moves

@@ -27,6 +27,7 @@ from tco.foundation.shown import Shown
 from tco.foundation.values import Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import cache_bytes
+from tco.performance.deployment import deployed_rate
 from tco.performance.layer.machine import Machine
 from tco.performance.serving import disaggregation as apart
 from tco.performance.serving import phases
@@ -224,13 +225,13 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     own = [float(chosen.decode.sequences)] if chosen is not None and chosen.engines is None else []
     batches = np.array([sorted({*map(float, SEQUENCES), *own})])
     axes = offered_axes(decode.machine, decode.model, prompt + answer)
-    plan = decoding_at(axes, batches, depths_of(decode.model, request, values))
+    plan = decoding_at(axes, batches, depths_of(decode.machine, decode.model, request, values))
     before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
-    read = phases.prefill_rate(prompt, attention_chips(before), phases.as_slow(ready.per_prompt, step))
+    read = phases.prefill_rate(prompt, attention_chips(before), ready.per_prompt)
     held, whole = step.memory <= decode.machine.memory, ready.memory <= prefill.machine.memory
     handed: Any = 0.0
     cache: Any = 0.0
@@ -253,6 +254,8 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     share = spent / (spent + (1 - spent) * dearer)
     hour = joined.hour_of_both_pools(hourly, read_hourly, share)
     rate = phases.output_rate(*pools) * hour / hourly
+    if decode.machine.deployed is not None:
+        rate = deployed_rate(rate, decode.machine.deployed)
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):

@@ -35,7 +35,7 @@ def operators(system: str, plan: str, settings: dict[str, str]) -> list[dict[str
 
 @pytest.mark.parametrize(("system", "chip", "domain", "model", "form", "tensor"), CASES)
 def test_serving_and_training_agree_on_every_operator_both_have(system, chip, domain, model, form, tensor):
-    asked = {"workload.model": model, f"parts.{chip}.hbm_capacity": "10 TB", "workload.precision": form}
+    asked = {"workload.model": model, f"parts.{chip}.hbm_capacity": "10 TB", "workload.precision": form, "workload.software": "public"}
     asked |= {f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")}  # engines fuse less than training frameworks
     job = asked | {"workload": "training", "workload.global_batch": str(PROMPTS * domain // tensor), "workload.sequence_length": str(TOKENS)}
     job |= {"cluster.chips": str(domain), "workload.expert_kernels": "grouped", "workload.attention": "fused", "workload.programs": "eager"}

@@ -10,7 +10,7 @@ import pytest
 
 from tco import DataError, evaluate
 from tco.performance.serving.plans import SEQUENCES
-from tests.chain import inputs_of, server_of
+from tests.chain import ALIKE, inputs_of, server_of
 from tests.performance.servers import attention_chips, decode, decode_axes, decoding, request_of
 from tests.registry import FORMULA
 
@@ -65,7 +65,7 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
 @pytest.mark.parametrize("speed", [1e-3, 30, 50])
 def test_no_plan_of_some_size_makes_more(system, speed):
     """Searches of the plans of one size each: none makes more than all plans together, whether memory binds, the speed or a step."""
-    wanted = {"workload.interactivity": f"{speed} token/s"}
+    wanted = ALIKE | {"workload.interactivity": f"{speed} token/s"}
     found = evaluate(system, wanted)
     best = 0.0
     for size in (2**power for power in range(8)):
@@ -74,12 +74,11 @@ def test_no_plan_of_some_size_makes_more(system, speed):
     assert found.metrics[RATE] >= best * (1 - 1e-6) > 0
 
 
-@pytest.mark.parametrize(("deployed", "more"), [("0", 1e-7), ("1", 1e-2)])
-def test_a_faster_speed_never_makes_more(deployed, more):
-    """As deployed up to a hundredth: plans are chosen by what decodes, and what reads goes by its speed."""
+@pytest.mark.parametrize("deployed", ["0", "1"])
+def test_a_faster_speed_never_makes_more(deployed):
     asked = {"workload.as_deployed": deployed}
     rates = [evaluate("gb200-nvl72", asked | {"workload.interactivity": f"{speed} token/s"}).metrics[RATE] for speed in (20, 35, 35.5, 36, 50, 80)]
-    assert all(faster <= slower * (1 + more) for slower, faster in itertools.pairwise(rates))
+    assert all(faster <= slower * (1 + 1e-7) for slower, faster in itertools.pairwise(rates))
 
 
 @pytest.mark.parametrize(("path", "value", "unit"), [("performance.nvidia.launch_time", 2.0, "us"), ("parts.gb200-gpu.hbm_bandwidth", 8.0, "TB/s")])
@@ -90,9 +89,9 @@ def test_no_input_falls_off_a_cliff(path, value, unit):
 
 
 def test_a_batch_is_asked_for_again():
-    found = evaluate("gb200-nvl72")
+    found = evaluate("gb200-nvl72", ALIKE)
     plan = found.report.plan
-    again = evaluate("gb200-nvl72", plan={"chips": str(plan["decode"]["chips"]), "tp": str(plan["tp"]), "batch": repr(plan["batch"])})
+    again = evaluate("gb200-nvl72", ALIKE, plan={"chips": str(plan["decode"]["chips"]), "tp": str(plan["tp"]), "batch": repr(plan["batch"])})
     assert again.metrics["tokens_per_s_per_user"] == pytest.approx(found.metrics["tokens_per_s_per_user"], rel=1e-9)
 
 

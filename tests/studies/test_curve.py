@@ -34,9 +34,8 @@ def found(*arguments):
 
 
 # ---------------------------------------------------------------- points
-@pytest.mark.parametrize(("settings", "near"), [((), 1e-2), (("--set", "workload.as_deployed=0"), 1e-3)])
-def test_each_speed_costs_what_a_search_for_it_finds(settings, near):
-    """As deployed to a hundredth: plans are chosen by what decodes, and what reads goes by its speed."""
+@pytest.mark.parametrize("settings", [(), ("--set", "workload.as_deployed=0")])
+def test_each_speed_costs_what_a_search_for_it_finds(settings):
     _, curve = found(*settings)
     asked = {"workload.as_deployed": "0"} if settings else {}
     assert sorted(curve) == sorted((name, speed) for name in HEADLINE for speed in SPEEDS)
@@ -46,7 +45,7 @@ def test_each_speed_costs_what_a_search_for_it_finds(settings, near):
             assert one[COST] is None
             assert one["note"] == f"no plan that fits memory gives a user {speed} tokens/s"
         else:
-            assert one[COST] == pytest.approx(alone, rel=near), (name, speed)
+            assert one[COST] == pytest.approx(alone, rel=1e-3), (name, speed)
 
 
 def test_at_its_own_speed_the_curve_is_the_answer():
@@ -238,7 +237,9 @@ def test_the_document_covers_every_speed():
     for one in regimes:
         if one["leader"] not in (None, GB200):
             assert max(curve[one["leader"], speed]["probability_better_than_baseline"] for speed in one["speeds"]) >= 0.5
-    assert said["deployed"]["draft_tokens"] == {name: 1 if name == GB200 else 2 for name in HEADLINE}
+    drafts = {name: tco.evaluate(name).plan.decode.drafts for name in HEADLINE}
+    assert said["deployed"]["draft_tokens"] == drafts
+    assert min(drafts.values()) >= 1
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_few_draws_gain_nothing_by_chance():
 def test_the_error_of_rows_is_told_in_widths_of_the_belief():
     """Serving rows of a chip left out are off by a tenth at the median: about one width of what a run has alone."""
     ranges = ranges_of(result("trn3-nl32x2"))
-    one = ranges["performance.run-trn3-nl32x2.deployed_run"]
+    one = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]
     width = math.log(one.high / one.low) / (2 * P95)
     missed = next(
         float(row.split(",")[3])

@@ -21,7 +21,8 @@ from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size, width_of
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import exponential_rate, power_limited_time, repeated, usable_memory
-from tco.performance.software import MEASURED, Deployment, Reach, reached_time
+from tco.performance.deployment import Deployer
+from tco.performance.software import MEASURED, Reach, reached_time
 
 LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
 
@@ -113,7 +114,9 @@ class Machine(NamedTuple):
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
-    deployed: Deployment | None = None  # by speed, how many times as long a pass takes as deployed; none of a tuned run
+    deployed: Any = None  # deployment efficiency of plans that are chosen; none of stated plans and loads
+    deployer: Deployer | None = None  # who deploys plans that are chosen; none of stated plans and loads
+    drafting: bool = True  # whether deployments of the chip's family and engine run speculative decoding
     exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
@@ -165,10 +168,12 @@ def machine(
     engine: str,
     unexplained: Any,
     reach: Reach = MEASURED,
+    fused_by: str = LAYER,
 ) -> Machine:
     """Return what a chip on some links reaches with weights in some formats, under an engine and the software of some date.
 
-    `unexplained` is the share of a pass beyond all that is known, None where none is asked for.
+    `unexplained` is the share of a pass beyond all that is known, None where none is asked for. `fused_by` owns
+    the traffic of elementwise kernels and the passes over experts' tokens: public engines, or a fleet.
     """
     prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
     dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
@@ -182,7 +187,7 @@ def machine(
     core = computed_on(values, chip, stored.core, "workload.attention_core_format")
     wide = computed_on(values, chip, "bf16", "workload.precision")
     kernels = kernels_on(values, chip, family, traits, reach)
-    permutes = permutes_of(values, chip, traits)
+    permutes = permutes_of(values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes"))
     weights = width_of(stored.experts)
     other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block  # than the blocks of matrix units
     whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
@@ -222,7 +227,7 @@ def machine(
         activation_size=element_size(WIDE),
         cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
         launch=waits[0],
-        elementwise=values[f"{shared}.elementwise_traffic"],
+        elementwise=reach.of(values, f"performance.{fused_by}.elementwise_traffic"),
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
         unexplained=unexplained,
@@ -249,9 +254,8 @@ def exponentials_of(kernels: Chip) -> Any:
     return exponential_rate(kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0)
 
 
-def permutes_of(values: Readable, chip: str, traits: Traits) -> Any:
+def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Any:
     """Return the passes that bring tokens into the order of their experts."""
-    passes = values[f"performance.{LAYER}.expert_passes"]
     return permute_passes(passes, values[f"parts.{chip}.dereferences"]) if traits.dereferencing else passes
 
 
@@ -351,7 +355,7 @@ def trainer(
         cache_size=element_size(WIDE),
         launch=kernels.practice("launch_time"),
         elementwise=values["performance.training.elementwise_traffic"],
-        permutes=permutes_of(values, chip, traits) if programs.permutes else 0.0,
+        permutes=permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"]) if programs.permutes else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=unexplained,
         links=links,

@@ -148,7 +148,7 @@ def kept(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
 # ---------------------------------------------------------------- plans
 def decoders_of(machine: Machine, model: Architecture, request: Request) -> list[Pool]:
     """Return the best plans that decode, of every size at every speed."""
-    axes = decoding_at(decode_axes(machine, model, request), np.array([SEQUENCES], dtype=float), depths_of(model, request, machine.values))
+    axes = decoding_at(decode_axes(machine, model, request), np.array([SEQUENCES], dtype=float), depths_of(machine, model, request, machine.values))
     made = phases.decode(machine, model, axes, request)
     time, memory = np.broadcast_arrays(made.per_token, made.memory)
     rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)

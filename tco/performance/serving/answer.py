@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tco.foundation.trace import plain
+from tco.performance.deployment import deployed_rate
 from tco.performance.profile import Report
 from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, describe
 
@@ -34,6 +36,7 @@ class ServingResult:
     needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
     notes: list[str] = field(default_factory=list)
     meeting: tuple[float, float, float] | None = None  # of pools in balance: prompt, answer and how sharply the pools meet
+    deployed: Any = None  # deployment efficiency of a plan that was chosen; none of a stated one
 
     @property
     def path(self) -> str:
@@ -77,7 +80,11 @@ class ServingResult:
 
         if self.meeting is None or not self.choices:
             return None
-        return whole_engines(self.choices["decode"], self.choices["prefill"], chips, *self.meeting)
+        pools = whole_engines(self.choices["decode"], self.choices["prefill"], chips, *self.meeting)
+        if pools is None or self.deployed is None:
+            return pools
+        reached = deployed_rate(pools.output_tokens_per_s_per_chip, float(plain(self.deployed)))
+        return pools._replace(output_tokens_per_s_per_chip=float(reached))
 
     @property
     def operators(self) -> dict[str, list[str]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tco.fabric.links import Group, Links, group_of, hops_between
 from tco.performance.layer.operators import waited_for
-from tco.performance.serving.phases import PassResult
+from tco.performance.serving.phases import STAGE_TRANSFER, PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, layout_of
 
 COLLECTIVES = {  # operators that serve an axis
@@ -15,7 +17,7 @@ COLLECTIVES = {  # operators that serve an axis
     "context": ("context sums", "context gather"),
     "experts": ("dispatch", "combine"),
     "expert parts": ("expert all-reduce",),
-    "stages": ("stage transfer",),
+    "stages": (STAGE_TRANSFER,),
 }
 
 
@@ -48,8 +50,14 @@ def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
         "context": Group(context, apart, context / apart),
         "experts": group_of(links, experts),
         "expert parts": Group(float(lies.copies), float(lies.copies), 1.0),
-        "stages": Group(float(plan.pipeline_parallel), float(plan.pipeline_parallel), 1.0),
+        "stages": stage_group(links, float(plan.chips), float(plan.pipeline_parallel)),
     }
+
+
+def stage_group(links: Links, chips: float, stages: float) -> Group:
+    """Return one chip of each stage of a pipeline."""
+    domains = min(float(np.ceil(chips / links.domain)), stages)
+    return Group(stages, domains, stages / domains, float(np.ceil(chips / links.world)))
 
 
 def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: PassResult, waits: Mapping[str, Any] | None = None) -> list[Axis]:
@@ -60,7 +68,7 @@ def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: Pass
         if not parts:
             continue
         moved = sum(float(operator.bytes) * float(operator.layers) for operator in parts)
-        hops = None if name == "stages" else hops_between(links, group)
+        hops = hops_between(links, group)
         time = sum(float(operator.time) for operator in parts)
         waiting = 0.0
         if waits and name in WAITS:

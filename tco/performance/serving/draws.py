@@ -335,4 +335,7 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
     decode = some(plans.decode, DECODE)
     if PREFILL in rows:
         return plans._replace(decode=decode, prefill=some(plans.prefill, PREFILL))
-    return plans._replace(decode=decode, prefill=some(plans.prefill, DECODE), engines=np.take(plans.engines, rows[DECODE], axis=0))
+    engines, readers, flight = (
+        np.take(column, rows[DECODE], axis=0) if np.ndim(column) else column for column in (plans.engines, plans.readers, plans.flight)
+    )
+    return plans._replace(decode=decode, prefill=some(plans.prefill, DECODE), engines=engines, readers=readers, flight=flight)

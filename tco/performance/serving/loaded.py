@@ -14,6 +14,7 @@ from tco.foundation.trace import plain, scope
 from tco.foundation.units import Byte, PerSecond, Pure, Second, TokenPerChip
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
+from tco.performance.deployment import deployed_rate
 from tco.performance.layer.machine import Machine
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
@@ -191,7 +192,10 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     one = phases.sequence_memory(machine, model, plan, request)
     room = engine_room(sequences_held(machine.memory, empty, one), groups)
-    every = requests_of_room(room, engines.engines) if request.offline else values["workload.concurrency"]
+    if engines.flight is not None:
+        every = requests_of_room(engines.flight, engines.engines)
+    else:
+        every = requests_of_room(room, engines.engines) if request.offline else values["workload.concurrency"]
     flight = requests_of_engine(every, engines.engines)
     running = running_sequences(flight, room)
     # prompts
@@ -203,37 +207,32 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
     first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
-    tuned = machine._replace(deployed=None)  # how much longer all takes as deployed follows from the speed of the whole
-
     def step_of(size: Any) -> PassResult:
-        return phases.decode(tuned, model, plan._replace(sequences=group_sequences(size, groups)), request)
+        return phases.decode(machine, model, plan._replace(sequences=group_sequences(size, groups)), request)
 
     if engines.readers is None:
-        step = step_of(running)
+        decode = step_of(running)
         waiting = waiting_for_prompts(running, prompt_time)
         in_step = request.equal_lengths and values.exists(f"performance.{machine.engine}.prefill_first")
         interference = interference_in_step(budget, request.prompt, flight, reading) if in_step else machine.habit("prefill_interference")
-        alone = time_per_output_token(step.per_token, waiting, interference, request.answer)
-        decode = phases.at_its_speed(machine, step, alone)
-        per_token, inside, prompt_time = (
-            phases.as_slow(one, decode) for one in (alone, first_token_time(first, step.per_token, waiting, interference), prompt_time)
-        )
+        per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
+        inside = first_token_time(first, decode.per_token, waiting, interference)
         rate = request_rate(running, inside, request.answer, per_token)
         chips, share = plan.chips, time_reading(rate, prompt_time)
     else:
         size = running
         for number in range(1, ROUNDS + 1):
             with scope(f"round-{number}"):
-                step = step_of(size)
-                decode = phases.at_its_speed(machine, step, step.per_token)
+                decode = step_of(size)
                 per_token = decode.per_token
-                read, own = (phases.as_slow(one, decode) for one in (prompt_time, first))
-                inside, pool = first_token_time(own, per_token, 0.0, 1.0), pool_time(read, engines.engines, engines.readers)
+                inside, pool = first_token_time(first, per_token, 0.0, 1.0), pool_time(prompt_time, engines.engines, engines.readers)
                 rate = fed_request_rate(request_rate(running, inside, request.answer, per_token), pool, machine.shared("pool_sharpness"))
                 size = settled_batch(size, decoding_sequences(rate, request.answer, per_token), running)
         chips = chips_apart(plan.chips, engines.engines, before.chips, engines.readers)
         share = share_reading(before.chips, engines.readers, engines.engines, chips)
     output = closed_loop_rate(rate, request.answer, chips, steady)
+    if machine.deployed is not None:
+        output = deployed_rate(output, machine.deployed)
     rates = {
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, request.prompt, request.answer),

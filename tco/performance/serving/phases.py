@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.foundation.formula import formula, greatest, maximum, minimum, somewhere, total
+from tco.fabric.links import Group, Links, links_for
+from tco.foundation.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
-from tco.foundation.units import Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
+from tco.foundation.units import Byte, BytePerSecond, Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
 from tco.models.architecture import Architecture
 from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
@@ -37,7 +38,8 @@ from tco.performance.layer.operators import Operator, Pass, Shape
 from tco.performance.profile import Line, lines_of, time_by_bound
 from tco.performance.serving import plans as asked
 from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
-from tco.performance.software import slower_at_its_speed
+
+STAGE_TRANSFER = "stage transfer"
 
 
 @formula(unit="", source="tco-model")
@@ -139,7 +141,6 @@ class PassResult(NamedTuple):
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
     alone: PassResult | None = None  # the same of a prompt that comes alone, of a pool that prefills
-    slower: Any = None  # times as long as at 50 tokens/s that it takes as deployed, in decode; none where that is not asked for
 
     @property
     def until_read(self) -> Any:
@@ -193,8 +194,12 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
 
     Engines pad the width of experts to a multiple of their own. The share `offload` of the caches is kept in host memory. Ranks that
     split sequences hold all projections of attention. A stage holds its part of the layers for the sequences of all stages, so that
-    its caches are those of all layers and its own sequences.
+    its caches are those of all layers and its own sequences. The longest stage decides.
     """
+    cache, layers_apart = caches_of(machine, model, shape, context), stages
+    if somewhere(stages > 1):
+        excess = asked.stage_excess(float(model.layers), stages)
+        cache, layers_apart = caches_of_longest(cache, excess), stages / excess
     whole = spread = 0.0
     multiple = machine.values.structure(f"performance.{machine.engine}.expert_multiple")
     for block in model.blocks:
@@ -209,9 +214,20 @@ def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context:
     whole_on_each = projected(model)
     shared = whole_on_each + (model.parameters - experts - whole_on_each) / shape.context_parallel
     weights = weight_bytes(
-        shared, experts * share, shape.tensor_parallel * stages, shape.expert_chips * stages, machine.attention_size, machine.expert_size
+        shared,
+        experts * share,
+        shape.tensor_parallel * layers_apart,
+        shape.expert_chips * layers_apart,
+        machine.attention_size,
+        machine.expert_size,
     )
-    return memory_in_use(weights, room_of(machine, caches_of(machine, model, shape, context), offload))
+    return memory_in_use(weights, room_of(machine, cache, offload))
+
+
+@formula(unit="byte", source="narayanan2021")
+def caches_of_longest(cache: Byte, excess: Pure) -> Any:
+    """Caches of a chip of the longest pipeline stage, for the sequences of all stages: C e."""
+    return cache * excess
 
 
 def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
@@ -268,7 +284,8 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     """Return a decode step, its cells named in the place that is open."""
     shape, drafts = decode_shape(machine, plan, request), asked.drafts_of(plan, request)
     tokens = shape.tokens
-    operators = staged(machine, model, plan, tokens, beside_routed(forward_pass(Pass(machine, model, shape), tokens)))
+    computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
+    operators = even_or_waiting(machine, model, plan, between_stages(machine, model, plan, tokens, computed))
     time = per_token = whole_pass(machine, "decode_step_time", operators)
     if drafts is not None:
         with scope("drafting"):
@@ -284,24 +301,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
         per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
     context = full_context(request.prompt, request.answer)
     memory = held_in_memory(machine, model, shape, context, request.offload, plan.pipeline_parallel)
-    return at_its_speed(machine, PassResult(time, memory, operators, per_token), per_token)
-
-
-def at_its_speed(machine: Machine, made: PassResult, per_token: Any) -> PassResult:
-    """Return a pass that decodes as deployments run it at the speed of a user who would get a token in some time as at 50 tokens/s."""
-    if machine.deployed is None:
-        return made
-    slower = slower_at_its_speed(per_token, machine.deployed.slow, machine.deployed.fast)
-    return made._replace(time=times_as_long(made.time, slower), per_token=times_as_long(made.per_token, slower), slower=slower)
-
-
-def as_slow(time: Any, decode: PassResult) -> Any:
-    """Return what lies beside a pass that decodes, such as reading a prompt for it, as deployed at the speed that users get.
-
-    Plans are chosen without it: by what decodes, and what reads, alone. Where time as deployed goes with the speed, one that gives users a little
-    more or less may make up to a hundredth more of both.
-    """
-    return time if decode.slower is None else times_as_long(time, decode.slower)
+    return PassResult(time, memory, operators, per_token)
 
 
 @formula(unit="s", source="tensorrt-llm-min-latency")
@@ -400,7 +400,8 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     prompts, made = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
         gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
-    operators = beside_compute(machine, staged(machine, model, plan, shape.tokens, forward_pass(made, prompts)))
+    computed = between_stages(machine, model, plan, shape.tokens, forward_pass(made, prompts))
+    operators = even_or_waiting(machine, model, plan, beside_compute(machine, computed))
     time = whole_pass(machine, "prefill_time", operators)
     memory = prompts_in_memory(machine, model, plan, request, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
@@ -424,15 +425,54 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
     return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
 
 
-def staged(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a pass with the transfers between its pipeline stages, each of which fills a world of its own."""
+def between_stages(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a pass with the transfers between its pipeline stages."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
     links = machine.links
     size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part
-    one = direct_time(links.latencies.network_step, stream_time(size, links.network))
-    times = repeated(one, plan.pipeline_parallel - 1)
+    rate, latency = stage_link(links, plan.chips)
+    times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [
         *operators,
-        Operator("stage transfer", times, plan.pipeline_parallel - 1, None, size, None, links.network, links.latencies.network_step, True),
+        Operator(STAGE_TRANSFER, times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True),
     ]
+
+
+def even_or_waiting(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]) -> list[Operator]:
+    """Return the operators of a pass with the time that shorter pipeline stages wait for the longest."""
+    if not somewhere(plan.pipeline_parallel > 1):
+        return operators
+    with scope("pipeline"):
+        work = total("work", [operator.time for operator in operators if operator.name != STAGE_TRANSFER])
+        uneven = waiting_for_longest(work, asked.stage_excess(float(model.layers), plan.pipeline_parallel))
+    return [*operators, Operator("uneven stages", uneven, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, uneven)]
+
+
+@formula(unit="s", source="narayanan2021")
+def waiting_for_longest(work: Second, excess: Pure) -> Any:
+    """Time of a pass in which shorter pipeline stages wait for the longest: t (e - 1)."""
+    return work * (excess - 1)
+
+
+@formula(unit="byte/s", source="tco-model")
+def stage_rate(chips: Pure, domain: Pure, world: Pure, inside: BytePerSecond, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+    """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
+    return select(chips <= domain, inside, select(chips <= world, crossing, network))
+
+
+@formula(unit="s", source="tco-model")
+def stage_step(chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second) -> Any:
+    """Latency between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
+    return select(chips <= domain, inside, select(chips <= world, crossing, network))
+
+
+def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
+    """Return rate and latency of the links that join the stages of a pipeline of some chips.
+
+    Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus over the lanes to a neighbour.
+    """
+    pair = links if links.tray[0] else links_for(links, Group(2.0, 1.0, 2.0))
+    latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))
+    rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)
+    return rate, stage_step(*sizes, latencies.step, latencies.crossing_step, latencies.network_step)

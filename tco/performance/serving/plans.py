@@ -7,7 +7,7 @@ experts are spread over all of its chips. Where a stage spans several domains of
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from tco.foundation.trace import plain
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
+
+if TYPE_CHECKING:
+    from tco.performance.layer.machine import Machine
 
 
 class Request(NamedTuple):
@@ -49,10 +52,16 @@ def drafts_of(plan: DecodePlan, request: Request) -> Any:
     return None if isinstance(drafts, float | int) and not drafts else drafts
 
 
-def depths_of(model: Architecture, request: Request, values: Readable) -> tuple[float, ...]:
-    """Return the depths of drafts that plans are chosen among: the one that is stated, or all that a head of the model's own is run to."""
+def depths_of(machine: Machine, model: Architecture, request: Request, values: Readable) -> tuple[float, ...]:
+    """Return the depths of drafts that plans are chosen among.
+
+    The one that is stated, or all that a head of the model's own is run to where deployments of the chip's
+    family and engine run one.
+    """
     if request.drafts is not None:
         return (float(np.ravel(plain(request.drafts))[0]),)
+    if not machine.drafting:
+        return (0.0,)
     return tuple(range(int(values.structure(DEEPEST)) + 1)) if model.prediction_layers else (0.0,)
 
 
@@ -190,6 +199,8 @@ class ServingPlan(NamedTuple):
     prefill: PrefillPlan
     engines: Any = None  # that decode; none where pools are as large as they need
     readers: Any = None  # that read prompts on a pool of their own; none where each engine reads its own
+    stated: bool = False  # whether a user fixed axes of it
+    flight: Any = None  # requests in flight of an engine, where they are chosen with the plan
 
 
 class Layout(NamedTuple):
@@ -265,13 +276,23 @@ def stages_of(world: int) -> list[int]:
     return sorted(sizes)
 
 
+def pipeline_limit(stage: int, world: int) -> int:
+    """Return the most chips of a pipeline of stages: those of a world, or of several worlds that a stage each fills."""
+    return LARGEST if stage == world else world
+
+
+def stage_excess(layers: float, stages: Any) -> Any:
+    """Return the layers of the longest pipeline stage over the mean, e = p ceil(L / p) / L: structure, as plans are."""
+    return stages * ceil_ratio(layers, stages) / layers
+
+
 @lru_cache(maxsize=256)
 def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a row each; `parts` may share a sequence.
 
-    A dense model has no experts to spread, so a stage is one attention group. A stage that fills its world may be one of several. Where
-    a stage spans domains, splitting sequences is one way to cross their border, even if they are short. A stage of one attention group
-    may split every expert over its chips instead of spreading whole ones.
+    A dense model has no experts to spread, so a stage is one attention group. Several stages stand in one world, or
+    each of them fills a world. Where a stage spans domains, splitting sequences is one way to cross their border, even
+    if they are short. A stage of one attention group may split every expert over its chips instead of spreading them.
     """
     rows = []
     for stage in stages_of(world):
@@ -286,7 +307,7 @@ def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int
                     cuts += [CUTS.index("tensor")] * (tensor % domains == 0 and ranks in parts)
                     cuts += [CUTS.index("context")] * (ranks % domains == 0)
                 for cut in cuts:
-                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (stage == world and not cut and stage * depth <= LARGEST)]
+                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (not cut and stage * depth <= pipeline_limit(stage, world))]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
                     rows += [(stage * depth, tensor, ranks, depth, cut, spread) for depth in depths for spread in spreads]
     return np.array(rows, dtype=float)

@@ -10,15 +10,28 @@ import numpy as np
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
+from tco.performance.deployment import FLEET, deployed_rate
 from tco.performance.layer.machine import Machine, notes_on
 from tco.performance.serving import phases
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import Request, ServingPlan, attention_chips, filling, notes_on_request, request_of
+from tco.performance.serving.plans import (
+    Request,
+    ServingPlan,
+    attention_chips,
+    decoding_at,
+    depths_of,
+    engines_of_world,
+    filling,
+    notes_on_request,
+    reading,
+    request_of,
+)
 from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load, offered_axes
 
 if TYPE_CHECKING:
     from tco.performance.serving.fixed_axes import AxesGiven
+    from tco.performance.serving.loaded import Loaded
 
 
 def serve(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan | Mapping[str, str] | None) -> ServingResult:
@@ -33,25 +46,20 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
     found = searched(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
         raise DataError(f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}")
+    if found.plan is not None:
+        found.plan = found.plan._replace(stated=plan is not None)
     found.notes = [*([axes.beyond] if axes is not None and axes.beyond else []), *notes_on(machine), *notes_on_request(request)]
     return found
 
 
 def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
+    if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
+        from tco.performance.serving.classes import chosen_in_class  # a fleet starts without it
+
+        return loaded_result(machine, *chosen_in_class(machine, model, request, values))
     if request.offline or values.exists("workload.concurrency"):
-        given = None if axes is None else axes.decode
-        every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
-        before, counts = None, (None, None) if axes is None else (axes.engines, axes.readers)
-        if axes is not None and axes.readers is not None:
-            ready = choose_prefill(machine, model, request, longest_reading(values, 0.0), axes.prefill)
-            if ready.plan is None:
-                return ServingResult(None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}")
-            before = ready.plan
-        choice, found, made = choose_under_load(machine, model, request, values, every, before, counts)
-        if found is None or made is None:
-            return ServingResult(None, choices={"decode": choice}, reason=f"no plan: {choice.reason}")
-        return ServingResult(found, made.rates, made.prefill_share, made.decode, made.prefill, {"decode": choice}, machine.links, machine.waits)
+        return under_stated_load(machine, model, request, values, axes)
     decode_axes, prefill_axes, sequences = (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
     target = values["workload.interactivity"] if sequences is None else 0.0  # of a batch that is given, whatever it gives is the answer
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
@@ -62,6 +70,30 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
         return ServingResult(None, choices=choices, reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()))
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
     return pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
+
+
+def under_stated_load(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
+    """Search the plans of some axes, or all, with the requests in flight that the workload states."""
+    given = None if axes is None else axes.decode
+    every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
+    decode = decoding_at(every, 1.0, depths_of(machine, model, request, values))
+    before, engines, readers = reading(decode), None if axes is None else axes.engines, None if axes is None else axes.readers
+    if axes is not None and readers is not None:
+        ready = choose_prefill(machine, model, request, longest_reading(values, 0.0), axes.prefill)
+        if ready.plan is None:
+            return ServingResult(None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}")
+        before = ready.plan
+    count = engines_of_world(machine.links, decode.chips) if engines is None else engines
+    plans = ServingPlan(decode, before, count, readers)
+    return loaded_result(machine, *choose_under_load(machine, model, request, values, plans))
+
+
+def loaded_result(machine: Machine, choice: Choice, plan: ServingPlan | None, loaded: Loaded | None) -> ServingResult:
+    """Return the answer of a search among engines with requests in flight."""
+    if plan is None or loaded is None:
+        return ServingResult(None, choices={"decode": choice}, reason=f"no plan: {choice.reason}")
+    choices = {"decode": choice}
+    return ServingResult(plan, loaded.rates, loaded.prefill_share, loaded.decode, loaded.prefill, choices, machine.links, machine.waits)
 
 
 def longest_reading(values: Readable, step: float) -> float:
@@ -93,8 +125,10 @@ def pooled(
     """Return what two pools give in the best proportion, which meet as sharply as those of a closed loop do."""
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
-    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), phases.as_slow(prefill.per_prompt, decode))
+    read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)
     output = phases.output_rate(made, read, prompt, answer, sharpness)
+    if machine.deployed is not None:
+        output = deployed_rate(output, machine.deployed)
     rates = {
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, prompt, answer),
@@ -104,5 +138,5 @@ def pooled(
     }
     share = phases.prefill_share(made, read, prompt, answer, sharpness)
     found = ServingResult(plan, rates, share, decode, prefill, choices, machine.links, machine.waits)
-    found.meeting = prompt, answer, sharpness
+    found.meeting, found.deployed = (prompt, answer, sharpness), machine.deployed
     return found

@@ -24,10 +24,8 @@ from tco.performance.serving.plans import (
     decoding_at,
     depths_of,
     describe,
-    engines_of_world,
     layout_of,
     plan_axes,
-    reading,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
     operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
     time, memory, per_token, per_prompt = (at(value, place) for value in (result.time, result.memory, result.per_token, result.per_prompt))
-    return PassResult(time, memory, operators, per_token, per_prompt, result.alone and pass_at(result.alone, place), at(result.slower, place))
+    return PassResult(time, memory, operators, per_token, per_prompt, result.alone and pass_at(result.alone, place))
 
 
 def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
@@ -110,7 +108,7 @@ def choose_decode(
     machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None, sequences: Any = None
 ) -> Choice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
-    depths = depths_of(model, request, machine.values)
+    depths = depths_of(machine, model, request, machine.values)
     plan = decoding_at(axes or decode_axes(machine, model, request), GRID if sequences is None else sequences, depths)
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
@@ -186,39 +184,54 @@ def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft
 
 
 def choose_under_load(
-    machine: Machine, model: Architecture, request: Request, values: Readable, axes: PrefillPlan, prefill: PrefillPlan | None, counts: tuple[Any, Any]
+    machine: Machine, model: Architecture, request: Request, values: Readable, plans: ServingPlan
 ) -> tuple[Choice, ServingPlan | None, Loaded | None]:
-    """Search engines of some axes for the most tokens per chip with the requests in flight; `counts` are engines and those that read for them.
-
-    Without a number of engines they fill a world.
-    """
+    """Search plans, a row each, for the most tokens per chip with their requests in flight."""
     from tco.performance.serving.loaded import plan_under_load, under_load  # pools in balance start without it
 
-    plan = decoding_at(axes, 1.0, depths_of(model, request, values))
-    engines = counts[0] if counts[0] is not None else engines_of_world(machine.links, plan.chips)
-    plans = ServingPlan(plan, reading(plan) if prefill is None else prefill, engines, counts[1])
-    found = under_load(machine, model, plans, request, values)
+    made = under_load(machine, model, plans, request, values)
     # nobody waits for what runs offline
     limit, interactivity = (np.inf, 0.0) if request.offline else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
-    soon, quick = found.rates["ttft_s"] <= limit, found.rates["tokens_per_s_per_user"] >= interactivity
-    alone = len(axes.chips) == 1 and not np.any(soon & quick)  # nothing but drafts is left to choose: whatever it gives is the answer
-    shape = (len(plan.chips), 1)
-    rate, fits, meets = (np.broadcast_to(one, shape) for one in (found.rates["output_tokens_per_s_per_chip"], found.fits, (soon & quick) | alone))
-    choice = choose_best(rate, fits, meets, plan._replace(sequences=np.ones(shape)))
+    soon, quick = made.rates["ttft_s"] <= limit, made.rates["tokens_per_s_per_user"] >= interactivity
+    rows = len(plans.decode.chips)
+    only_drafts = plans.flight is None and rows == len(depths_of(machine, model, request, values)) and not np.any(soon & quick)  # whatever they give
+    shape = (rows, 1)
+    candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
+    rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
+    choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
     if choice.plan is None:
-        best, flight = float(np.max(np.where(fits, found.rates["tokens_per_s_per_user"], 0))), plain(values["workload.concurrency"])
-        reason = (
-            shortfall(found.needed, machine)
-            if not somewhere(fits)
-            else f"{flight:g} requests in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
-            if not somewhere(fits & quick)
-            else f"no engine gives the first token within {limit:g} s at {flight:g} requests in flight"
-        )
+        reason = why_none_under_load(machine, made, values, plans, (fits, quick), (limit, interactivity))
         return choice._replace(reason=reason), None, None
-    one = ServingPlan(choice.plan, reading(choice.plan) if prefill is None else prefill, 1.0, counts[1])
-    one = one._replace(engines=float(engines_of_world(machine.links, choice.plan.chips)) if counts[0] is None else counts[0])
-    made = under_load(machine, model, one, request, values)
-    return choice, plan_under_load(one, made), made
+    plan = plan_at(plans, choice.place[0])
+    loaded = under_load(machine, model, plan, request, values)
+    return choice, plan_under_load(plan, loaded), loaded
+
+
+def plan_at(plans: ServingPlan, row: int) -> ServingPlan:
+    """Return the plan of a row."""
+
+    def in_row(axis: Any) -> Any:
+        if axis is None or not np.ndim(axis):
+            return axis
+        column = np.ravel(axis)
+        return float(column[row if len(column) > 1 else 0])
+
+    decode, prefill = DecodePlan(*map(in_row, plans.decode)), PrefillPlan(*map(in_row, plans.prefill))
+    return plans._replace(decode=decode, prefill=prefill, engines=in_row(plans.engines), readers=in_row(plans.readers), flight=in_row(plans.flight))
+
+
+def why_none_under_load(
+    machine: Machine, made: Loaded, values: Readable, plans: ServingPlan, checks: tuple[Any, Any], limits: tuple[float, float]
+) -> str:
+    """Say why no plan keeps the promises with its requests in flight."""
+    (fits, quick), (limit, interactivity) = checks, limits
+    if not somewhere(fits):
+        return shortfall(made.needed, machine)
+    load = "one request or more" if plans.flight is not None else f"{plain(values['workload.concurrency']):g} requests"
+    if not somewhere(fits & quick):
+        best = float(np.max(np.where(fits, made.rates["tokens_per_s_per_user"], 0)))
+        return f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
+    return f"no engine gives the first token within {limit:g} s at {load} in flight"
 
 
 def shortfall(memory: Any, machine: Machine) -> str:

@@ -20,7 +20,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
-from tco.performance.software import SPEEDS, engine_of
+from tco.performance.software import engine_of
 from tco.studies.validation import inference
 from tco.studies.validation.measured import column, read_measured, texts
 from tco.studies.validation.score import Prediction, predicted
@@ -50,22 +50,8 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
     found = residuals(kind, table, chips, made)
     engines = [engine_of(catalogue, family, engine) for family, engine in zip(found.family, found.engine, strict=True)]
-    lengths = zip(asked.prompt, asked.answer, strict=True)
-    columns = found.chip, engines, found.model, map(tuple, asked.formats), lengths, speeds_of(asked, table, made), found.residual
+    columns = found.chip, engines, found.model, map(tuple, asked.formats), found.residual
     return tuple(Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True)))
-
-
-def speeds_of(asked: inference.Asked, table: pd.DataFrame, made: Prediction) -> Array:
-    """Return the tokens per second that users of each run get: as stated, or else what its chips make over its requests in flight.
-
-    Offline nobody waits: the slowest regime.
-    """
-    speed = np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / column(table, "tpot_ms_mean"))
-    answers = np.where(np.asarray(made.target_name) == "total_tput_tok_s_per_gpu", asked.answer / (asked.prompt + asked.answer), 1.0)
-    output = made.target * answers * column(table, "n_gpus")
-    flight = np.where(asked.concurrency > 0, asked.concurrency, output / SPEEDS["slow"])
-    found: Array = np.where(np.isnan(speed), output / flight, speed)
-    return found
 
 
 def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:

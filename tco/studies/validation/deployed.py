@@ -1,19 +1,19 @@
-"""How much longer deployments take than best plans: published runs that no other run beats, held against the search of plans by chip and speed.
+"""How far deployments lie from the best plans of their class: published runs that no other run beats, by class and by engine.
 
-A run at v tokens per second a user that makes R tokens per second a chip takes t times as long as the best plan that, were all of it t times as
-slow, would give the same: R = R*(t v) / t, with R* what the best plan makes at a speed under public software of the run's month, with drafts of
-the model's head where the run has them. Of the runs of one chip, model, set of formats and lengths those count that no other run beats:
+A run that makes R tokens per second and chip at a speed reaches a share of the best rate R_c of its class there:
+whole engines of one server, or pools apart of published sizes, under public software of the run's month.
 
-    ln t = sum_k h_k(v) (a_k + u_chip,k) + b (y - 1) + u_use + e,   u_chip,k ~ N(0, v_chip), u_use ~ N(0, v_use)
+    ln(R / R_c) = m_class + b_engine + s_envelope + e,   b ~ N(0, v_b), s ~ N(0, v_s)
 
-with h_k the shares of 20, 50 and 100 tokens/s in v, y the years from the chip's release to the run, and a use the lengths and the width of the
-weights that some runs of a chip have in common: whoever tunes software tunes it for the chips that are on sale. A vendor's chips have no more in
-common than any others: the variance of such a level comes out as nought.
+An envelope is the runs of one chip, model, set of formats and lengths. Weak runs are outliers and not points of a
+cloud: e is Student's t of three degrees of freedom, whose weights and the variances follow from one another until
+they stand still (expectation and maximisation; Lange, Little and Taylor 1989). Chips, generations, speeds, lengths,
+ages and drafts have no level: left out, they bring nothing.
 
-Weak runs are outliers and not points of a cloud: e is Student's t of three degrees of freedom, whose weights and the variances follow from one
-another until they stand still (expectation and maximisation; Lange, Little and Taylor 1989). Runs of a model's first half year, and of fewer than
-five configurations, say what software does at least: they count where they are quicker than the others say. A chip without runs has the variance
-of chips; how far single runs lie off is a range of its own, of each system.
+What families of chips lie apart is read from runs as they were configured, slow ones among them: the residuals of
+`tco.studies.validation.unexplained`, of which each publisher has an error of its own.
+
+    ln(R / R_model) = u_family + w_publisher + e,   u ~ N(0, U^2), w ~ N(0, W^2)
 """
 
 from __future__ import annotations
@@ -28,111 +28,131 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.provenance import P95
 from tco.foundation.values import Values
-from tco.performance.chip.formats import WIDTHS, width_of
-from tco.performance.software import ALONE, LENGTHS, SPEEDS, SYSTEM, shares_of
+from tco.performance.deployment import APART, BENCHMARK, EFFICIENCY, SERVER
+from tco.studies.validation import inference
 from tco.studies.validation.envelopes import KEYS, LEAST, Array, Sweep, best_at, unbeaten
+from tco.studies.validation.measured import texts
+from tco.studies.validation.score import predicted
+from tco.studies.validation.specifications import Specifications
+from tco.studies.validation.unexplained import residuals
 
 NAME = "deployed"  # as a fit is asked for
-COMMON, CHIP, USE = "common", "chip", "use"
-LEVELS = (COMMON, CHIP, USE)
-AGE = (COMMON, "a year more")
-ON_SALE = 1.0  # years: the age of a chip without runs
-WIDE, FIRST = 10.0, 0.02  # variance of what is common to all, which is free, and of all else before the first round
+CLASS, ENGINE, ENVELOPE = LEVELS = ("class", "engine", "envelope")
+WIDE, FIRST = 10.0, 0.02  # variance of classes, which are free, and of all else before the first round
 FREEDOM = 3.0  # degrees of freedom of Student's t
 STILL, ROUNDS = 1e-6, 2000
-NOTHING = 1e-9  # weight of a bound that holds
-SLOWEST, STEPS = 16.0, 12  # a run takes no longer over its best plan, and no less than one over it; halvings of that range
-SETTLED = 6  # months from the first run of a model to the last, from which on its runs are no bound any more
+NO_PLAN = -2.0  # logarithm that stands for a run whose class has no plan at its speed
+FAMILY_SPREAD, PUBLISHER_SPREAD = 0.35, 0.25  # standard deviations between families, and between publishers of one
 
 
-class Fitted(NamedTuple):
+class Effects(NamedTuple):
     """Effects with their covariance, the variance of each level, and how far single runs lie off."""
 
     owners: list[tuple[str, str]]  # level and owner of each effect
-    effects: Array
+    means: Array
     covariance: Array
     variances: dict[str, float]
     scatter: float
 
-    def of(self, *wanted: tuple[str, str], years: float = 0.0) -> tuple[float, float]:
-        """Return mean and width of a sum of effects and some years; an effect of an owner without runs adds its level's variance alone."""
-        has = np.array([years if owner == AGE else float(owner in wanted) for owner in self.owners])
-        unknown = [level for level, owner in wanted if (level, owner) not in self.owners]
-        variance = float(has @ self.covariance @ has) + sum(self.variances[level] for level in unknown)
-        return float(has @ self.effects), math.sqrt(variance)
+    def of(self, level: str, owner: str) -> tuple[float, float]:
+        """Return mean and standard deviation of an effect; of an owner without runs that of its level."""
+        if (level, owner) not in self.owners:
+            return 0.0, math.sqrt(self.variances[level])
+        place = self.owners.index((level, owner))
+        return float(self.means[place]), math.sqrt(float(self.covariance[place, place]))
 
 
 def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
-    """Return the runs that no other run beats: chip, use, speed, times as long as the best plan, and whether that is a bound."""
-    found, every = [], Sweep(table, catalogue, values)
-    months = every.runs.groupby("model")["month"]
-    young = set((months.max() - months.min()).loc[lambda span: ~(span >= SETTLED)].index)
-    for key, runs in every.configurations(ahead=True).groupby(list(KEYS), sort=True):
+    """Return the runs that no other run beats, with the share of their class's best rate that each reaches."""
+    rows = []
+    sweep = Sweep(table, catalogue, values)
+    for key, runs in sweep.configurations(ahead=True).groupby(list(KEYS), sort=True):
+        if len(runs) < LEAST:
+            continue
         named = dict(zip(KEYS, key, strict=True))
-        lengths = max(LENGTHS, key=lambda name: shares_of(named["prompt"] / named["answer"], LENGTHS)[list(LENGTHS).index(name)])
-        use = f"{lengths}_{width_of(named['experts'])}"
-        bound = named["model"] in young or len(runs) < LEAST
-        released = float(values[f"parts.{named['chip']}.released"])
         for run in runs[unbeaten(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))].itertuples():
-            low, high = -math.log(SLOWEST), math.log(SLOWEST)
-            for _ in range(STEPS):
-                middle = (low + high) / 2
-                best = best_at(catalogue, named, run.speed * math.exp(middle), run.date, run.ahead) or 0.0
-                low, high = (middle, high) if best > run.rate * math.exp(middle) else (low, middle)
-            found.append((named["chip"], use, float(run.speed), run.month / 12 - released, math.exp((low + high) / 2), bound))
-    made = pd.DataFrame(found, columns=["chip", "use", "speed", "age", "times", "bound"])
-    return made.assign(age=made["age"].fillna(made.groupby("chip")["age"].transform("mean")).fillna(ON_SALE))  # of runs without a date
+            operator = APART if run.apart else SERVER
+            settings = {"workload.operated_by": operator, "workload.engine": run.engine}
+            best = best_at(catalogue, named, run.speed, run.date, run.ahead, settings)
+            share = NO_PLAN if not best else math.log(run.rate / best)
+            rows.append((operator, run.engine, "/".join(map(str, key)), named["chip"], float(run.speed), share))
+    return pd.DataFrame(rows, columns=[CLASS, ENGINE, ENVELOPE, "chip", "speed", "share"])
 
 
-def fitted(found: pd.DataFrame) -> Fitted:
-    """Return what speeds, chips and uses do to the time of runs over that of best plans."""
-    times, chips, uses = np.log(found["times"].to_numpy(float)), found["chip"], found["chip"] + " " + found["use"]
-    shares = np.array([shares_of(speed, SPEEDS) for speed in found["speed"]])
-    columns = [((COMMON, name), share) for name, share in zip(SPEEDS, shares.T, strict=True)]
-    columns.append((AGE, found["age"].to_numpy(float) - ON_SALE))
-    for chip in sorted(set(chips)):
-        columns += [((CHIP, f"{chip} {name}"), (chips == chip).to_numpy() * share) for name, share in zip(SPEEDS, shares.T, strict=True)]
-    columns += [((USE, use), (uses == use).to_numpy(float)) for use in sorted(set(uses))]
-    owners, has = [owner for owner, _ in columns], np.array([column for _, column in columns]).T
-    of = np.array([LEVELS.index(level) for level, _ in owners])
-    variances, scatter, weights = np.array([WIDE, FIRST, FIRST]), FIRST, np.where(found["bound"], NOTHING, 1.0)
+def fitted(found: pd.DataFrame) -> Effects:
+    """Return what classes, engines and envelopes do to the share of the best rate that runs reach."""
+    shares = found["share"].to_numpy(float)
+    owners = [(level, owner) for level in LEVELS for owner in sorted(set(found[level]))]
+    has = np.array([(found[level] == owner).to_numpy(float) for level, owner in owners]).T
+    place = np.array([LEVELS.index(level) for level, _ in owners])
+    variances, scatter, weights = np.array([WIDE, FIRST, FIRST]), FIRST, np.ones(len(shares))
     for _ in range(ROUNDS):
         weighed = has * (weights / scatter)[:, None]
-        covariance = np.linalg.inv(np.diag(1 / variances[of]) + has.T @ weighed)
-        effects = covariance @ (weighed.T @ times)
-        squares = effects**2 + np.diag(covariance)
-        left = (times - has @ effects) ** 2 + ((has @ covariance) * has).sum(axis=1)
-        before, now = np.append(variances, scatter), np.bincount(of, squares) / np.bincount(of)
-        variances, scatter = np.array([WIDE, *now[1:]]), float(np.sum(weights * left) / np.sum(weights > NOTHING))
-        weights = np.where(found["bound"] & (times > has @ effects), NOTHING, (FREEDOM + 1) / (FREEDOM + left / scatter))
+        covariance = np.linalg.inv(np.diag(1 / variances[place]) + has.T @ weighed)
+        means = covariance @ (weighed.T @ shares)
+        squares = means**2 + np.diag(covariance)
+        left = (shares - has @ means) ** 2 + ((has @ covariance) * has).sum(axis=1)
+        before, now = np.append(variances, scatter), np.bincount(place, squares) / np.bincount(place)
+        variances, scatter = np.array([WIDE, *now[1:]]), float(np.mean(weights * left))
+        weights = (FREEDOM + 1) / (FREEDOM + left / scatter)
         if np.allclose(before, np.append(variances, scatter), rtol=STILL, atol=0):
             break
-    return Fitted(owners, effects, covariance, dict(zip(LEVELS, variances.tolist(), strict=True)), scatter)
+    return Effects(owners, means, covariance, dict(zip(LEVELS, variances.tolist(), strict=True)), scatter)
 
 
-def deployed_rows(found: pd.DataFrame, date: str) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of a fit: times of every chip with runs by speed and by use, those of a chip without, and how far a run lies off."""
-    made = fitted(found)
-    uses = [f"{lengths}_{width}" for lengths in LENGTHS for width in sorted(WIDTHS.values())]
-    for chip in (CHIP, *sorted(set(found["chip"]))):
-        own = found[found["chip"] == chip]
-        bounds = int(own["bound"].sum())
-        note = f"no runs of this chip: {len(found)} of others"
-        if len(own):
-            note = f"{len(own)} runs" + (f", of which {bounds} say what its software does at least" if bounds else "")
-        years = float(own["age"].mean()) - ON_SALE if len(own) else 0.0
-        for name in SPEEDS:
-            yield row_of(chip, f"deployed_{name}", *made.of((COMMON, name), (CHIP, f"{chip} {name}"), years=years), note, date)
-        for use in uses if chip == CHIP else sorted(set(own["use"])):
-            runs = own[own["use"] == use]
-            yield row_of(chip, f"deployed_{use}", *made.of((USE, f"{chip} {use}")), f"{len(runs)} runs" if len(runs) else note, date)
-    yield row_of(SYSTEM, ALONE, 0.0, math.sqrt(made.scatter), f"the scatter of {int((~found['bound']).sum())} runs", date)
+def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int]]:
+    """Return mean, standard deviation and count of runs of each family's rate over the model's, by publisher.
+
+    Args:
+        residuals: runs as configured with `family`, `source` and `residual`, a logarithm of time over the model's.
+
+    """
+    effects = {}
+    for family, runs in residuals.groupby("family"):
+        medians = -runs.groupby("source")["residual"].median()
+        weight = len(medians) / PUBLISHER_SPREAD**2
+        variance = 1 / (weight + 1 / FAMILY_SPREAD**2)
+        effects[str(family)] = variance * weight * float(medians.mean()), math.sqrt(variance), len(runs)
+    return effects
 
 
-def row_of(owner: str, name: str, mean: float, width: float, note: str, date: str) -> dict[str, Any]:
-    """Return the catalogue row of a time over another one, whose logarithm is normal."""
-    value, low, high = (float(f"{math.exp(mean + side * P95 * width):.4g}") for side in (0, -1, 1))
+def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
+    """Return the scored runs of a file as they were configured: family, source and how much longer they took."""
+    chips = Specifications(catalogue, values, texts(table, "accelerator"))
+    made = predicted(inference.predict, table, chips)
+    scored = residuals("inference", table, chips, made)
+    return scored.assign(source=texts(table, "source_id").astype(str)[made.skip == ""])
+
+
+def deployed_rows(found: pd.DataFrame, configured: pd.DataFrame, date: str) -> Iterator[dict[str, Any]]:
+    """Yield the catalogue rows of a fit: classes, engines, families, and what one system has by itself.
+
+    Args:
+        found: unbeaten runs over the best plan of their class, as `gaps` gives them.
+        configured: runs as they were configured, as `residuals_by_source` gives them.
+        date: year and month that the rows carry.
+
+    """
+    effects = fitted(found)
+    for operator in (SERVER, APART):
+        runs = int((found[CLASS] == operator).sum())
+        yield row_of(operator, *effects.of(CLASS, operator), f"{runs} published runs that no other run beats", date)
+    both = [effects.of(CLASS, operator) for operator in (SERVER, APART)]
+    mean, deviation = (float(np.mean(column)) for column in zip(*both, strict=True))
+    yield row_of(BENCHMARK, mean, deviation, "the mean of one server and of pools apart", date)
+    for engine in sorted(set(found[ENGINE])):
+        runs = int((found[ENGINE] == engine).sum())
+        yield row_of(engine, *effects.of(ENGINE, engine), f"{runs} published runs that no other run beats", date)
+    for family, (mean, deviation, count) in sorted(family_effects(configured).items()):
+        yield row_of(family, mean, deviation, f"{count} runs as they were configured, weighed by publisher", date)
+    spread = math.sqrt(effects.variances[ENVELOPE])
+    yield row_of("run", 0.0, spread, f"the scatter of {found[ENVELOPE].nunique()} envelopes", date)
+
+
+def row_of(owner: str, mean: float, deviation: float, note: str, date: str) -> dict[str, Any]:
+    """Return the catalogue row of an efficiency, whose logarithm is normal."""
+    value, low, high = (float(f"{math.exp(mean + side * P95 * deviation):.4g}") for side in (0, -1, 1))
     return {
-        **{"family": owner, "attribute": name, "value": value, "unit": "ratio", "low": low, "high": high},
+        **{"family": owner, "attribute": EFFICIENCY, "value": value, "unit": "ratio", "low": low, "high": high},
         **{"as_of": date, "kind": "derived", "source": "tco-calibration", "note": note, "use": "", "residual": ""},
     }

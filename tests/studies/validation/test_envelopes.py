@@ -98,20 +98,23 @@ def test_runs_as_measured_are_in_order_and_errors_at_random_are_not():
 
 
 def test_a_setting_moves_the_best_plan_as_well(gb200):
+    """Where ranks of experts wait for each other, up to 63 tokens/s; a quicker plan of one server has none."""
     table, catalogue, _ = gb200
     eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(drop=True)
     slow, quick = (
         [run.best for (one,) in [list(envelopes_of(eight, catalogue, plain_values(performance__nvidia__exchange_wait=wait)))] for run in one.runs]
         for wait in ("30 us", "1 us")
     )
-    assert all(less < more for less, more in zip(slow, quick, strict=True))
+    assert all(less < more for less, more in zip(slow[:3], quick[:3], strict=True))
+    assert all(less <= more for less, more in zip(slow, quick, strict=True))
 
 
 def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb200):
-    table, catalogue, values = gb200
+    """As whoever publishes benchmarks deploys them."""
+    table, catalogue, _ = gb200
     eight = table[(table["precision"] == "fp8") & (table["isl_tokens"] == 8192)].reset_index(drop=True)
-    (found,) = envelopes_of(eight, catalogue, values)
+    (found,) = envelopes_of(eight, catalogue, plain_values(workload__as_deployed="1"))
     assert len(found.speed) >= 5
     stands = summary(found.runs)  # over a run, as a benchmark measures it
-    assert stands["below_0.9"] <= 0.2  # one run at 63 tokens/s, two thirds of which the best plan makes
+    assert stands["below_0.9"] <= 0.2  # one run at 63 tokens/s, four fifths of which the best plan makes
     assert 0.95 <= stands["median"] <= 1.25
