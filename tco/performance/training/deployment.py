@@ -18,7 +18,7 @@ from tco.performance.training.plans import Plan
 
 
 @formula(unit="", source="tco-calibration")
-def deployment_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Any:
+def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Any:
     """Rate of plans as operators run them over that of the best plan: e = min(x (1 - d)^log2(n / 1024), 1).
 
     Args:
@@ -44,4 +44,4 @@ def deployed_time(job: Job, plan: Plan, step: Any) -> Any:
     """Return the time of a step: longer than the plan's own where the program chose the plan and the job is taken as deployed."""
     if not (plan.chosen and job.deployed):
         return step
-    return deployed_step(step, deployment_efficiency(job.value("long_run_rate"), job.value("long_run_decline"), job.chips))
+    return deployed_step(step, long_run_efficiency(job.value("long_run_rate"), job.value("long_run_decline"), job.chips))

@@ -8,7 +8,7 @@ import pytest
 from tco import evaluate
 from tco.chain.draws import evaluate_draws
 from tco.chain.structure import plain_plan, plan_from
-from tco.performance.training.deployment import deployment_efficiency
+from tco.performance.training.deployment import long_run_efficiency
 from tco.performance.training.plans import fixed_axes
 from tests.cli import document
 from tests.performance.training.jobs import search, small
@@ -92,7 +92,7 @@ def test_a_plan_saved_before_plans_were_chosen_is_read_as_stated():
 
 
 def test_a_larger_job_reaches_no_larger_share_of_its_best_plan():
-    shares = [float(deployment_efficiency(RATE, DECLINE, chips)) for chips in (8, 64, 512, 1024, 4096, 16384, 131072)]
+    shares = [float(long_run_efficiency(RATE, DECLINE, chips)) for chips in (8, 64, 512, 1024, 4096, 16384, 131072)]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] == 1.0
     assert shares[-1] > 0.6
