@@ -44,7 +44,9 @@ def test_a_fleet_reaches_its_share_of_the_rate_at_the_speed_of_the_plan(system, 
 def test_an_engine_counts_for_all_but_a_fleet(operator):
     asked = (f"operated_by={operator}", "software=public", "interactivity=30 token/s")
     before, after = rate("gb200-nvl72", *asked), rate("gb200-nvl72", *asked, "performance.trtllm.deployment_efficiency=0.61")
-    assert after / before == pytest.approx(1 if operator == "fleet" else 0.61 / CATALOGUE.practice("trtllm", "deployment_efficiency").value, rel=1e-12)
+    assert after / before == pytest.approx(
+        1 if operator == "fleet" else 0.61 / CATALOGUE.practice("trtllm", "deployment_efficiency").value, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi355x-8", "tpuv7-cube64"])
@@ -58,10 +60,14 @@ def test_the_quickest_speed_of_a_plan_stays_what_it_is(system):
 @pytest.mark.parametrize("stated", ["plan", "load", "offline"])
 def test_a_stated_plan_or_load_has_no_deployment_efficiency(stated):
     plan = {"tp": "8", "ep": "8"} if stated == "plan" else None
-    asked = {"plan": {}, "load": {"workload.concurrency": "256"}, "offline": {"workload.offline": "1"}}[stated] | {"workload.interactivity": "1 token/s"}
+    asked = {"plan": {}, "load": {"workload.concurrency": "256"}, "offline": {"workload.offline": "1"}}[stated] | {
+        "workload.interactivity": "1 token/s"
+    }
     owners = ("fleet", "nvidia", "b200-sxm", "trtllm", "run-b200-hgx8")
     half = {f"performance.{owner}.deployment_efficiency": "0.5" for owner in owners}
-    before, after, model = (evaluate("b200-hgx8", asked | more, plan, catalogue=CATALOGUE).metrics for more in ({}, half, {"workload.as_deployed": "0"}))
+    before, after, model = (
+        evaluate("b200-hgx8", asked | more, plan, catalogue=CATALOGUE).metrics for more in ({}, half, {"workload.as_deployed": "0"})
+    )
     assert before == after == model
 
 
@@ -73,7 +79,10 @@ def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
     assert found.plan.stated is False
     assert (found.plan.flight is None) == (operator == "fleet")
     found.save(tmp_path / "kept.json")
-    again = evaluate("gb200-nvl72", asked, found.plan, catalogue=CATALOGUE), evaluate("gb200-nvl72", asked, structure=found.structure, catalogue=CATALOGUE)
+    again = (
+        evaluate("gb200-nvl72", asked, found.plan, catalogue=CATALOGUE),
+        evaluate("gb200-nvl72", asked, structure=found.structure, catalogue=CATALOGUE),
+    )
     saved = evaluate("gb200-nvl72", asked, structure=tco.load_result(tmp_path / "kept.json").structure, catalogue=CATALOGUE)
     for other in (*again, saved):
         assert other.metrics[RATE] == pytest.approx(found.metrics[RATE], rel=1e-12)
@@ -211,3 +220,18 @@ def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
     share = float(found.serving.prefill_share)
     made = found.metrics[RATE] / (1 - share), found.metrics["input_tokens_per_s_per_chip"] / share
     assert all(1 / 1.4 <= ours / theirs <= 1.4 for ours, theirs in zip(made, (decode, prefill), strict=True)), made
+
+
+# ---------------------------------------------------------------- many draws
+@pytest.mark.parametrize("operator", ["server", "apart"])
+def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
+    """The plan, and the requests in flight on the grid of the search, are chosen again in every draw."""
+    asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
+    gaps = np.array([1.7, 1.9, 2.1, 2.3])
+    drawn = tco.evaluate_draws("b200-hgx8", asked | {"performance.nvidia.launch_time": (gaps, "us")}, hold=False, catalogue=CATALOGUE)
+    for place, gap in enumerate(gaps):
+        alone = evaluate("b200-hgx8", asked | {"performance.nvidia.launch_time": f"{gap} us"}, catalogue=CATALOGUE)
+        assert bool(drawn.meets[place]) == (alone.plan is not None)
+        assert drawn.metrics[RATE][place] <= alone.metrics[RATE] * (1 + 1e-9)
+        assert drawn.metrics[RATE][place] >= alone.metrics[RATE] * 0.85  # a step of the grid is a fifth more requests
+    assert drawn.metrics[RATE][0] > drawn.metrics[RATE][-1]

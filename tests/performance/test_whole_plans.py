@@ -62,9 +62,7 @@ def offered(result):
 FREE = {"workload.ttft": "0 s"}  # no first token is promised
 
 
-@pytest.mark.parametrize(
-    ("count", "settings"), [(48, {}), *(pytest.param(200, one, marks=pytest.mark.thorough) for one in ({}, FREE))]
-)
+@pytest.mark.parametrize(("count", "settings"), [(48, {}), *(pytest.param(200, one, marks=pytest.mark.thorough) for one in ({}, FREE))])
 def test_no_plan_fixed_by_hand_beats_the_answer(count, settings):
     found, least = beaten(count, count, settings)
     assert found > count / 4
