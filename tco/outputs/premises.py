@@ -13,6 +13,7 @@ from tco.chain.texts import USUAL
 from tco.economics.dates import Available
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import significant
+from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.serving.plans import DRAFTS, ServingPlan
 from tco.performance.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 
@@ -194,6 +195,12 @@ SOFTWARE_WORDS = {
     THE_BEST: "the best written by hand for such chips",
 }
 
+OPERATOR_WORDS = {
+    SERVER: "whole engines of one server",
+    APART: "pools of published sizes",
+    BENCHMARK: "as published benchmarks are run",
+}
+
 
 def software_words(results: Sequence[Result]) -> str:
     """Return how far the software reaches that the results rest on, in words."""
@@ -303,9 +310,11 @@ def promise(result: Result) -> dict[str, float | None]:
 
 
 def deployed_words(results: Sequence[Result]) -> str:
-    """Return what is on beyond the model, its lengths and its formats, and whose software where that is not drawn."""
+    """Return what is on beyond the model, its lengths and its formats, whose software where that is not drawn, and who deploys it."""
     drafts = set(map(drafts_of, results))
     software = [software_words(results)] if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results) else []
+    operators = {result.texts.get(OPERATED_BY, FLEET) for result in results} - {FLEET}
+    software += [OPERATOR_WORDS[operators.pop()] if len(operators) == 1 else "operators differ"] if operators else []
     if len(drafts) > 1:
         return ", ".join(["drafts differ", *software])
     count = drafts.pop() if drafts else None

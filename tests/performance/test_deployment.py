@@ -220,3 +220,18 @@ def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
     share = float(found.serving.prefill_share)
     made = found.metrics[RATE] / (1 - share), found.metrics["input_tokens_per_s_per_chip"] / share
     assert all(1 / 1.4 <= ours / theirs <= 1.4 for ours, theirs in zip(made, (decode, prefill), strict=True)), made
+
+
+# ---------------------------------------------------------------- many draws
+@pytest.mark.parametrize("operator", ["server", "apart"])
+def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
+    """The plan, and the requests in flight on the grid of the search, are chosen again in every draw."""
+    asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
+    gaps = np.array([1.7, 1.9, 2.1, 2.3])
+    drawn = tco.evaluate_draws("b200-hgx8", asked | {"performance.nvidia.launch_time": (gaps, "us")}, hold=False, catalogue=CATALOGUE)
+    for place, gap in enumerate(gaps):
+        alone = evaluate("b200-hgx8", asked | {"performance.nvidia.launch_time": f"{gap} us"}, catalogue=CATALOGUE)
+        assert bool(drawn.meets[place]) == (alone.plan is not None)
+        assert drawn.metrics[RATE][place] <= alone.metrics[RATE] * (1 + 1e-9)
+        assert drawn.metrics[RATE][place] >= alone.metrics[RATE] * 0.85  # a step of the grid is a fifth more requests
+    assert drawn.metrics[RATE][0] > drawn.metrics[RATE][-1]

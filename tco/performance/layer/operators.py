@@ -20,7 +20,7 @@ from tco.fabric.links import Group, Links
 from tco.fabric.paces import Paces, evenly, paces_of, quickest
 from tco.fabric.timing import Reach
 from tco.foundation.formula import formula, in_use, select, somewhere, total
-from tco.foundation.trace import scope
+from tco.foundation.trace import plain, scope
 from tco.foundation.units import FLOP, Byte, Pure, Second
 from tco.models.layers import Architecture, Side
 from tco.performance.chip.formats import FORMATS, WIDE
@@ -153,6 +153,11 @@ def asked(shape: Shape) -> int:
     return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
 
 
+def recorded_by_row(value: Any) -> bool:
+    """Say whether a trace holds a value of its own for each plan, which may differ where that of today does not."""
+    return not isinstance(value, np.ndarray) and np.ndim(plain(value)) > 0
+
+
 FEW = 2**10  # plans and batches that cost less than to tell their kinds
 NO_KINDS = Kinds((), ())  # every plan is one of its own
 WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where products wait
@@ -184,7 +189,8 @@ class Pass:
         self.exchanges = exchanges  # of tokens between experts, which training hides behind what it computes
         self.groups = shape.group / shape.attention_chips
         axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)
-        self.alike = Kinds(axes, work) if asked(shape) > FEW else NO_KINDS  # to all but experts and collectives
+        has_kinds = asked(shape) > FEW and not any(recorded_by_row(value) for value in work)
+        self.alike = Kinds(axes, work) if has_kinds else NO_KINDS  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.waiting: list[Weights] = []
         self.kernels: list[Any] = []

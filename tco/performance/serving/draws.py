@@ -295,8 +295,7 @@ def promising(
             continue
         block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, every)
         if hints is None:
-            needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
-            rates = {DECODE: np.reshape(np.where(needed <= memory, rate, 0.0), (1, -1))}
+            rates = {DECODE: rates_under_load(block, plans, every)}
         else:
             rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
             read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
@@ -321,6 +320,21 @@ def promising(
         some = np.flatnonzero(near | (wins[axis] > 0))
         found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
     return found, first and Hints(*(one[:, found[DECODE]] for one in first))
+
+
+def rates_under_load(block: Block, plans: ServingPlan, speeds: Speeds) -> Array:
+    """Return the rate of each plan with its requests in flight at each speed; zero of those that do not fit.
+
+    Plans that differ in their requests in flight count where they keep the promises, or nearly do.
+    """
+    needed, memory, rate = block["needed", "memory", "output_tokens_per_s_per_chip"]
+    fitting = np.where(needed <= memory, rate, 0.0)
+    if plans.flight is None:
+        return np.reshape(fitting, (1, -1))
+    user, first, wait = block["tokens_per_s_per_user", "ttft_s", "longest wait"]
+    soon = first <= or_ever(wait) * (1 + NEAR)
+    quick = [user * (1 + NEAR) >= asked(block, speed) for speed in speeds]
+    return np.concatenate([np.reshape(np.where(soon & enough, fitting, 0.0), (1, -1)) for enough in quick])
 
 
 def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
