@@ -79,7 +79,12 @@ def premises(results: Sequence[Result]) -> list[str]:
     halls = {result.hall_cooling for result in results}
     if len(halls) == 1:
         return by_words(results, premise)
-    return [*by_words(results, partial(premise, names_hall=False)), hall_words(results)]
+    return [*premises_without_halls(results), hall_words(results)]
+
+
+def premises_without_halls(results: Sequence[Result]) -> list[str]:
+    """Return the lines that state perspective, date, life, rate, utilisation and site."""
+    return by_words(results, partial(premise, names_hall=False))
 
 
 def hall_words(results: Sequence[Result]) -> str:

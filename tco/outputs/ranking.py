@@ -5,7 +5,7 @@ from __future__ import annotations
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.result import set_of
 from tco.outputs.comparison import COMPARISON_ROW, OF_RESULT
-from tco.outputs.premises import marked, premises, shared, title_of
+from tco.outputs.premises import marked, premises_without_halls, shared, title_of
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.ranking import Ranked, Ranking
@@ -40,8 +40,8 @@ def ranking_table(found: Ranking) -> Table:
     results = [row.result for row in found.rows]
     title = f"{len(rows)} systems by cost: {title_of(results)}"
     below = ["Measured: runs published on this chip, or in brackets on its relatives. How sure a rank is: tco compare SYSTEM SYSTEM."]
-    columns = ("", "system", f"{heading}, middle", "at its values", *BESIDE.values(), "cooling", "chip out", "measured")
-    return Table(columns, rows, title, premises(results), below, align="rlrrrrllr")
+    columns = ("", "system", f"{heading}, middle", "at its values", *BESIDE.values(), "hall", "chip out", "measured")
+    return Table(columns, rows, title, premises_without_halls(results), below, align="rlrrrrllr")
 
 
 def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
@@ -54,4 +54,4 @@ def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
     beside = (significant(result.metrics[name], DIGITS) or "-" for name in BESIDE)
     own, relatives = result.standing.validated_rows, result.standing.anchored_rows
     measured = f"({relatives:,})" if relatives and not own else f"{own:,}"
-    return (str(row.rank), result.system, cost, base, *beside, row.cooling, row.released or "", measured)
+    return (str(row.rank), result.system, cost, base, *beside, result.hall_cooling or "", row.released or "", measured)

@@ -156,9 +156,10 @@ def test_a_few_worlds_train_as_many_do(catalogue, found):
 def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row, catalogue):
     """A pool that waits at times for another makes (1 - s)^(1/p) of what it could, with s of the chips prefilling and sharpness p."""
     both = "max(decode_with_experts(trn3-nl72x2, one-domain), decode_with_experts(trn3-nl72x2, whole-world))"
-    decoding = row("metric(trn3-nl72x2, output_tokens_per_s_per_chip) / pool(trn3-nl72x2, decode)").computed
+    pool = "pool(trn3-nl72x2, decode, workload.as_deployed=0)"
+    decoding = row(f"metric(trn3-nl72x2, output_tokens_per_s_per_chip, workload.as_deployed=0) / {pool}").computed
     waits = decoding ** (1 / catalogue.practice("serving", "pool_sharpness").value)
-    assert row(f"{both} / pool(trn3-nl72x2, decode)").computed * waits == pytest.approx(1)
+    assert row(f"{both} / {pool}").computed * waits == pytest.approx(1)
 
 
 def test_a_collective_takes_twice_its_latency_at_the_size_a_claim_asks_for(catalogue, found):
