@@ -223,7 +223,7 @@ def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
 
 
 # ---------------------------------------------------------------- many draws
-@pytest.mark.parametrize("operator", ["server", "apart"])
+@pytest.mark.parametrize("operator", ["server", pytest.param("apart", marks=pytest.mark.thorough)])
 def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
     """The plan, and the requests in flight on the grid of the search, are chosen again in every draw."""
     asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}

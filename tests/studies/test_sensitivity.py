@@ -19,7 +19,7 @@ from tco.chain.structure import plain_plan
 from tco.outputs.sensitivities import GROUPS
 from tco.studies.drivers import first_order, pairs_that_flip
 from tco.studies.sensitivity import spread
-from tests.chain import HEADLINE, Input
+from tests.chain import ALIKE, HEADLINE, Input
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE
@@ -63,12 +63,12 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
 
 def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
     """Held against the search itself, on the axes of the plan at the centre: it looks at batches of a grid, so that it finds a little less."""
-    plan = {axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")}
-    swings = {one.given.path: one for one in sensitivity(TRN3, TOKEN, hold=True).swings}
+    plan = {axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, ALIKE, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")}
+    swings = {one.given.path: one for one in sensitivity(TRN3, TOKEN, set=ALIKE, hold=True).swings}
     for path in ("performance.layer.kernels_latent", "performance.trainium.stream_efficiency", "performance.trainium.flash_efficiency_bf16"):
         one = swings[path]
         for end, value in ((one.given.low, one.at_low), (one.given.high, one.at_high)):
-            alone = tco.evaluate(TRN3, {path: (end, one.given.unit)}, plan, catalogue=CATALOGUE).metrics[TOKEN]
+            alone = tco.evaluate(TRN3, ALIKE | {path: (end, one.given.unit)}, plan, catalogue=CATALOGUE).metrics[TOKEN]
             assert 0.97 * alone < value < 1.03 * alone, path
 
 

@@ -285,7 +285,7 @@ def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request
     shape, drafts = decode_shape(machine, plan, request), asked.drafts_of(plan, request)
     tokens = shape.tokens
     computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
-    operators = even_or_waiting(machine, model, plan, between_stages(machine, model, plan, tokens, computed))
+    operators = with_uneven_stages(machine, model, plan, with_stage_transfers(machine, model, plan, tokens, computed))
     time = per_token = whole_pass(machine, "decode_step_time", operators)
     if drafts is not None:
         with scope("drafting"):
@@ -400,8 +400,8 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     prompts, made = shape.sequences, Pass(machine, model, shape)
     if somewhere(plan.context_parallel > 1):
         gather_keys(made, plan.context_parallel, layout_on(machine, plan).crossing, request.prompt)
-    computed = between_stages(machine, model, plan, shape.tokens, forward_pass(made, prompts))
-    operators = even_or_waiting(machine, model, plan, beside_compute(machine, computed))
+    computed = with_stage_transfers(machine, model, plan, shape.tokens, forward_pass(made, prompts))
+    operators = with_uneven_stages(machine, model, plan, beside_compute(machine, computed))
     time = whole_pass(machine, "prefill_time", operators)
     memory = prompts_in_memory(machine, model, plan, request, shape)
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
@@ -425,7 +425,9 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
     return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
 
 
-def between_stages(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]) -> list[Operator]:
+def with_stage_transfers(
+    machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]
+) -> list[Operator]:
     """Return the operators of a pass with the transfers between its pipeline stages."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
@@ -439,7 +441,7 @@ def between_stages(machine: Machine, model: Architecture, plan: DecodePlan | Pre
     ]
 
 
-def even_or_waiting(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]) -> list[Operator]:
+def with_uneven_stages(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]) -> list[Operator]:
     """Return the operators of a pass with the time that shorter pipeline stages wait for the longest."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators

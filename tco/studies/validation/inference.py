@@ -257,7 +257,6 @@ class Asked:
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
         """Return the inputs of a group that are numbers; what a row that predicts ahead leaves unsaid is what recipes do."""
         found = {
-            "workload.as_deployed": 0.0,  # what is read is the model, which the realisation of deployments rests on
             "workload.concurrency": self.concurrency[rows],
             "workload.offline": 1.0 * kind["offline"],
             "workload.equal_lengths": 1.0 * kind["equal"],
@@ -303,7 +302,7 @@ class Asked:
         numbers = self.numbers(kind, np.array([row]), self.chips.values)
         silent = "workload.concurrency" if kind["offline"] else "workload.offline"
         asked = {path: float(np.ravel(value)[0]) for path, value in numbers.items() if path != silent}
-        software = {"workload.software": self.date[row], "workload.as_deployed": "0"}
+        software = {"workload.software": self.date[row]}
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[Array, Array, Array]:
