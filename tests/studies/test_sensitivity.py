@@ -63,7 +63,9 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
 
 def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
     """Held against the search itself, on the axes of the plan at the centre: it looks at batches of a grid, so that it finds a little less."""
-    plan = {axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, ALIKE, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")}
+    plan = {
+        axis: str(size) for axis, size in plain_plan(tco.evaluate(TRN3, ALIKE, catalogue=CATALOGUE).plan).items() if axis in ("tp", "dp", "ep", "pp")
+    }
     swings = {one.given.path: one for one in sensitivity(TRN3, TOKEN, set=ALIKE, hold=True).swings}
     for path in ("performance.layer.kernels_latent", "performance.trainium.stream_efficiency", "performance.trainium.flash_efficiency_bf16"):
         one = swings[path]
