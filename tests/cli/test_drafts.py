@@ -48,7 +48,7 @@ def test_what_is_copied_is_marked_as_ones_own_and_assumed():
 
 def test_a_price_of_ones_own_is_never_another_at_a_later_date():
     done = tco("parts", "new", "acme-x1", "--like", "b200-sxm")
-    assert "left out, so that what you write holds on: price of 2027-01 (32496 USD)" in done.stderr
+    assert "left out, so that what you write holds on: price of 2027-01 (33920 USD)" in done.stderr
     tco("systems", "new", "acme-rack", "--like", "b200-hgx8")
     for name in ("systems/acme-rack.toml", "parts/acme-x1.csv"):
         path = Path("data") / name

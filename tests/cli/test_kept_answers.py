@@ -96,7 +96,7 @@ def test_choice_called_none_is_drawn_and_not_taken_for_no_choice(tmp_path, monke
 
     def draw(evaluations, baseline, speeds, hold, ranges, why, seed, choose, racks):
         choices_drawn.append(choose)
-        return [[], [], [], None, None]
+        return [[], [], [], None, None, None, []]
 
     monkeypatch.setattr(confidence, "drawn_anew", draw)
     for choose in (None, "None", None, "None"):
