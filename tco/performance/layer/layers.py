@@ -248,7 +248,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     with scope("permute and gate"):
         moved = [
             elementwise_bytes(load, f.latent or made.model.hidden, machine.permutes, machine.activation_size),
-            elementwise_bytes(load, width * f.matrices, machine.elementwise, machine.activation_size),
+            elementwise_bytes(load, width * f.matrices, machine.expert_gates, machine.activation_size),
         ]
         if made.casts(EXPERTS):
             moved += [made.cast_bytes(EXPERTS, shape.tokens, f.latent or made.model.hidden), made.cast_bytes(EXPERTS, load, width)]

@@ -96,6 +96,7 @@ class Machine(NamedTuple):
     cache_size: Any
     launch: Any  # gap before each kernel of a step
     elementwise: Any  # traffic of elementwise kernels over that of the least passes
+    expert_gates: Any  # traffic of the kernels between the products of experts over that of the least passes
     permutes: Any
     imbalance: Any
     unexplained: Any  # of a pass's time, beyond all that the model knows; none where none is asked for
@@ -188,6 +189,7 @@ def machine(
     wide = computed_on(values, chip, "bf16", "workload.precision")
     kernels = kernels_on(values, chip, family, traits, reach)
     permutes = permutes_of(values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes"))
+    elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
     weights = width_of(stored.experts)
     other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block  # than the blocks of matrix units
     whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
@@ -227,7 +229,8 @@ def machine(
         activation_size=element_size(WIDE),
         cache_size=element_size(max(FORMATS[stored.cache].bits, NARROWEST_CACHE)),
         launch=waits[0],
-        elementwise=reach.of(values, f"performance.{fused_by}.elementwise_traffic"),
+        elementwise=elementwise,
+        expert_gates=elementwise,
         permutes=permutes,
         imbalance=values[f"{shared}.expert_imbalance"],
         unexplained=unexplained,
@@ -355,6 +358,7 @@ def trainer(
         cache_size=element_size(WIDE),
         launch=kernels.practice("launch_time"),
         elementwise=values["performance.training.elementwise_traffic"],
+        expert_gates=values[f"performance.{LAYER}.elementwise_traffic"],
         permutes=permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"]) if programs.permutes else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=unexplained,
