@@ -64,7 +64,7 @@ def test_equal_to_another_scenario_which_an_input_of_both_moves_too():
 
 
 def test_a_plan_is_chosen_anew_and_a_target_within_a_step_is_reached_with_it():
-    found = document("solve", TRN3, "--vary", BANDWIDTH, "--until", f"{TOKEN}=+10%", "--from", "3 TB/s", "--to", "6 TB/s")
+    found = document("solve", TRN3, "--vary", BANDWIDTH, "--until", f"{TOKEN}=+10%", "--from", "2 TB/s", "--to", "6 TB/s")
     first, target = found["reached"][0], found["target"]
     reached = at(TRN3, found, TOKEN)
     assert reached == pytest.approx(first["metric"], rel=1e-12)
@@ -170,10 +170,10 @@ def test_a_date_may_be_given_to_the_day():
 
 @pytest.mark.parametrize("today", [6000, 13000])
 def test_of_several_the_nearest_to_today_comes_first(today):
-    """Prompts of 7,900 and of 10,400 tokens cost the same: which is named first depends on where one stands."""
+    """Prompts of 3,900 and of 9,000 tokens cost the same: which is named first depends on where one stands."""
     alike = ("--set", "workload.software=public", "--set", "workload.draft_tokens=0", "--date", "2025-12")
     words = ("--vary", "workload.input_tokens", "--set", f"workload.input_tokens={today}", *alike, "--from", "500", "--to", "64000")
-    found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.1302")["values"]
+    found = document("solve", GB200, *words, "--until", "usd_per_million_tokens=0.093")["values"]
     assert len(found) == 2
     assert (found[0] < found[1]) is (today == 6000)
     assert abs(found[0] - today) < abs(found[1] - today)
