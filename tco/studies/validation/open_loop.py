@@ -211,6 +211,7 @@ def engine_for(
         "expert_format": experts,
         "cache_format": "fp8" if experts in ("fp8", "nvfp4") and eight_bits else "bf16",
         "software": released,
+        "operated_by": "server",
         "as_deployed": "0",
         "draft_tokens": "0",
         "input_tokens": written(lengths[0]),
