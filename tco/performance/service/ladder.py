@@ -8,7 +8,7 @@ request after some minutes; its first token is then not counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,33 @@ class RoutedFleet(NamedTuple):
     engine: Engine
     servers: int
     router: Router
+
+
+def first_tokens_of_ladder(
+    engine: Engine,
+    load: Mapping[str, float],
+    stages: Sequence[tuple[float, float]],
+    seed: int,
+) -> list[Array]:
+    """Return times to first token of every stage of a ladder that is stated in plain numbers, in seconds.
+
+    Args:
+        engine: Each of the engines.
+        load: `servers`, the router's `sticky_share` and `queue_limit_s`, and of the prompts `prefix_tokens`, `prefix_groups`,
+            `question_tokens`, `prompts_per_group` and `output_tokens`.
+        stages: Requests per second and seconds of each stage, in the order in which they are run.
+        seed: Of arrivals and of choices by lot.
+
+    """
+    fleet = RoutedFleet(engine, int(load["servers"]), Router(load["sticky_share"], load["queue_limit_s"]))
+    prompts = Prompts(
+        load["prefix_tokens"],
+        max(int(load["prefix_groups"]), 1),
+        load["question_tokens"],
+        int(load["prompts_per_group"]),
+        load["output_tokens"],
+    )
+    return first_tokens(fleet, prompts, [RateStage(*stage) for stage in stages], seed)
 
 
 def first_tokens(fleet: RoutedFleet, prompts: Prompts, stages: Sequence[RateStage], seed: int) -> list[Array]:

@@ -19,7 +19,7 @@ from tco.foundation.errors import DataError
 from tco.foundation.trace import plain
 from tco.models.architecture import load_model
 from tco.performance.service.engine import Engine, engine_of
-from tco.performance.service.ladder import Prompts, RateStage, RoutedFleet, Router, first_tokens
+from tco.performance.service.ladder import first_tokens_of_ladder
 from tco.performance.serving.plans import DecodePlan, request_of
 from tco.studies.validation.inference import formats_of, software_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
@@ -117,12 +117,12 @@ def drawn_at_random(arrivals: Any) -> bool:
     return "poisson" in str(arrivals).lower()
 
 
-def stated_router(chips: Specifications, routing: str) -> Router | None:
+def stated_router(chips: Specifications, routing: str) -> dict[str, float] | None:
     """Return the rules of the router that a row names; None where nothing is known of it."""
     columns = ("pattern", "sticky_share", "queue_limit_s", "source")
     for row in rows_of(chips.catalogue, "serving_routers.csv", columns, re.IGNORECASE):
         if row["pattern"].search(routing):
-            return Router(float(row["sticky_share"]), float(row["queue_limit_s"]))
+            return {name: float(row[name]) for name in ("sticky_share", "queue_limit_s")}
     return None
 
 
@@ -140,7 +140,7 @@ def ladder_times(
     table: pd.DataFrame,
     chips: Specifications,
     model: str,
-    router: Router,
+    router: dict[str, float],
     rows: list[int],
     date: str,
 ) -> list[Array]:
@@ -159,17 +159,9 @@ def ladder_times(
         number["tp"],
         (prompt, number["output_tokens"]),
     )
-    fleet = RoutedFleet(engine, int(number["servers"]), router)
-    prompts = Prompts(
-        number["prefix_tokens"],
-        max(int(number["prefix_groups"]), 1),
-        number["question_tokens"],
-        int(number["prompts_per_group"]),
-        number["output_tokens"],
-    )
     rates, seconds = column(table, "offered_requests_per_s"), column(table, "stage_duration_s")
-    stages = [RateStage(float(rates[place]), float(seconds[place])) for place in rows]
-    runs = [first_tokens(fleet, prompts, stages, seed) for seed in range(SEEDS)]
+    stages = [(float(rates[place]), float(seconds[place])) for place in rows]
+    runs = [first_tokens_of_ladder(engine, number | router, stages, seed) for seed in range(SEEDS)]
     return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
 
 
