@@ -312,6 +312,8 @@ def promising(
     for asked, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[: len(every)]:
         own = {path: one[::share] for path, one in pilots.items()}
         block = Block(kernel, names, own, len(next(iter(own.values()))))
+        if first is not None and asked.start == 0:
+            kept[DECODE] = kept[DECODE] | quickest(block, len(kept[DECODE]))
         for chosen in choose(block, plans, first and Hints(*(one[asked] for one in first)), every[asked], begin, SPARE):
             for axis, near in kept.items():
                 wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
@@ -320,6 +322,14 @@ def promising(
         some = np.flatnonzero(near | (wins[axis] > 0))
         found[axis] = some[np.argsort(-wins[axis][some], kind="stable")]
     return found, first and Hints(*(one[:, found[DECODE]] for one in first))
+
+
+def quickest(block: Block, plans: int) -> Array:
+    """Return which plans decode one request sooner than all others in some draw: they alone may keep a promise in slow draws."""
+    alone = np.ones((plans, block.count))
+    time_per_token = Curve(block, "token", slice(None))(alone)
+    fastest = np.where(room(block, plans) >= 1, time_per_token, np.inf).argmin(axis=0)
+    return np.isin(np.arange(plans), fastest)
 
 
 def rates_under_load(block: Block, plans: ServingPlan, speeds: Speeds) -> Array:
