@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -98,17 +98,18 @@ def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
         return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
     readings, inputs.readings = inputs.readings, Readings()  # of those that are not bought nothing is decided
     values = inputs.values()
+    longest = float(np.max(values.number(CABLE_LENGTH)))  # of many values asked together
 
     def networks() -> dict[ClosParts, tuple[float, float]]:
         priced = {}
-        for parts in clos_candidates(inputs, values):
+        for parts in clos_candidates(inputs, values, longest):
             network = reachable_network(inputs, values, parts)
             if network is not None:
                 priced[parts] = float(np.mean(network.price)), float(np.mean(network.power))
         return priced
 
     def cheapest() -> ClosParts:
-        pairs = clos_candidates(inputs, values)
+        pairs = clos_candidates(inputs, values, longest)
         if len(pairs) == 1:
             return pairs[0]
         priced = stage("networks", inputs, values, networks, texts)
@@ -161,15 +162,14 @@ def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
     return [part for part in listed if min(row.begins for row in catalogue.part_rows[part, "price"]) <= last_day] or listed
 
 
-def clos_candidates(inputs: Inputs, values: Values) -> list[ClosParts]:
-    """Return the pairs of switch and module that may be built together."""
+def clos_candidates(inputs: Inputs, values: Values, length: float) -> list[ClosParts]:
+    """Return the pairs of switch and module that may be built together, with links of a length in metres."""
     joined = lane_neighbours(inputs.system)
-    longest = float(np.max(values.number(CABLE_LENGTH)))  # of all draws
     pairs = []
     refusals = []
     for switch in parts_for_sale(inputs, SWITCH):
         try:
-            fitting = fitting_optics(inputs, values, [switch, *joined], longest)
+            fitting = fitting_optics(inputs, values, [switch, *joined], length)
         except DataError as error:
             refusals.append(error)
             continue
@@ -228,25 +228,37 @@ def gigabits(rate: float) -> str:
 
 
 def cheapest_clos_parts_by_draw(inputs: Inputs, values: Values) -> tuple[list[dict[str, str]], Any] | None:
-    """Return the texts that may be chosen and the cheapest ones' place in each draw.
+    """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that cover its links.
 
     Where there is nothing to choose among, nothing is returned.
     """
     clos_parts(inputs)
     if inputs.system.bare:
         return None
-    pairs = clos_candidates(inputs, values)
+    lengths = np.broadcast_to(values.number(CABLE_LENGTH), inputs.shape)
+    reaches = {optic: values.structure(f"parts.{optic}.reach") for optic in parts_for_sale(inputs, OPTIC)}
+    pairs = pairs_covering(inputs, values, lengths, reaches.values())
     if len(pairs) == 1:
         return None
     networks = [reachable_network(inputs, values, parts) for parts in pairs]
     lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
     choices = [{path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists} for parts in pairs]
     never = np.full(inputs.shape, np.inf)
-    prices = np.stack([never if network is None else np.broadcast_to(network.price, inputs.shape) for network in networks])
+    covered = [lengths <= reaches[parts.optic] for parts in pairs]
+    prices = np.stack(
+        [never if network is None else np.where(covers, network.price, np.inf) for network, covers in zip(networks, covered, strict=True)]
+    )
     if inputs.perspective.rents:
         return choices, prices.argmin(axis=0)
     powers = np.stack([never if network is None else np.broadcast_to(network.power, inputs.shape) for network in networks])
     return choices, hours_of(inputs, values, prices, powers).argmin(axis=0)
+
+
+def pairs_covering(inputs: Inputs, values: Values, lengths: Any, reaches: Iterable[float]) -> list[ClosParts]:
+    """Return the pairs that may be built together with links of some length among those of many draws."""
+    past_a_reach = [lengths[lengths > reach].min(initial=np.inf) for reach in reaches]
+    probed = {float(length) for length in (lengths.min(), lengths.max(), *past_a_reach) if np.isfinite(length)}
+    return list(dict.fromkeys(pair for length in sorted(probed) for pair in clos_candidates(inputs, values, length)))
 
 
 def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Network | None:
