@@ -182,3 +182,11 @@ def test_helios_has_retimers_on_85_percent_of_its_links(catalogue):
 def test_a_card_may_fail_only_where_another_takes_its_traffic(catalogue):
     spares = {cards: load_system(catalogue, "mi450x-ualoe72", {"nic": cards}).spares for cards in ("1x", "2x", "3x", "efa")}
     assert spares == {"1x": {}, "2x": {"vulcano-800g": 4}, "3x": {"vulcano-800g": 4}, "efa": {}}
+
+
+def test_a_draw_with_long_links_moves_no_other():
+    lengths = np.array([50.0, 700.0, 80.0])
+    drawn = evaluate_draws("trn3-nl72x2", {"cluster.cable_length": (lengths, "m")}, catalogue=CATALOGUE).metrics["network_usd_per_chip"]
+    alone = [again("trn3-nl72x2", cluster__cable_length=f"{length} m").metrics["network_usd_per_chip"] for length in lengths]
+    assert drawn == pytest.approx(alone, rel=1e-9)
+    assert drawn[1] > drawn[2] > drawn[0]
