@@ -105,7 +105,7 @@ def test_it_opens_with_the_figures_of_the_report(fresh):
     assert {"usd_per_million_output_tokens", "perf_per_tco_vs_baseline", "tokens_per_s_per_user"} <= fresh.metrics()[PAIR[0]].keys()
 
 
-@pytest.mark.xfail(reason="a moved page is up to 0.7 % off where pipelines are among its plans", strict=False)
+@pytest.mark.xfail(reason="a moved page lies 0.7 % off the engine", strict=False)
 def test_what_is_moved_comes_to_what_the_engine_gives(fresh):
     before = fresh.everything()
     for path, (value, _) in MOVED.items():
@@ -138,7 +138,7 @@ WHERE = """moves => moves.map(([asked, some]) => {
 })"""
 
 
-@pytest.mark.xfail(reason="a page with pipelines among its plans is 1.9 MB", strict=False)
+@pytest.mark.xfail(reason="the page is 1.9 MB", strict=False)
 def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, folder):
     """Hardly ever cheaper than `--set`, near it in nearly all of many random moves, and not possible where it is not."""
     path = folder / "headline.html"
