@@ -171,7 +171,8 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
     lines = []
     for rent in rents:
         where = "" if rent.tokens_per_s_per_user is None else f"At {rent.tokens_per_s_per_user:g} tokens/s "
-        bound = "" if rent.upper_bound is None else f" (known upper bound: {rent.upper_bound:.2f})"
+        most = rent.upper_bound_usd_per_chip_hour
+        bound = "" if most is None else f" (known upper bound: {most:.2f})"
         beaten = f"to beat {rent.against} at {rent.against_usd_per_chip_hour:.2f}"
         lines.append(f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per chip-hour{bound} {beaten}.")
     return lines

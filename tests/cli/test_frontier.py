@@ -80,6 +80,7 @@ def test_designs():
     assert len(designs) == sum(len(row["points"]) for row in found["frontiers"])
     assert [axis["better"] for axis in found["pareto"]["axes"]] == ["less", "more", "more", "more"]
     free = [design for design in designs if design["beaten_by"] is None]
+    assert free
     assert {design["scenario"] for design in free} <= {"trn3-nl72x2", "gb200-nvl72"}
     axes = [(axis["metric"], -1 if axis["better"] == "less" else 1) for axis in found["pareto"]["axes"]]
     for design, other in ((one, two) for one in free for two in free if one is not two):
