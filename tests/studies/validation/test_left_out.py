@@ -45,11 +45,7 @@ def recomputed(task, kind):
     return made, found
 
 
-DUE = pytest.mark.xfail(reason="a refit is due: dates of rows and the energy of products have moved", strict=False)
-REFITTED = [pytest.param(kind, marks=DUE) if kind in ("inference", "amd_gemm_kernels") else kind for kind in SAMPLES]
-
-
-@pytest.mark.parametrize("kind", REFITTED)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_every_left_out_figure_follows_from_its_refits(kind):
     task = task_of(kind)
     made, found = recomputed(task, kind)
@@ -72,7 +68,7 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
         )
 
 
-@pytest.mark.parametrize("kind", REFITTED)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_a_refit_run_again_finds_the_same(kind):
     """From the priors to convergence: what is stored for a chip left out is where the search ends."""
     task, part = task_of(kind), SAMPLES[kind]
