@@ -450,7 +450,7 @@ def test_more_sequences_take_longer_and_are_more_at_work(system):
 def test_every_rate_of_a_machine_is_raised_here():
     """What a chip has gained since is named here: built from the values that are raised above, or no rate."""
     built = {"operands", "core", "kernels", "bandwidth", "row_bandwidth", "exponentials", "values"}
-    waits = {"launch", "overhead", "waits", "elementwise", "permutes", "expert_start"}
+    waits = {"launch", "overhead", "waits", "elementwise", "expert_gates", "permutes", "expert_start"}
     rest = {
         "chip",
         "family",
