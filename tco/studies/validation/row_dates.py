@@ -42,14 +42,12 @@ def row_days(catalogue: Catalogue, printed: str, source_id: str = "", source_url
 
 
 def row_date(catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = "") -> str:
-    """Return the month or the middle day of a row's software; empty where nothing tells it."""
-    if month_of(printed) is not None:
-        return printed.strip()
+    """Return the month of a row's software, the middle one of several; empty where nothing tells it."""
     days = row_days(catalogue, printed, source_id, source_url)
     if days is None:
         return ""
     middle = (days.first.toordinal() + days.last.toordinal()) // 2
-    return date.fromordinal(middle).isoformat()
+    return f"{date.fromordinal(middle):%Y-%m}"
 
 
 def row_dates(catalogue: Catalogue, table: pd.DataFrame) -> np.ndarray[Any, Any]:
