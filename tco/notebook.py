@@ -36,7 +36,9 @@ class Comparison(study.Comparison):
         """
         known = (*OF_MANY, *(OF_ONE if len(self.results) == 1 else ()))
         if kind not in known:
-            raise UsageError(f"plot({kind!r}): expected {', '.join(map(repr, known))}; a comparison of one scenario has those of one, too")
+            raise UsageError(
+                f"plot({kind!r}): expected {', '.join(map(repr, known))}; a comparison of one scenario has those of one, too"
+            )
         with TemporaryDirectory() as folder:
             path = Path(folder, "figure.svg")
             self.write("plot", kind, "--width", str(width), "-o", str(path))
@@ -53,7 +55,9 @@ class Comparison(study.Comparison):
     def write(self, *words: str) -> None:
         """Run a command on these scenarios."""
         if not self.asked:
-            raise UsageError(f"tco {words[0]} makes its scenarios anew, and this comparison is of results: compare them by name")
+            raise UsageError(
+                f"tco {words[0]} makes its scenarios anew, and this comparison is of results: compare them by name"
+            )
         commanded(*words, *self.asked)
 
 
@@ -69,10 +73,21 @@ def compare(
     72
     """
     some = [scenarios] if isinstance(scenarios, str) else scenarios
-    found = Comparison(*study.compared([one.result for one in evaluate_each(some, data, dict(set or {}), refuse=False)], baseline))
-    settings = [word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")]
+    found = Comparison(
+        *study.compared(
+            [one.result for one in evaluate_each(some, data, dict(set or {}), refuse=False)],
+            baseline,
+        )
+    )
+    settings = [
+        word for path, value in (set or {}).items() for word in ("--set", f"{path}={value}")
+    ]
     names = [str(one) for one in some if not isinstance(one, Result)]
-    found.asked = [*names, *settings, *(["--data", str(data)] if data else [])] if len(names) == len(some) else ()
+    found.asked = (
+        [*names, *settings, *(["--data", str(data)] if data else [])]
+        if len(names) == len(some)
+        else ()
+    )
     return found
 
 

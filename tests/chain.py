@@ -49,7 +49,9 @@ HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 FUSED = ("elementwise_traffic", "expert_passes")  # what a fleet has kernels of its own for
 ALIKE = {  # stated plans and chosen ones are on one footing: the model's own rates, on the kernels of a fleet
     "workload.as_deployed": "0",
-    **{f"performance.layer.{name}": repr(CATALOGUE.practice("fleet", name).value) for name in FUSED},
+    **{
+        f"performance.layer.{name}": repr(CATALOGUE.practice("fleet", name).value) for name in FUSED
+    },
 }
 DECEMBER = {"terms.date": "2025-12"}  # of which the prices are that others counted up
 
@@ -74,7 +76,10 @@ def again(name: str, plan=None, **settings: str) -> Result:
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Say whether metrics are the same: arrays round as numbers do but for the last bit."""
     pairs = zip(one.values(), other.values(), strict=True)
-    return one.keys() == other.keys() and all(a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12)) for a, b in pairs)
+    return one.keys() == other.keys() and all(
+        a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12))
+        for a, b in pairs
+    )
 
 
 def by_path(settings: Mapping[str, str]) -> dict[str, str]:
@@ -92,7 +97,9 @@ def inputs_of(name: str, set: Mapping[str, Any] | None = None, catalogue=CATALOG
     return Inputs(catalogue, load_scenario(catalogue, name), dict(set or {}), {})
 
 
-def system_of(name: str, variant: Mapping[str, str] | None = None, catalogue=CATALOGUE, **settings: str) -> Inputs:
+def system_of(
+    name: str, variant: Mapping[str, str] | None = None, catalogue=CATALOGUE, **settings: str
+) -> Inputs:
     """Return what a system rests on, on the headline's site and terms."""
     return system_inputs(catalogue, name, by_path(settings), variant or {})
 
@@ -112,10 +119,14 @@ def plain_values(**settings: str) -> Values:
     return plain_inputs(CATALOGUE, by_path(settings)).values()
 
 
-def links_of(name: str, library: str | None = None, variant: Mapping[str, str] | None = None, **settings: str) -> Links:
+def links_of(
+    name: str, library: str | None = None, variant: Mapping[str, str] | None = None, **settings: str
+) -> Links:
     """Return what the chips of a system, or a chip, meet, by the library of their family or another."""
     inputs = system_of(name, variant, **settings)
-    return links_of_system(inputs, inputs.values(), library_of(CATALOGUE, [library]) if library else None)
+    return links_of_system(
+        inputs, inputs.values(), library_of(CATALOGUE, [library]) if library else None
+    )
 
 
 def fabric_of(inputs: Inputs) -> list[Scope]:

@@ -38,4 +38,6 @@ def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, An
 def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Any]:
     """The timing of every algorithm that the fabric allows for a group wherever its ranks stand."""
     at = reach(links, group)
-    return {name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()}
+    return {
+        name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()
+    }

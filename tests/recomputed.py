@@ -18,9 +18,13 @@ def recomputed(roots, moved):
         if not ready:
             stack += [(node, True), *((inner, False) for _, inner in node.inputs)]
         elif node.formula is not None:
-            values[id(node)] = node.formula.function(**{name: values[id(inner)] for name, inner in node.inputs})
+            values[id(node)] = node.formula.function(
+                **{name: values[id(inner)] for name, inner in node.inputs}
+            )
         elif node.operation is not None:
-            values[id(node)] = GATHERED[node.operation](node.name, [values[id(inner)] for _, inner in node.inputs])
+            values[id(node)] = GATHERED[node.operation](
+                node.name, [values[id(inner)] for _, inner in node.inputs]
+            )
         else:
             values[id(node)] = moved.get(node.path, node.value)
     return {metric: values[id(root)] for metric, root in roots.items()}

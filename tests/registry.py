@@ -14,7 +14,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import tco
 from tco.foundation.equation import Symbol, equation
-from tco.foundation.formula import RECORDER, REGISTRY, Formula, Known, ceil_ratio, greatest, least, select, total
+from tco.foundation.formula import (
+    RECORDER,
+    REGISTRY,
+    Formula,
+    Known,
+    ceil_ratio,
+    greatest,
+    least,
+    select,
+    total,
+)
 from tco.foundation.units import convert, parse_quantity, registry, same_unit, unit, unit_table
 
 __all__ = [
@@ -40,7 +50,11 @@ Case = TypeVar("Case")
 
 def import_all() -> list[str]:
     """Import every module of the program, so that every formula registers."""
-    names = [found.name for found in pkgutil.walk_packages(tco.__path__, "tco.") if found.name != "tco.__main__"]
+    names = [
+        found.name
+        for found in pkgutil.walk_packages(tco.__path__, "tco.")
+        if found.name != "tco.__main__"
+    ]
     for name in names:
         importlib.import_module(name)
     return names
@@ -48,7 +62,9 @@ def import_all() -> list[str]:
 
 MODULES = import_all()
 FORMULAS = sorted(REGISTRY.values(), key=lambda found: found.name)
-FORMULA = SimpleNamespace(**{one.name: getattr(sys.modules[one.function.__module__], one.name) for one in FORMULAS})  # each by its name
+FORMULA = SimpleNamespace(
+    **{one.name: getattr(sys.modules[one.function.__module__], one.name) for one in FORMULAS}
+)  # each by its name
 
 
 class Golden(NamedTuple):
@@ -65,7 +81,10 @@ class Golden(NamedTuple):
 def whole_inputs(formula: Formula, given: dict[str, Any]) -> dict[str, float]:
     """Return every parameter of a formula as a number in its declared unit; a text is read as a quantity."""
     merged = {**formula.defaults, **given}
-    return {name: parse_quantity(merged[name], unit) if isinstance(merged[name], str) else merged[name] for name, unit in formula.parameters.items()}
+    return {
+        name: parse_quantity(merged[name], unit) if isinstance(merged[name], str) else merged[name]
+        for name, unit in formula.parameters.items()
+    }
 
 
 def read_rows(name: str) -> list[dict[str, str]]:
@@ -82,10 +101,21 @@ def golden_rows() -> tuple[list[Golden], list[str]]:
         if formula is None:
             wrong.append(f"line {position}: no formula is called {row['formula']}")
         elif inputs.keys() | formula.defaults.keys() != formula.parameters.keys():
-            wrong.append(f"line {position}: {formula.name} takes {', '.join(formula.parameters)}, not {', '.join(inputs)}")
+            wrong.append(
+                f"line {position}: {formula.name} takes {', '.join(formula.parameters)}, not {', '.join(inputs)}"
+            )
         else:
             given = whole_inputs(formula, inputs)
-            found.append(Golden(f"{formula.name}-{position}", formula, given, float(row["expected"]), row["unit"], float(row["tolerance"])))
+            found.append(
+                Golden(
+                    f"{formula.name}-{position}",
+                    formula,
+                    given,
+                    float(row["expected"]),
+                    row["unit"],
+                    float(row["tolerance"]),
+                )
+            )
     return found, wrong
 
 

@@ -9,14 +9,27 @@ import pytest
 import tco as package
 from tests.cli import tco
 
-PAIRS = [("h100-sxm", "h100-hgx8"), ("b200-sxm", "b200-hgx8"), ("gb200-gpu", "gb200-nvl72"), ("mi300x", "mi300x-8"), ("mi355x", "mi355x-8")]
+PAIRS = [
+    ("h100-sxm", "h100-hgx8"),
+    ("b200-sxm", "b200-hgx8"),
+    ("gb200-gpu", "gb200-nvl72"),
+    ("mi300x", "mi300x-8"),
+    ("mi355x", "mi355x-8"),
+]
 
 
 @pytest.mark.parametrize(("chip", "system"), PAIRS)
 def test_a_chip_alone_serves_as_in_its_server(chip, system):
     settings = {"workload.model": "llama-3.1-8b"}
     alone, inside = (package.evaluate(name, settings).metrics for name in (chip, system))
-    for metric in ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tpot_s", "ttft_s", "hbm_bytes", "scale_up_byte_per_s"):
+    for metric in (
+        "output_tokens_per_s_per_chip",
+        "input_tokens_per_s_per_chip",
+        "tpot_s",
+        "ttft_s",
+        "hbm_bytes",
+        "scale_up_byte_per_s",
+    ):
         assert alone[metric] == pytest.approx(inside[metric], rel=1e-12), metric
 
 
@@ -28,7 +41,9 @@ def test_a_chip_alone_costs_nothing_that_is_known():
     assert any("chip alone" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("command", [["price", "l40s"], ["bom", "h100-sxm"], ["compare", "h100-sxm"]])
+@pytest.mark.parametrize(
+    "command", [["price", "l40s"], ["bom", "h100-sxm"], ["compare", "h100-sxm"]]
+)
 def test_a_bill_of_a_chip_alone_is_refused(command):
     done = tco(*command)
     assert done.exit_code == 3
@@ -37,7 +52,18 @@ def test_a_bill_of_a_chip_alone_is_refused(command):
 
 def test_the_size_of_the_domain_is_an_input():
     small, large = (
-        json.loads(tco("collective", "gb200-gpu", "--size", "1MiB", "--format", "json", "--set", f"parts.gb200-gpu.scale_up_domain={chips}").stdout)
+        json.loads(
+            tco(
+                "collective",
+                "gb200-gpu",
+                "--size",
+                "1MiB",
+                "--format",
+                "json",
+                "--set",
+                f"parts.gb200-gpu.scale_up_domain={chips}",
+            ).stdout
+        )
         for chips in (8, 72)
     )
     assert small["ranks"] == 8
@@ -45,14 +71,22 @@ def test_the_size_of_the_domain_is_an_input():
 
 
 def test_a_system_id_with_a_variant_stands_for_a_scenario():
-    one, other = package.evaluate("trn3-nl72x2@switch=gen1"), package.evaluate("trn3-nl72x2@switch=gen3")
+    one, other = (
+        package.evaluate("trn3-nl72x2@switch=gen1"),
+        package.evaluate("trn3-nl72x2@switch=gen3"),
+    )
     assert one.metrics == package.evaluate("trn3-nl72x2").metrics
     assert one.metrics["capex_usd"] != other.metrics["capex_usd"]
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("trn3-nl72x2@switch", "KEY=VALUE"), ("trn3-nl72x2@switch=gen9", "gen"), ("h100-sxm@switch=gen2", "no variants"), ("h100-sxn", "h100-sxm")],
+    [
+        ("trn3-nl72x2@switch", "KEY=VALUE"),
+        ("trn3-nl72x2@switch=gen9", "gen"),
+        ("h100-sxm@switch=gen2", "no variants"),
+        ("h100-sxn", "h100-sxm"),
+    ],
 )
 def test_a_bad_name_says_what_was_expected(name, words):
     done = tco("perf", name)

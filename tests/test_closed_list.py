@@ -13,7 +13,13 @@ from tests.registry import each_formula
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NUMPY = {"maximum", "minimum", "sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
-HELPERS = {"select": 3, "maximum": 2, "minimum": 2, "ceil_ratio": 2, "normal_cdf": 1}  # name -> arguments
+HELPERS = {
+    "select": 3,
+    "maximum": 2,
+    "minimum": 2,
+    "ceil_ratio": 2,
+    "normal_cdf": 1,
+}  # name -> arguments
 
 
 class NotAllowedError(AssertionError):
@@ -30,14 +36,26 @@ def check_function(definition):
     if parameters.posonlyargs or parameters.kwonlyargs or parameters.vararg or parameters.kwarg:
         refuse(definition, "parameters other than plain ones")
     for default in parameters.defaults:
-        if not (isinstance(default, ast.Constant) and type(default.value) in (int, float)) and ast.unparse(default) != "np.pi":
+        if (
+            not (isinstance(default, ast.Constant) and type(default.value) in (int, float))
+            and ast.unparse(default) != "np.pi"
+        ):
             refuse(default, "a default that is no number")
     known = {parameter.arg for parameter in parameters.args}
     *body, last = definition.body
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+    if (
+        body
+        and isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
         body = body[1:]
     for statement in body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        if (
+            not isinstance(statement, ast.Assign)
+            or len(statement.targets) != 1
+            or not isinstance(statement.targets[0], ast.Name)
+        ):
             refuse(statement, "a statement that is no assignment to a name")
         check_expression(statement.value, known)
         known.add(statement.targets[0].id)
@@ -69,7 +87,9 @@ def check_expression(node, known):
 
 def check_call(node, function, arguments, known):
     match function:
-        case ast.Attribute(ast.Name("np"), name) if name in NUMPY and len(arguments) == (2 if name in ("maximum", "minimum") else 1):
+        case ast.Attribute(ast.Name("np"), name) if name in NUMPY and len(arguments) == (
+            2 if name in ("maximum", "minimum") else 1
+        ):
             pass
         case ast.Name(name) if HELPERS.get(name) == len(arguments):
             if name == "select":
@@ -82,7 +102,11 @@ def check_call(node, function, arguments, known):
 
 
 def check_condition(node, known):
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], COMPARISONS):
+    if (
+        not isinstance(node, ast.Compare)
+        or len(node.ops) != 1
+        or not isinstance(node.ops[0], COMPARISONS)
+    ):
         refuse(node, "the condition of select is no single comparison by size")
     check_expression(node.left, known)
     check_expression(node.comparators[0], known)
@@ -168,7 +192,9 @@ def test_the_check_refuses_the_rest(body):
         check_function(ast.parse(f"def f(a, b):\n    {body}\n").body[0])
 
 
-@pytest.mark.parametrize("parameters", ["*a", "**a", "*, a", "a, /", "a='x'", "a=None", "a=TABLE", "a=True"])
+@pytest.mark.parametrize(
+    "parameters", ["*a", "**a", "*, a", "a, /", "a='x'", "a=None", "a=TABLE", "a=True"]
+)
 def test_the_check_refuses_other_parameters(parameters):
     with pytest.raises(NotAllowedError):
         check_function(ast.parse(f"def f({parameters}):\n    return 1\n").body[0])

@@ -14,7 +14,20 @@ from tests.chain import load_agreement, period
 from tests.cli import tco
 
 DAYS = st.dates(date(1990, 1, 1), date(2090, 12, 31))
-BAD = ("banana", "2026-13", "2026-00", "2026-09-31", "2025-02-29", "26", "2026-Q5", "2026-Q0", "2026-9", "2026-09-", "2026-Q3-01", "2026-00-00")
+BAD = (
+    "banana",
+    "2026-13",
+    "2026-00",
+    "2026-09-31",
+    "2025-02-29",
+    "26",
+    "2026-Q5",
+    "2026-Q0",
+    "2026-9",
+    "2026-09-",
+    "2026-Q3-01",
+    "2026-00-00",
+)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +50,9 @@ def test_a_date_covers_its_days(text, first, last):
 @given(DAYS)
 def test_day_month_quarter_and_year_lie_within_each_other(day):
     quarter = f"{day.year}-Q{(day.month + 2) // 3}"
-    spans = [period(text) for text in (day.isoformat(), day.isoformat()[:7], quarter, str(day.year))]
+    spans = [
+        period(text) for text in (day.isoformat(), day.isoformat()[:7], quarter, str(day.year))
+    ]
     for inner, outer in pairwise(spans):
         assert outer.first <= inner.first <= inner.last <= outer.last
 
@@ -52,7 +67,10 @@ def test_months_and_quarters_follow_without_a_gap(day):
 
 @pytest.mark.parametrize("text", [*BAD, "", " 2026", "2026\n", "\u0662\u0660\u0662\u0666"])
 def test_what_is_no_date_is_refused(text):
-    with pytest.raises(DataError, match=r"^here: .* is no date, expected a year, a quarter, a month or a day, such as 2026, 2026-Q3"):
+    with pytest.raises(
+        DataError,
+        match=r"^here: .* is no date, expected a year, a quarter, a month or a day, such as 2026, 2026-Q3",
+    ):
         period(text, "here")
 
 
@@ -64,9 +82,14 @@ def test_a_scenario_at_no_date_is_refused(text):
 
 
 def test_the_third_quarter_ends_in_september(catalogue):
-    found = [evaluate("trn3-nl72x2", {"terms.date": text}, catalogue=catalogue).metrics for text in ("2026-Q3", "2026-09", "2026-09-30")]
+    found = [
+        evaluate("trn3-nl72x2", {"terms.date": text}, catalogue=catalogue).metrics
+        for text in ("2026-Q3", "2026-09", "2026-09-30")
+    ]
     assert found[0] == found[1] == found[2]
-    assert found[0] != evaluate("trn3-nl72x2", {"terms.date": "2026-Q2"}, catalogue=catalogue).metrics
+    assert (
+        found[0] != evaluate("trn3-nl72x2", {"terms.date": "2026-Q2"}, catalogue=catalogue).metrics
+    )
 
 
 def test_a_document_with_no_date_says_where(own):
@@ -88,7 +111,15 @@ def test_a_row_with_no_date_is_refused(own):
 
 def test_a_purchase_falls_under_one_of_two_agreements_that_follow_each_other(catalogue):
     old, new = (load_agreement(catalogue, name) for name in ("astera-2022", "astera-2026"))
-    for text, holds in (("2026-02", new), ("2026-02-04", old), ("2026-02-05", new), ("2026-Q1", new), ("2026-01", old), ("2025", old), ("2026", new)):
+    for text, holds in (
+        ("2026-02", new),
+        ("2026-02-04", old),
+        ("2026-02-05", new),
+        ("2026-Q1", new),
+        ("2026-01", old),
+        ("2025", old),
+        ("2026", new),
+    ):
         assert [one for one in (old, new) if one.in_force(text)] == [holds], text
 
 

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from tco.foundation.equation import fingerprint, fingerprints
-from tests.registry import FORMULAS, REGISTRY, Formula, Symbol, ceil_ratio, each_formula, equation, select
+from tests.registry import (
+    FORMULAS,
+    REGISTRY,
+    Formula,
+    Symbol,
+    ceil_ratio,
+    each_formula,
+    equation,
+    select,
+)
 
 A, B, C = (Symbol("name", name) for name in "abc")
 
@@ -73,7 +82,10 @@ def test_a_symbol_refuses(use):
 
 
 def test_a_known_equation():
-    assert equation(REGISTRY["yearly_energy"]) == "it_power * load_factor * pue * hours_per_year * price"
+    assert (
+        equation(REGISTRY["yearly_energy"])
+        == "it_power * load_factor * pue * hours_per_year * price"
+    )
 
 
 @each_formula
@@ -84,7 +96,11 @@ def test_an_equation_is_the_same_twice(found):
 def written(text, unit="USD", defaults=(1.0,)):
     """A formula of a text that nobody registers."""
     names = {"function": None}
-    exec(f"def priced(price: USD, share: Pure = 1.0):\n    return {text}", {"USD": None, "Pure": None}, names)
+    exec(
+        f"def priced(price: USD, share: Pure = 1.0):\n    return {text}",
+        {"USD": None, "Pure": None},
+        names,
+    )
     function = names["priced"]
     function.__annotations__ = {"price": "USD", "share": "Pure"}
     function.__defaults__ = defaults

@@ -14,9 +14,13 @@ def test_exit_codes():
     assert issubclass(DataError, TcoError)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("trn3-nl72x", "trn3-nl72x2"), ("gb200-nvl27", "gb200-nvl72"), ("zzz", "")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("trn3-nl72x", "trn3-nl72x2"), ("gb200-nvl27", "gb200-nvl72"), ("zzz", "")]
+)
 def test_nearest(name, hint):
-    assert nearest(name, ["trn3-nl72x2", "gb200-nvl72"]) == (f"; did you mean {hint!r}?" if hint else "")
+    assert nearest(name, ["trn3-nl72x2", "gb200-nvl72"]) == (
+        f"; did you mean {hint!r}?" if hint else ""
+    )
 
 
 def test_unknown_names_the_few_there_are():
@@ -24,4 +28,7 @@ def test_unknown_names_the_few_there_are():
 
 
 def test_unknown_does_not_list_the_many():
-    assert str(unknown("part", "zzz", [f"part-{n}" for n in range(13)], "file:3")) == "file:3: unknown part 'zzz'"
+    assert (
+        str(unknown("part", "zzz", [f"part-{n}" for n in range(13)], "file:3"))
+        == "file:3: unknown part 'zzz'"
+    )

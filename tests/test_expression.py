@@ -44,7 +44,9 @@ def value(text):
 def spelt(inner):
     """Formulas that take formulas."""
     return st.one_of(
-        st.tuples(inner, st.sampled_from([" + ", " - ", " * ", " / ", " // ", " % "]), inner).map("".join),
+        st.tuples(inner, st.sampled_from([" + ", " - ", " * ", " / ", " // ", " % "]), inner).map(
+            "".join
+        ),
         inner.map("({})".format),
         inner.map("-{}".format),
         st.tuples(inner, inner).map(lambda two: f"min({two[0]}, max({two[1]}, 7))"),
@@ -84,8 +86,20 @@ def test_units_are_those_of_pint(text, expected):
 
 def test_names_hold_dots_hyphens_and_variants():
     assert value("spelt(trn3-nl32x2@switch=gen2)").value == len("trn3-nl32x2@switch=gen2")
-    words = ("a b*", "workload.model", "llama-3.1-405b", "cluster.chips", "576", "x", "20 token/s", "y", "four")
-    assert value("spelt('a b*', workload.model=llama-3.1-405b, cluster.chips=576, x='20 token/s', y=n)").value == sum(map(len, words))
+    words = (
+        "a b*",
+        "workload.model",
+        "llama-3.1-405b",
+        "cluster.chips",
+        "576",
+        "x",
+        "20 token/s",
+        "y",
+        "four",
+    )
+    assert value(
+        "spelt('a b*', workload.model=llama-3.1-405b, cluster.chips=576, x='20 token/s', y=n)"
+    ).value == sum(map(len, words))
 
 
 @pytest.mark.parametrize(
@@ -120,8 +134,30 @@ def test_a_fault_is_told_with_its_place(text, message):
 @pytest.mark.parametrize(
     "text",
     [
-        *("__import__('os').system('true')", "().__class__", "a.__class__", "[n for n in (1, 2)]", "lambda: 1", "n if n else 1", "n < 1", "True"),
-        *("'n'", "1j", "(n := 3)", "{n}", "n[0]", "twice(*[n])", "spelt(**{})", "f'{n}'", "twice.__globals__", "not n", "~n", "n @ n"),
+        *(
+            "__import__('os').system('true')",
+            "().__class__",
+            "a.__class__",
+            "[n for n in (1, 2)]",
+            "lambda: 1",
+            "n if n else 1",
+            "n < 1",
+            "True",
+        ),
+        *(
+            "'n'",
+            "1j",
+            "(n := 3)",
+            "{n}",
+            "n[0]",
+            "twice(*[n])",
+            "spelt(**{})",
+            "f'{n}'",
+            "twice.__globals__",
+            "not n",
+            "~n",
+            "n @ n",
+        ),
     ],
 )
 def test_nothing_else_is_carried_out(text):

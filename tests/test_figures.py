@@ -23,11 +23,17 @@ def test_of_a_trainium3_world(catalogue):
     assert found.domain["hbm_bytes"] == 144 * 144 * 2**30
     assert found.domain["hbm_byte_per_s"] == pytest.approx(706e12, rel=0.001)
     assert found.chip["flop_per_byte_bf16"] == pytest.approx(671 / 4.9, rel=1e-12)
-    assert found.chip["flop_per_byte_fp8"] == found.chip["flop_per_byte_fp4"] == pytest.approx(2517 / 4.9, rel=1e-12)
+    assert (
+        found.chip["flop_per_byte_fp8"]
+        == found.chip["flop_per_byte_fp4"]
+        == pytest.approx(2517 / 4.9, rel=1e-12)
+    )
     assert found.notes == []
 
 
-@pytest.mark.parametrize(("name", "published"), [("trn2-nl16", 225.9), ("h100-hgx8", 300), ("tpuv6e-256", 560)])
+@pytest.mark.parametrize(
+    ("name", "published"), [("trn2-nl16", 225.9), ("h100-hgx8", 300), ("tpuv6e-256", 560)]
+)
 def test_published_intensities(catalogue, name, published):
     assert figures(catalogue, name).chip["flop_per_byte_bf16"] == pytest.approx(published, rel=0.02)
 
@@ -39,21 +45,39 @@ def test_a_format_the_chip_does_not_compute_is_null_with_a_reason(catalogue):
 
 
 def test_a_value_nobody_states_is_null_with_a_reason(own):
-    own.parts(*(f"my-chip,{name}" for name in ("price,9,USD,,,2026-01,vendor,tco-model,,", "tdp,9,W,,,2026-01,vendor,tco-model,,")))
+    own.parts(
+        *(
+            f"my-chip,{name}"
+            for name in (
+                "price,9,USD,,,2026-01,vendor,tco-model,,",
+                "tdp,9,W,,,2026-01,vendor,tco-model,,",
+            )
+        )
+    )
     own.write("systems/mine.toml", MINE)
     found = figures(own.catalogue(), "mine")
     assert set(found.chip.values()) == {None}
     assert found.domain == {"chips": 4, **dict.fromkeys(list(found.domain)[1:])}
-    assert "parts.my-chip.hbm_bandwidth is missing, so what follows from it is not computed" in found.notes
+    assert (
+        "parts.my-chip.hbm_bandwidth is missing, so what follows from it is not computed"
+        in found.notes
+    )
 
 
 def test_a_variant_changes_them(catalogue):
-    plain, fast = (figures(catalogue, "trn2-nl16", variant={"hbm": option}).chip for option in ("2.9", "3.2"))
-    assert fast["flop_per_byte_bf16"] == pytest.approx(plain["flop_per_byte_bf16"] * 2.9 / 3.2, rel=1e-12)
+    plain, fast = (
+        figures(catalogue, "trn2-nl16", variant={"hbm": option}).chip for option in ("2.9", "3.2")
+    )
+    assert fast["flop_per_byte_bf16"] == pytest.approx(
+        plain["flop_per_byte_bf16"] * 2.9 / 3.2, rel=1e-12
+    )
 
 
 def test_the_page_and_the_document_agree():
-    page, document = tco("systems", "show", "gb200-nvl72").stdout, json.loads(tco("systems", "show", "gb200-nvl72", "--format", "json").stdout)
+    page, document = (
+        tco("systems", "show", "gb200-nvl72").stdout,
+        json.loads(tco("systems", "show", "gb200-nvl72", "--format", "json").stdout),
+    )
     lines = {line.split(",")[0]: line.split() for line in page.splitlines()}
     chip, domain = document["figures"]["chip"], document["figures"]["domain"]
     assert lines["dense FP8 peak"][-3:] == ["5", "360", f"{chip['flop_per_byte_fp8']:.4g}"]

@@ -30,11 +30,17 @@ def rows(path, **options):
 
 
 def test_rows_carry_their_line(put):
-    assert rows(put("id,value\na,1\n\nb,2\n")) == [(2, {"id": "a", "value": "1"}), (4, {"id": "b", "value": "2"})]
+    assert rows(put("id,value\na,1\n\nb,2\n")) == [
+        (2, {"id": "a", "value": "1"}),
+        (4, {"id": "b", "value": "2"}),
+    ]
 
 
 def test_a_quoted_cell_may_span_lines(put):
-    assert rows(put('id,value\na,"1\n2"\nb,3\n')) == [(3, {"id": "a", "value": "1\n2"}), (4, {"id": "b", "value": "3"})]
+    assert rows(put('id,value\na,"1\n2"\nb,3\n')) == [
+        (3, {"id": "a", "value": "1\n2"}),
+        (4, {"id": "b", "value": "3"}),
+    ]
 
 
 def test_columns_may_stand_in_any_order(put):
@@ -46,7 +52,9 @@ def test_a_byte_order_mark_and_crlf_are_read(put):
 
 
 def test_an_optional_column_may_be_there(put):
-    assert rows(put("id,value,use\na,1,x\n"), optional=("use",)) == [(2, {"id": "a", "value": "1", "use": "x"})]
+    assert rows(put("id,value,use\na,1,x\n"), optional=("use",)) == [
+        (2, {"id": "a", "value": "1", "use": "x"})
+    ]
 
 
 @pytest.mark.parametrize(

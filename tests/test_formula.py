@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 
 from tco.foundation.formula import formula, least_over, normal_cdf
 from tests.chain import recording
-from tests.registry import FORMULAS, REGISTRY, WRONG, ceil_ratio, each_formula, greatest, least, read_rows, select, total, unit_table
+from tests.registry import (
+    FORMULAS,
+    REGISTRY,
+    WRONG,
+    ceil_ratio,
+    each_formula,
+    greatest,
+    least,
+    read_rows,
+    select,
+    total,
+    unit_table,
+)
 from tests.shipped import CATALOGUE
 
 
@@ -76,7 +88,9 @@ def test_an_unknown_unit_name_is_refused_at_definition():
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_gatherings_are_the_builtins(terms):
-    assert total("t", terms) == reduce(add, terms)  # one after the other: `sum` adds more closely from Python 3.12 on
+    assert total("t", terms) == reduce(
+        add, terms
+    )  # one after the other: `sum` adds more closely from Python 3.12 on
     assert least("l", terms) == min(terms)
     assert greatest("g", terms) == max(terms)
 
@@ -88,7 +102,9 @@ def test_gatherings_are_elementwise():
     assert greatest("g", [a, b]).tolist() == [3, 5]
 
 
-@pytest.mark.parametrize(("condition", "expected"), [(True, 1), (False, 2), (np.True_, 1), (np.False_, 2)])
+@pytest.mark.parametrize(
+    ("condition", "expected"), [(True, 1), (False, 2), (np.True_, 1), (np.False_, 2)]
+)
 def test_select_of_a_number_is_a_number(condition, expected):
     assert select(condition, 1, 2) == expected
     assert not isinstance(select(condition, 1, 2), np.ndarray)
@@ -120,7 +136,11 @@ def test_normal_cdf_takes_arrays():
     np.testing.assert_allclose(normal_cdf(x), [normal_cdf(float(one)) for one in x], rtol=1e-14)
 
 
-@pytest.mark.parametrize("shapes", [((), ()), ((7,), ()), ((5, 1), (1, 6)), ((3, 4, 5), (5,)), ((3, 1), (50_000,))], ids=str)
+@pytest.mark.parametrize(
+    "shapes",
+    [((), ()), ((7,), ()), ((5, 1), (1, 6)), ((3, 4, 5), (5,)), ((3, 1), (50_000,))],
+    ids=str,
+)
 def test_candidates_at_once_or_one_by_one_are_the_same(shapes):
     """Stacked on an axis in front, or in turn as while a trace is recorded, with arguments of any number of axes."""
     generator = np.random.default_rng(5)

@@ -12,7 +12,12 @@ ROOT = Path(tco.__file__).parent
 
 def modules():
     """Return the file of every module by its name."""
-    return {".".join(("tco", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path for path in sorted(ROOT.rglob("*.py"))}
+    return {
+        ".".join(("tco", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path
+        for path in sorted(ROOT.rglob("*.py"))
+    }
 
 
 def imported(name, path, known):
@@ -29,7 +34,9 @@ def imported(name, path, known):
             found |= {one.name for one in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = resolve_name("." * node.level + (node.module or ""), package)
-            found |= {inner if (inner := f"{base}.{one.name}") in known else base for one in node.names}
+            found |= {
+                inner if (inner := f"{base}.{one.name}") in known else base for one in node.names
+            }
         waiting += ast.iter_child_nodes(node)
     return found & known.keys() - {name}
 
@@ -38,4 +45,6 @@ def test_no_module_imports_itself_by_way_of_others():
     known = modules()
     graph = {name: imported(name, path, known) for name, path in known.items()}
     assert sum(map(len, graph.values())) > len(graph)  # imports are found
-    assert len(list(TopologicalSorter(graph).static_order())) == len(graph)  # raises `CycleError` with the circle
+    assert len(list(TopologicalSorter(graph).static_order())) == len(
+        graph
+    )  # raises `CycleError` with the circle

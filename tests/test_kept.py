@@ -59,7 +59,11 @@ def test_an_edit_of_the_same_size_and_time_is_seen(keeping, tmp_path, monkeypatc
     (tmp_path / "shipped").mkdir()
     price = tmp_path / "shipped" / "chips.csv"
     price.write_text("gb200-gpu,price,30059")
-    monkeypatch.setattr("tco.foundation.kept." + {"data": "data_directory", "scenarios": "scenario_directory"}[folder], lambda: tmp_path / "shipped")
+    monkeypatch.setattr(
+        "tco.foundation.kept."
+        + {"data": "data_directory", "scenarios": "scenario_directory"}[folder],
+        lambda: tmp_path / "shipped",
+    )
     read(), read()
     assert len(made) == 2
     before = price.stat()
@@ -75,7 +79,10 @@ def test_other_libraries_and_other_instructions_are_seen(keeping, tmp_path, monk
     _, read, made = keeping
     if other in ("numpy", "scipy", "pint"):
         (tmp_path / f"{other}-0.0.dist-info").mkdir()
-        monkeypatch.setattr("tco.foundation.kept.find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / name / "__init__.py")))
+        monkeypatch.setattr(
+            "tco.foundation.kept.find_spec",
+            lambda name: SimpleNamespace(origin=str(tmp_path / name / "__init__.py")),
+        )
     elif other == "processor":
         (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse2\n")
         monkeypatch.setattr("tco.foundation.kept.PROCESSOR", tmp_path / "cpuinfo")
@@ -98,7 +105,9 @@ def planted(file, what, prize):
 
 
 @pytest.mark.parametrize("what", ["pipe", "link", "open to all"])
-def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(keeping, tmp_path, what):
+def test_what_is_no_file_of_ones_own_is_replaced_and_never_read_or_followed(
+    keeping, tmp_path, what
+):
     file, read, made = keeping
     text, prize = file.read_text(), tmp_path / "prize"
     prize.write_text(text)
@@ -160,7 +169,11 @@ def test_other_words_have_an_answer_of_their_own(asked):
 
 def test_what_rests_on_something_of_ones_own_is_made_each_time(asked, tmp_path, monkeypatch):
     data_folder(tmp_path / "here" / "data")
-    for own in (("--set", "site.pue=1.3"), ("--data", str(tmp_path / "here" / "data")), ("--redact",)):
+    for own in (
+        ("--set", "site.pue=1.3"),
+        ("--data", str(tmp_path / "here" / "data")),
+        ("--redact",),
+    ):
         for _ in range(2):
             before = len(asked)
             assert tco(*WORDS, *own).exit_code == 0
@@ -175,4 +188,6 @@ def data_folder(folder):
     """Write a folder with a price of one's own."""
     (folder / "parts").mkdir(parents=True)
     header = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
-    (folder / "parts" / "own.csv").write_text(f"{header}\nnitro-v6-400g,price,5000,USD,,,2025-12,vendor,semianalysis-trn3,,\n")
+    (folder / "parts" / "own.csv").write_text(
+        f"{header}\nnitro-v6-400g,price,5000,USD,,,2025-12,vendor,semianalysis-trn3,,\n"
+    )

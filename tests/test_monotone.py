@@ -34,10 +34,14 @@ def cost(path, unit, value, metric):
 
 def pair(low, high):
     """Two values of the range, the second larger by at least a hundredth of the range."""
-    return st.tuples(st.floats(0, 0.99), st.floats(0.01, 1)).map(lambda x: (low + x[0] * (high - low), low + min(x[0] + x[1], 1) * (high - low)))
+    return st.tuples(st.floats(0, 0.99), st.floats(0.01, 1)).map(
+        lambda x: (low + x[0] * (high - low), low + min(x[0] + x[1], 1) * (high - low))
+    )
 
 
-@pytest.mark.parametrize(("path", "unit", "low", "high", "metric"), RISING, ids=[row[0] for row in RISING])
+@pytest.mark.parametrize(
+    ("path", "unit", "low", "high", "metric"), RISING, ids=[row[0] for row in RISING]
+)
 def test_rising(path, unit, low, high, metric):
     @settings(max_examples=25)
     @given(pair(low, high))
@@ -48,7 +52,9 @@ def test_rising(path, unit, low, high, metric):
     rises()
 
 
-@pytest.mark.parametrize(("path", "unit", "low", "high", "metric"), FALLING, ids=[row[0] for row in FALLING])
+@pytest.mark.parametrize(
+    ("path", "unit", "low", "high", "metric"), FALLING, ids=[row[0] for row in FALLING]
+)
 def test_falling(path, unit, low, high, metric):
     @settings(max_examples=25)
     @given(pair(low, high))
@@ -64,11 +70,17 @@ def test_falling(path, unit, low, high, metric):
 def test_no_part_gets_cheaper_by_costing_more(name, part):
     """A tenth more on any single price of the bill raises the cost, by no more than a tenth."""
     base = result(name)
-    paths = [path for path in base.inputs if path.startswith("parts.") and path.endswith(f".{part}") and base.inputs[path].value > 0]
+    paths = [
+        path
+        for path in base.inputs
+        if path.startswith("parts.") and path.endswith(f".{part}") and base.inputs[path].value > 0
+    ]
     assert paths or part == "own_price"
     for path in paths:
         given_ = base.inputs[path]
-        more = again(name, **{path.replace(".", "__"): f"{given_.value * 1.1!r} {given_.unit}"}).metrics["tco_gross_usd_per_chip_hour"]
+        more = again(
+            name, **{path.replace(".", "__"): f"{given_.value * 1.1!r} {given_.unit}"}
+        ).metrics["tco_gross_usd_per_chip_hour"]
         assert 1 < more / base.metrics["tco_gross_usd_per_chip_hour"] <= 1.1, path
 
 
@@ -76,9 +88,14 @@ def test_no_part_gets_cheaper_by_costing_more(name, part):
 def test_a_dearer_share_gives_more_back(name):
     base = result(name)
     for path in [path for path in base.inputs if path.startswith("shares.")]:
-        dearer = again(name, **{path.replace(".", "__"): f"{base.inputs[path].value * 2!r} USD/share"})
+        dearer = again(
+            name, **{path.replace(".", "__"): f"{base.inputs[path].value * 2!r} USD/share"}
+        )
         assert dearer.metrics["rebate_usd_per_chip"] >= base.metrics["rebate_usd_per_chip"]
-        assert dearer.metrics["tco_gross_usd_per_chip_hour"] == base.metrics["tco_gross_usd_per_chip_hour"]
+        assert (
+            dearer.metrics["tco_gross_usd_per_chip_hour"]
+            == base.metrics["tco_gross_usd_per_chip_hour"]
+        )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -90,4 +107,6 @@ def test_faster_hardware_is_never_slower(name, attribute, catalogue):
     path = f"parts.{chip}.{attribute}"
     given_ = base.inputs[path]
     faster = again(name, **{path.replace(".", "__"): f"{given_.value * 1.5!r} {given_.unit}"})
-    assert faster.metrics["output_tokens_per_s_per_chip"] >= base.metrics["output_tokens_per_s_per_chip"] * (1 - 1e-12)
+    assert faster.metrics["output_tokens_per_s_per_chip"] >= base.metrics[
+        "output_tokens_per_s_per_chip"
+    ] * (1 - 1e-12)

@@ -28,13 +28,17 @@ def cells(name, catalogue=CATALOGUE, **settings: str) -> dict[str, Node]:
     nodes = nodes_below(*made.nodes.values())
     found = {node.id: node for node in nodes}
     assert len(found) == len(nodes)
-    assert set(made.inputs) & found.keys() == {path for path in found if path in made.inputs and found[path].path == path}
+    assert set(made.inputs) & found.keys() == {
+        path for path in found if path in made.inputs and found[path].path == path
+    }
     return found
 
 
 def computed(node: Node) -> tuple[str | None, str | None]:
     """What a cell computes, its inputs apart; a leaf is the input it is."""
-    return (node.formula.name if node.formula else node.operation), node.path if node.is_leaf else None
+    return (
+        node.formula.name if node.formula else node.operation
+    ), node.path if node.is_leaf else None
 
 
 def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
@@ -54,7 +58,10 @@ def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
 def test_adding_a_cost_line_leaves_all_other_names(name, own):
     system = load_scenario(CATALOGUE, name).system
     text = (DATA / "systems" / f"{system}.toml").read_text(encoding="utf-8")
-    own.write(f"systems/{system}.toml", re.sub(r"^world = \{ ", "world = { aaa-crate = 3, ", text, count=1, flags=re.MULTILINE))
+    own.write(
+        f"systems/{system}.toml",
+        re.sub(r"^world = \{ ", "world = { aaa-crate = 3, ", text, count=1, flags=re.MULTILINE),
+    )
     own.parts(
         "aaa-crate,price,10,USD,9,11,2025-06,estimate,tco-estimate-2026,,",
         "aaa-crate,power,1,W,0.9,1.1,2025-06,estimate,tco-estimate-2026,,",
@@ -89,7 +96,10 @@ def test_adding_an_operator_to_a_pass_leaves_all_other_names(name, monkeypatch):
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SERVING])
 def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
     """Attention that keeps its scores in memory has passes over them that a fused kernel has not."""
-    before, after = cells(name, workload__attention="fused"), cells(name, workload__attention="unfused")
+    before, after = (
+        cells(name, workload__attention="fused"),
+        cells(name, workload__attention="unfused"),
+    )
     added = after.keys() - before.keys()
     assert before.keys() <= after.keys()
     assert any("attention-scores-in-memory" in one for one in added)
@@ -107,8 +117,14 @@ def test_leaves_are_called_alike_in_explanations_and_results(name):
     made = evaluate(name, plan=plan_of(name), catalogue=CATALOGUE, trace=True)
     leaves = {node.id for node in nodes_below(*made.nodes.values()) if node.path and node.is_leaf}
     values = inputs_of(name).values()
-    beside = {node.id: node.value for node in nodes_below(*made.nodes.values()) if node.id in leaves - made.inputs.keys()}
-    assert {path: values[path] for path in beside} == beside  # what a zero leaves without effect is in no result, under the same name
+    beside = {
+        node.id: node.value
+        for node in nodes_below(*made.nodes.values())
+        if node.id in leaves - made.inputs.keys()
+    }
+    assert {
+        path: values[path] for path in beside
+    } == beside  # what a zero leaves without effect is in no result, under the same name
     lines = {f"cost/{line.path}/per_chip_hour" for line in made.lines}
     named = {node.id for node in nodes_below(*made.nodes.values())}
     assert lines <= named

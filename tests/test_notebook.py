@@ -46,22 +46,36 @@ def test_the_way_between_systems_is_a_frame_whose_steps_add_up():
 def test_a_comparison_writes_what_the_command_line_does(tmp_path):
     found = tco.compare(PAIR, set={"site.pue": "1.2"})
     found.export(tmp_path / "python.csv")
-    assert command("export", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "command.csv").exit_code == 0
+    assert (
+        command("export", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "command.csv").exit_code
+        == 0
+    )
     assert (tmp_path / "python.csv").read_bytes() == (tmp_path / "command.csv").read_bytes()
-    assert command("plot", "cost", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "cost.svg").exit_code == 0
+    assert (
+        command(
+            "plot", "cost", *PAIR, "--set", "site.pue=1.2", "-o", tmp_path / "cost.svg"
+        ).exit_code
+        == 0
+    )
     assert found.plot("cost")._repr_svg_() == (tmp_path / "cost.svg").read_text()
 
 
 def test_what_is_wrong_is_raised(tmp_path):
     found = tco.compare(PAIR)
-    for wrong in (lambda: found.plot("pie"), lambda: found.export(tmp_path / "a.doc"), lambda: tco.compare(found.results).export(tmp_path / "a.csv")):
+    for wrong in (
+        lambda: found.plot("pie"),
+        lambda: found.export(tmp_path / "a.doc"),
+        lambda: tco.compare(found.results).export(tmp_path / "a.csv"),
+    ):
         with pytest.raises(tco.UsageError):
             wrong()
 
 
 # ---------------------------------------------------------------- the notebooks of the docs
 @pytest.mark.thorough
-@pytest.mark.parametrize("path", sorted((SITE / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((SITE / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_a_notebook_runs_from_its_first_cell_to_its_last(path):
     """As the site of docs runs it: a cell that raises stops it."""
     found = importlib.util.spec_from_file_location("literate", SITE / "literate.py")
@@ -72,7 +86,11 @@ def test_a_notebook_runs_from_its_first_cell_to_its_last(path):
     assert page.count("<svg") >= 1
     assert page.count("<table") >= 2
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    assert all(f"```python\n{''.join(one['source'])}\n```" in page for one in cells if one["cell_type"] == "code")
+    assert all(
+        f"```python\n{''.join(one['source'])}\n```" in page
+        for one in cells
+        if one["cell_type"] == "code"
+    )
     assert not any(one.get("outputs") for one in cells)  # what is kept is what was typed
 
 

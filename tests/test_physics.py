@@ -16,10 +16,18 @@ from tests.studies.room import spread
 SHARES = {"exposed_communication", "goodput", "host_floor", "mfu", "pipeline_bubble"}
 
 TRAINING = sorted(
-    name for name in CATALOGUE.scenarios if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training" or "training" in name
+    name
+    for name in CATALOGUE.scenarios
+    if load_scenario(CATALOGUE, name).settings.get("workload.kind") == "training"
+    or "training" in name
 )
-JOBS = [(name, {}) for name in TRAINING] + [("gb200-nvl72", {"workload": "training"}), ("h100-hgx8", {"workload": "llama-3.1-405b-training"})]
-CASES = [(name, {}) for name in HEADLINE] + [pytest.param(*one, marks=pytest.mark.thorough) for one in JOBS]
+JOBS = [(name, {}) for name in TRAINING] + [
+    ("gb200-nvl72", {"workload": "training"}),
+    ("h100-hgx8", {"workload": "llama-3.1-405b-training"}),
+]
+CASES = [(name, {}) for name in HEADLINE] + [
+    pytest.param(*one, marks=pytest.mark.thorough) for one in JOBS
+]
 PEAKS = ("peak_bf16_flop_per_s", "peak_fp8_flop_per_s", "peak_fp4_flop_per_s")
 
 
@@ -30,8 +38,15 @@ def test_every_draw_and_every_percentile_is_possible(name, settings):
         known = many[np.isfinite(many)]
         assert all(is_possible(metric, one) for one in known), (metric, known.min(), known.max())
         for figure, value in (spread(metric, many) or {}).items():
-            assert value is None or figure == "sd" or is_possible(metric, value), (metric, figure, value)
-    assert all(value is None or is_possible(metric, value) for metric, value in found.asked.result.metrics.items())
+            assert value is None or figure == "sd" or is_possible(metric, value), (
+                metric,
+                figure,
+                value,
+            )
+    assert all(
+        value is None or is_possible(metric, value)
+        for metric, value in found.asked.result.metrics.items()
+    )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -57,7 +72,11 @@ def test_the_bounds_tell_what_can_be_from_what_cannot():
 
 @pytest.mark.thorough
 def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
-    never = {"workload": "training", "parts.gb200-gpu.failure_rate": "100 1/year", "failures.restart_time": "1e6 s"}
+    never = {
+        "workload": "training",
+        "parts.gb200-gpu.failure_rate": "100 1/year",
+        "failures.restart_time": "1e6 s",
+    }
     found = tco.evaluate("gb200-nvl72", never)
     assert found.metrics["goodput"] == 0
     assert found.metrics["tco_usd_per_chip_hour"] > 0

@@ -29,7 +29,10 @@ EXACTLY = {
     "select": lambda condition, yes, no: yes if condition else no,
     "log2": lambda a: EXACT.log(a, 2),
     "normal_cdf": lambda a: exactly(normal_form(Symbol("name", "x")), {"x": a}),
-    **{name: getattr(EXACT, name) for name in ("sqrt", "exp", "expm1", "log", "log1p", "ceil", "floor")},
+    **{
+        name: getattr(EXACT, name)
+        for name in ("sqrt", "exp", "expm1", "log", "log1p", "ceil", "floor")
+    },
 }
 
 
@@ -46,9 +49,16 @@ def exactly(value, inputs):
 def test_no_golden_row_loses_digits(row):
     """What a formula gives is what its own body gives exactly, to 1e-12."""
     for factor in (1.0, 0.93, 1.04):
-        inputs = {name: value * (1 if place % 2 else factor) for place, (name, value) in enumerate(row.inputs.items())}
-        exact = exactly(expression(row.formula), {name: EXACT.mpf(value) for name, value in inputs.items()})
-        assert float(row.formula.function(**inputs)) == pytest.approx(float(exact), rel=1e-12, abs=0), factor
+        inputs = {
+            name: value * (1 if place % 2 else factor)
+            for place, (name, value) in enumerate(row.inputs.items())
+        }
+        exact = exactly(
+            expression(row.formula), {name: EXACT.mpf(value) for name, value in inputs.items()}
+        )
+        assert float(row.formula.function(**inputs)) == pytest.approx(
+            float(exact), rel=1e-12, abs=0
+        ), factor
 
 
 def between(least, most):
@@ -58,39 +68,76 @@ def between(least, most):
 
 
 TIMES = between(1e-9, 1e5)
-SHARES = st.one_of(between(1e-15, 1), between(1e-15, 1).map(lambda rest: 1 - rest), st.sampled_from([0.0, 1.0]))
+SHARES = st.one_of(
+    between(1e-15, 1), between(1e-15, 1).map(lambda rest: 1 - rest), st.sampled_from([0.0, 1.0])
+)
 RATES = st.one_of(between(1e-12, 1), st.just(0.0))
 COUNTS = st.integers(1, 10**5)
 
 # formula -> the ranges of its inputs, and its equation as textbooks have it
 PLAIN = {
-    "smooth_maximum": ({"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)}, lambda one, other, p: (one**p + other**p) ** (1 / p)),
-    "added_beside": ({"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)}, lambda one, other, p: (one**p + other**p) ** (1 / p) - one),
+    "smooth_maximum": (
+        {"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)},
+        lambda one, other, p: (one**p + other**p) ** (1 / p),
+    ),
+    "added_beside": (
+        {"one": TIMES, "other": TIMES, "sharpness": st.floats(1, 20)},
+        lambda one, other, p: (one**p + other**p) ** (1 / p) - one,
+    ),
     "capital_recovery_factor": (
         {"rate": RATES, "life": st.floats(0.5, 40), "period": between(1 / 12, 1)},
-        lambda r, life, period: (r / (1 - (1 + r) ** (-life / period)) if r else period / life) / period,
+        lambda r, life, period: (
+            (r / (1 - (1 + r) ** (-life / period)) if r else period / life) / period
+        ),
     ),
     "recoverable_share": (
-        {"residual": SHARES, "rate": between(1e-9, 1), "life": st.floats(0.5, 40), "period": between(1 / 12, 1)},
+        {
+            "residual": SHARES,
+            "rate": between(1e-9, 1),
+            "life": st.floats(0.5, 40),
+            "period": between(1 / 12, 1),
+        },
         lambda residual, rate, life, period: 1 - residual / (1 + rate) ** (life / period),
     ),
-    "conversion_loss": ({"load": between(1, 1e9), "efficiency": st.floats(0.5, 1)}, lambda load, efficiency: load * (1 / efficiency - 1)),
+    "conversion_loss": (
+        {"load": between(1, 1e9), "efficiency": st.floats(0.5, 1)},
+        lambda load, efficiency: load * (1 / efficiency - 1),
+    ),
     "murphy_yield": (
         {"area": between(1e-3, 1e3), "defect_density": between(1e-7, 1e-1)},
         lambda area, density: ((1 - EXACT.exp(-area * density)) / (area * density)) ** 2,
     ),
-    "distinct_places": ({"places": COUNTS, "active": st.integers(1, 64)}, lambda places, active: places * (1 - (1 - 1 / places) ** active)),
+    "distinct_places": (
+        {"places": COUNTS, "active": st.integers(1, 64)},
+        lambda places, active: places * (1 - (1 - 1 / places) ** active),
+    ),
     "limited_places": (
-        {"units": COUNTS, "missed": SHARES, "groups": st.integers(1, 64), "drawn": st.integers(1, 8), "active": st.integers(8, 64)},
+        {
+            "units": COUNTS,
+            "missed": SHARES,
+            "groups": st.integers(1, 64),
+            "drawn": st.integers(1, 8),
+            "active": st.integers(8, 64),
+        },
         lambda units, missed, groups, drawn, active: (
-            drawn * (units / groups) * (1 - (1 - groups / units) ** (active / drawn)) if units > groups else units * (1 - missed)
+            drawn * (units / groups) * (1 - (1 - groups / units) ** (active / drawn))
+            if units > groups
+            else units * (1 - missed)
         ),
     ),
     "distinct_experts": (
-        {"experts": st.integers(65, 10**5), "active": st.integers(1, 64), "tokens": between(1e-3, 1e6), "local_experts": COUNTS},
+        {
+            "experts": st.integers(65, 10**5),
+            "active": st.integers(1, 64),
+            "tokens": between(1e-3, 1e6),
+            "local_experts": COUNTS,
+        },
         lambda experts, active, tokens, local: local * (1 - (1 - active / experts) ** tokens),
     ),
-    "accepted_tokens": ({"draft_tokens": st.integers(0, 64), "acceptance": SHARES}, lambda k, a: sum(a**n for n in range(int(k) + 1))),
+    "accepted_tokens": (
+        {"draft_tokens": st.integers(0, 64), "acceptance": SHARES},
+        lambda k, a: sum(a**n for n in range(int(k) + 1)),
+    ),
     "partly_recomputed": (
         {"kept": TIMES, "recomputed": TIMES, "share": SHARES},
         lambda kept, recomputed, share: kept + share * (recomputed - kept),

@@ -15,9 +15,19 @@ SWITCH = "NPY_DISABLE_CPU_FEATURES"
 
 def told(without=()):
     """What a process of its own gives, without some instructions."""
-    environment = {name: value for name, value in os.environ.items() if name != SWITCH} | ({SWITCH: " ".join(without)} if without else {})
+    environment = {name: value for name, value in os.environ.items() if name != SWITCH} | (
+        {SWITCH: " ".join(without)} if without else {}
+    )
     words = [sys.executable, "-m", "tests.processor"]
-    done = subprocess.run(words, env=environment, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        words,
+        env=environment,
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -30,7 +40,16 @@ def test_no_instruction_and_no_array_moves_a_figure():
     assert every["figures"].keys() == least["figures"].keys()
     wrong = []
     for name, whole in every["figures"].items():
-        readings = np.array([one[reading] for one in (whole, least["figures"][name]) for reading in ("array", "alone")], dtype=float)
+        readings = np.array(
+            [
+                one[reading]
+                for one in (whole, least["figures"][name])
+                for reading in ("array", "alone")
+            ],
+            dtype=float,
+        )
         off = np.abs(readings - readings[0]) > 1e-12 * np.abs(readings[0])
-        wrong += [f"{name}: {readings[:, place].tolist()}" for place in np.flatnonzero(off.any(axis=0))]
+        wrong += [
+            f"{name}: {readings[:, place].tolist()}" for place in np.flatnonzero(off.any(axis=0))
+        ]
     assert not wrong, "\n".join(wrong)

@@ -25,19 +25,34 @@ class Quantities:
 
     def call(self, formula, arguments, named):
         quantity = registry().Quantity
-        given = {**formula.defaults, **dict(zip(formula.parameters, arguments, strict=False)), **named}
+        given = {
+            **formula.defaults,
+            **dict(zip(formula.parameters, arguments, strict=False)),
+            **named,
+        }
         units = {name: unit or "dimensionless" for name, unit in formula.parameters.items()}
-        whole = {name: given[name] if isinstance(given[name], quantity) else quantity(given[name], units[name]) for name in units}
+        whole = {
+            name: given[name]
+            if isinstance(given[name], quantity)
+            else quantity(given[name], units[name])
+            for name in units
+        }
         for name, value in whole.items():
-            assert value.is_compatible_with(units[name]), f"{formula.name}({name}) takes {units[name]}, got {value.units}"
+            assert value.is_compatible_with(units[name]), (
+                f"{formula.name}({name}) takes {units[name]}, got {value.units}"
+            )
         answer = quantity(formula.function(**whole))
-        assert answer.is_compatible_with(formula.unit or "dimensionless"), f"{formula.name} gives {answer.units}"
+        assert answer.is_compatible_with(formula.unit or "dimensionless"), (
+            f"{formula.name} gives {answer.units}"
+        )
         self.calls.add(formula.name)
         return answer
 
     def gather(self, operation, name, terms):
         quantity = registry().Quantity
-        unit = next((term.units for term in terms if isinstance(term, quantity)), registry().dimensionless)
+        unit = next(
+            (term.units for term in terms if isinstance(term, quantity)), registry().dimensionless
+        )
         values = [term.to(unit).magnitude if isinstance(term, quantity) else term for term in terms]
         return quantity({"total": sum, "least": min, "greatest": max}[operation](values), unit)
 
@@ -46,7 +61,11 @@ def read(given):
     """An input as a quantity in another unit than the formulas take."""
     one = registry().Quantity(given.value, given.unit or "dimensionless")
     words = set(re.findall(r"[A-Za-z]+", given.unit))
-    return one.to(re.sub(r"[A-Za-z]+", lambda word: OTHER.get(word[0], word[0]), given.unit)) if words & OTHER.keys() else one
+    return (
+        one.to(re.sub(r"[A-Za-z]+", lambda word: OTHER.get(word[0], word[0]), given.unit))
+        if words & OTHER.keys()
+        else one
+    )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -63,6 +82,8 @@ def test_the_chain_holds_its_dimensions(name):
     for metric, value in chain.metrics.items():
         node = result(name).nodes.get(metric)
         if node is not None:
-            assert math.isclose(value.to(node.unit or "dimensionless").magnitude, node.value, rel_tol=1e-11), metric
+            assert math.isclose(
+                value.to(node.unit or "dimensionless").magnitude, node.value, rel_tol=1e-11
+            ), metric
             checked += 1
     assert checked >= 25

@@ -14,22 +14,40 @@ from tests.cli import tco
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "reports/site/pages/guide"
-KINDS = {"kernels": "kernels", "collectives": "collectives", "training": "training steps", "inference": "serving points"}
+KINDS = {
+    "kernels": "kernels",
+    "collectives": "collectives",
+    "training": "training steps",
+    "inference": "serving points",
+}
 
 
 def cells(path, name, after=""):
     """The cells of a table's row that begins with a name."""
     text = path.read_text()
-    line = next(line for line in text[text.index(after) :].splitlines() if line.startswith(f"| {name} |"))
+    line = next(
+        line for line in text[text.index(after) :].splitlines() if line.startswith(f"| {name} |")
+    )
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_table_of_errors_is_that_of_the_last_calibration(kind):
-    found = {row["left_out"]: row for row in csv.DictReader((ROOT / "data/accuracy/kinds.csv").read_text().splitlines()) if row["kind"] == kind}
+    found = {
+        row["left_out"]: row
+        for row in csv.DictReader((ROOT / "data/accuracy/kinds.csv").read_text().splitlines())
+        if row["kind"] == kind
+    }
     whole = found["nothing"]
-    medians = [f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-" for name in ("nothing", "accelerator", "model", "source")]
-    rows, tail, rank = f"{int(whole['n']):,}", f"{float(whole['p90_ape']) * 100:.0f} %", f"{float(whole['spearman']):.3f}"
+    medians = [
+        f"{float(found[name]['median_ape']) * 100:.1f} %" if name in found else "-"
+        for name in ("nothing", "accelerator", "model", "source")
+    ]
+    rows, tail, rank = (
+        f"{int(whole['n']):,}",
+        f"{float(whole['p90_ape']) * 100:.0f} %",
+        f"{float(whole['spearman']):.3f}",
+    )
     assert cells(GUIDE / "accuracy.md", KINDS[kind]) == [rows, medians[0], tail, rank, *medians[1:]]
     assert cells(ROOT / "README.md", KINDS[kind], "## How accurate") == [rows, *medians[1:]]
 
@@ -45,7 +63,9 @@ def numbers(path):
 
 def test_the_picture_is_that_of_today(tmp_path):
     tco("plot", "frontier", *HEADLINE, "-o", tmp_path / "today.svg")
-    assert numbers(ROOT / "reports/frontier.svg") == pytest.approx(numbers(tmp_path / "today.svg"), abs=0.011)
+    assert numbers(ROOT / "reports/frontier.svg") == pytest.approx(
+        numbers(tmp_path / "today.svg"), abs=0.011
+    )
 
 
 # ---------------------------------------------------------------- whose cost it is
@@ -68,9 +88,17 @@ def views():
                 rows[name] = again(name)
                 continue
             rows[name] = again(name, terms__perspective="renter")
-            rent = next(given for path, given in rows[name].inputs.items() if path.rpartition(".")[2].startswith("rent"))
+            rent = next(
+                given
+                for path, given in rows[name].inputs.items()
+                if path.rpartition(".")[2].startswith("rent")
+            )
             if view != "value" and name != BASE:
-                rows[name] = again(name, terms__perspective="renter", **{rent.path.replace(".", "__"): f"{getattr(rent, view)!r} {rent.unit}"})
+                rows[name] = again(
+                    name,
+                    terms__perspective="renter",
+                    **{rent.path.replace(".", "__"): f"{getattr(rent, view)!r} {rent.unit}"},
+                )
         compare(list(rows.values()), BASE)
         found[view] = {name: one.metrics for name, one in rows.items()}
     return found
@@ -82,12 +110,23 @@ def test_the_two_views_are_those_the_program_finds(name):
     hour = "tco_usd_per_chip_hour"
     assert row("AWS's own cost a chip-hour, USD")[name] == f"~{own[hour]:.2f}"
     ranged = name != BASE
-    assert row("rent a chip-hour, USD")[name] == (f"~{rent[hour]:.2f} ({low[hour]:.2f} to {high[hour]:.2f})" if ranged else f"{rent[hour]:.2f}")
-    assert row("performance per cost, gross / net")[name] == (" / ".join(f"~{own[one]:.2f}" for one in RATIOS) if ranged else "1")
+    assert row("rent a chip-hour, USD")[name] == (
+        f"~{rent[hour]:.2f} ({low[hour]:.2f} to {high[hour]:.2f})"
+        if ranged
+        else f"{rent[hour]:.2f}"
+    )
+    assert row("performance per cost, gross / net")[name] == (
+        " / ".join(f"~{own[one]:.2f}" for one in RATIOS) if ranged else "1"
+    )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_how_direct_the_prices_are(name):
     shares = result(name).shares["directness"]
-    assert f"of which {shares['first-hand'] * 100:.0f} % is first-hand" in (ROOT / "README.md").read_text()
-    assert cells(GUIDE / "answer.md", f"`{name}`", "## How direct") == [f"{share * 100:.0f} %" for share in shares.values()]
+    assert (
+        f"of which {shares['first-hand'] * 100:.0f} % is first-hand"
+        in (ROOT / "README.md").read_text()
+    )
+    assert cells(GUIDE / "answer.md", f"`{name}`", "## How direct") == [
+        f"{share * 100:.0f} %" for share in shares.values()
+    ]

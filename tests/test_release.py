@@ -22,12 +22,20 @@ def test_the_version_is_written_once():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" in project["project"]["dynamic"]
     assert project["tool"]["hatch"]["version"]["path"] == "tco/__init__.py"
-    written = [path for path in (ROOT / "tco").rglob("*.py") if re.search(rf"\b{re.escape(__version__)}\b", path.read_text(encoding="utf-8"))]
+    written = [
+        path
+        for path in (ROOT / "tco").rglob("*.py")
+        if re.search(rf"\b{re.escape(__version__)}\b", path.read_text(encoding="utf-8"))
+    ]
     assert written == [ROOT / "tco/__init__.py"]
 
 
 def test_the_changelog_begins_with_the_version_and_goes_back_in_order():
-    heads = re.findall(r"^## (\d+)\.(\d+)\.(\d+), (unreleased|\d{4}-\d{2}-\d{2})$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    heads = re.findall(
+        r"^## (\d+)\.(\d+)\.(\d+), (unreleased|\d{4}-\d{2}-\d{2})$",
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     versions = [tuple(map(int, head[:3])) for head in heads]
     assert ".".join(map(str, versions[0])) == __version__
     assert versions == sorted(set(versions), reverse=True)
@@ -35,12 +43,17 @@ def test_the_changelog_begins_with_the_version_and_goes_back_in_order():
 
 
 def test_the_image_of_the_guide_is_of_this_version():
-    assert f"registry/tco:{__version__}" in (ROOT / "reports/site/pages/guide/studies.md").read_text(encoding="utf-8")
+    assert f"registry/tco:{__version__}" in (
+        ROOT / "reports/site/pages/guide/studies.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_what_ci_installs_is_locked_within_the_bounds_of_the_project():
     lines = (ROOT / ".ci/constraints.txt").read_text(encoding="utf-8").splitlines()
-    locked = {canonicalize_name(name): held for name, held in (line.split("==") for line in lines if not line.startswith("#"))}
+    locked = {
+        canonicalize_name(name): held
+        for name, held in (line.split("==") for line in lines if not line.startswith("#"))
+    }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for text in (*project["dependencies"], *project["optional-dependencies"]["dev"]):
         wanted = Requirement(text)
@@ -49,13 +62,17 @@ def test_what_ci_installs_is_locked_within_the_bounds_of_the_project():
 
 
 def test_the_bill_of_software_names_each_package_with_its_version_and_licence():
-    made = subprocess.run([sys.executable, ROOT / ".ci/bill"], capture_output=True, text=True, check=True).stdout
+    made = subprocess.run(
+        [sys.executable, ROOT / ".ci/bill"], capture_output=True, text=True, check=True
+    ).stdout
     found = {canonicalize_name(one["name"]): one for one in json.loads(made)["components"]}
     assert found["numpy"]["version"] == version("numpy")
     assert all(one["licenses"][0]["license"]["name"] for one in found.values())
 
 
 def test_a_source_distribution_holds_what_tests_read():
-    held = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    held = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"][
+        "build"
+    ]["targets"]["sdist"]["include"]
     assert {".ci", ".pre-commit-config.yaml", "SECURITY.md"} <= set(held)
     assert all((ROOT / name).exists() for name in held)

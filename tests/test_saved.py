@@ -52,7 +52,9 @@ def test_every_scenario_is_read_again(name, tmp_path):
     found = tco.load_result(tmp_path / "a.json")
     for part in PARTS:
         assert getattr(found, part) == getattr(made, part), part
-    assert {path: given[:10] for path, given in found.inputs.items()} == {path: given[:10] for path, given in made.inputs.items()}
+    assert {path: given[:10] for path, given in found.inputs.items()} == {
+        path: given[:10] for path, given in made.inputs.items()
+    }
     assert tco.diff(found, made) == ([], [])
     found.save(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
@@ -80,7 +82,9 @@ def test_what_was_asked_is_kept(tmp_path):
 
 
 def test_a_scenario_without_a_plan_is_kept(tmp_path):
-    made = tco.evaluate("trn3-nl72x2", {"workload.interactivity": "1e6 token/s"}, catalogue=CATALOGUE, trace=True)
+    made = tco.evaluate(
+        "trn3-nl72x2", {"workload.interactivity": "1e6 token/s"}, catalogue=CATALOGUE, trace=True
+    )
     made.save(tmp_path / "a.json")
     found = tco.load_result(tmp_path / "a.json")
     assert found.plan is None
@@ -89,8 +93,13 @@ def test_a_scenario_without_a_plan_is_kept(tmp_path):
 
 
 def test_a_pickled_result_can_be_saved(kept, tmp_path):
-    pickle.loads(pickle.dumps(tco.evaluate("gb200-nvl72", catalogue=CATALOGUE))).save(tmp_path / "a.json")
-    one, other = (json.loads((folder / name).read_text()) for folder, name in ((kept, "gb200-nvl72.json"), (tmp_path, "a.json")))
+    pickle.loads(pickle.dumps(tco.evaluate("gb200-nvl72", catalogue=CATALOGUE))).save(
+        tmp_path / "a.json"
+    )
+    one, other = (
+        json.loads((folder / name).read_text())
+        for folder, name in ((kept, "gb200-nvl72.json"), (tmp_path, "a.json"))
+    )
     assert one | {"formulas": {}} == other
 
 
@@ -98,7 +107,9 @@ def test_saved_results_stand_for_scenarios(kept):
     files = [str(kept / f"{name}.json") for name in ("trn3-nl72x2", "gb200-nvl72")]
     live, read = tco.compare(["trn3-nl72x2", "gb200-nvl72"]), tco.compare(files)
     assert read.baseline == "gb200-nvl72"
-    assert [result.metrics for result in read.results] == [result.metrics for result in live.results]
+    assert [result.metrics for result in read.results] == [
+        result.metrics for result in live.results
+    ]
     assert tco.compare([files[0], live.results[1]]).results[0].metrics == live.results[0].metrics
     assert tco.diff(files[0], "trn3-nl72x2") == ([], [])
     moves, causes = tco.diff(files[0], "trn3-nl72x2", {"site.electricity_price": "0.3 USD/kWh"})
@@ -113,7 +124,12 @@ def test_a_saved_plan_is_accepted(name, kept):
     tables = json.loads((kept / f"{name}.json").read_text())["plan"]
     for plan in (found.plan, tables):
         assert same(tco.evaluate(name, plan=plan, catalogue=CATALOGUE).metrics, made.metrics)
-        dearer = tco.evaluate(name, {"workload.interactivity": "70 token/s"} if "decode" in tables else {}, plan, catalogue=CATALOGUE)
+        dearer = tco.evaluate(
+            name,
+            {"workload.interactivity": "70 token/s"} if "decode" in tables else {},
+            plan,
+            catalogue=CATALOGUE,
+        )
         assert dearer.plan == made.plan  # it is taken, not searched
 
 
@@ -161,39 +177,102 @@ def changed(*steps, to=None):
 
 
 BAD = {
-    "another schema": (changed("schema", to="tco.baseline/1"), r"its schema is 'tco\.baseline/1', expected 'tco\.result/2'"),
+    "another schema": (
+        changed("schema", to="tco.baseline/1"),
+        r"its schema is 'tco\.baseline/1', expected 'tco\.result/2'",
+    ),
     "an older schema": (changed("schema", to="tco.result/1"), r"its schema is 'tco\.result/1'"),
     "no schema": (changed("schema"), "it states no schema"),
     "a list": (lambda document: [document], "it states no schema"),
     "no metrics": (changed("metrics"), "the key 'metrics' is missing"),
-    "a text for a metric": (changed("metrics", "capex_usd", to="much"), "metrics is .*, expected a table of numbers"),
-    "no sum of the lines": (changed("metrics", "tco_usd_per_chip_hour"), "metrics: the key 'tco_usd_per_chip_hour' is missing, expected a number"),
-    "not a number": (changed("metrics", "capex_usd", to=float("nan")), "metrics is .*, expected a table of numbers"),
-    "a truth for a number": (changed("inputs", "site.pue", "value", to=True), r"inputs \d+: value is 'True', expected a number"),
-    "an input without a unit": (changed("inputs", "site.pue", "unit"), r"inputs \d+: the key 'unit' is missing"),
-    "no term of the premise": (changed("inputs", "terms.life"), r"inputs: the key 'terms\.life' is missing"),
-    "no input of the workload": (changed("inputs", "workload.output_tokens"), r"the key 'workload\.output_tokens' is missing"),
-    "no kind of workload": (changed("texts", "workload.kind"), r"texts: the key 'workload\.kind' is missing"),
+    "a text for a metric": (
+        changed("metrics", "capex_usd", to="much"),
+        "metrics is .*, expected a table of numbers",
+    ),
+    "no sum of the lines": (
+        changed("metrics", "tco_usd_per_chip_hour"),
+        "metrics: the key 'tco_usd_per_chip_hour' is missing, expected a number",
+    ),
+    "not a number": (
+        changed("metrics", "capex_usd", to=float("nan")),
+        "metrics is .*, expected a table of numbers",
+    ),
+    "a truth for a number": (
+        changed("inputs", "site.pue", "value", to=True),
+        r"inputs \d+: value is 'True', expected a number",
+    ),
+    "an input without a unit": (
+        changed("inputs", "site.pue", "unit"),
+        r"inputs \d+: the key 'unit' is missing",
+    ),
+    "no term of the premise": (
+        changed("inputs", "terms.life"),
+        r"inputs: the key 'terms\.life' is missing",
+    ),
+    "no input of the workload": (
+        changed("inputs", "workload.output_tokens"),
+        r"the key 'workload\.output_tokens' is missing",
+    ),
+    "no kind of workload": (
+        changed("texts", "workload.kind"),
+        r"texts: the key 'workload\.kind' is missing",
+    ),
     "a line that is none": (changed("lines", 0, to=3), "lines 1: '3', expected a table"),
-    "a line of an input that is not there": (changed("lines", 0, "inputs", to=["parts.[].price"]), r"lines 1: unknown input 'parts\.\[\]\.price'"),
-    "an input of no kind": (changed("inputs", "site.pue", "kind", to="rumour"), r"inputs \d+: kind is 'rumour', expected one of measured, vendor"),
+    "a line of an input that is not there": (
+        changed("lines", 0, "inputs", to=["parts.[].price"]),
+        r"lines 1: unknown input 'parts\.\[\]\.price'",
+    ),
+    "an input of no kind": (
+        changed("inputs", "site.pue", "kind", to="rumour"),
+        r"inputs \d+: kind is 'rumour', expected one of measured, vendor",
+    ),
     "an input of no directness": (
         changed("inputs", "site.pue", "directness", to="far"),
         r"inputs \d+: directness is 'far', expected one of first-hand",
     ),
-    "a line without its cost": (changed("lines", 2, "usd_per_chip_hour"), "lines 3: the key 'usd_per_chip_hour' is missing"),
-    "a bill without lines": (changed("bill", "lines", to={}), "bill: lines is '{}', expected a list"),
-    "a bound without shares": (changed("bounds", "decode", to=1), "bounds: decode is '1', expected a table of numbers"),
+    "a line without its cost": (
+        changed("lines", 2, "usd_per_chip_hour"),
+        "lines 3: the key 'usd_per_chip_hour' is missing",
+    ),
+    "a bill without lines": (
+        changed("bill", "lines", to={}),
+        "bill: lines is '{}', expected a list",
+    ),
+    "a bound without shares": (
+        changed("bounds", "decode", to=1),
+        "bounds: decode is '1', expected a table of numbers",
+    ),
     "no share by kind": (changed("shares", "hardware"), "shares: the key 'hardware' is missing"),
     "notes in one": (changed("notes", to="fine"), "notes is 'fine', expected a list of texts"),
-    "a payment in half a month": (changed("lines", 1, "first_month", to=0.5), "lines 2: first_month is '0.5', expected a count of months"),
-    "a payment before all": (changed("lines", 1, "recurrence", to=-1), "lines 2: recurrence is '-1', expected a count of months"),
-    "a life without end": (changed("lines", 1, "life", to=1e12), "lines 2: life is '1000000000000.0', expected a life in years"),
+    "a payment in half a month": (
+        changed("lines", 1, "first_month", to=0.5),
+        "lines 2: first_month is '0.5', expected a count of months",
+    ),
+    "a payment before all": (
+        changed("lines", 1, "recurrence", to=-1),
+        "lines 2: recurrence is '-1', expected a count of months",
+    ),
+    "a life without end": (
+        changed("lines", 1, "life", to=1e12),
+        "lines 2: life is '1000000000000.0', expected a life in years",
+    ),
     "no dates of the bill": (changed("ages", "later"), "ages: the key 'later' is missing"),
-    "half a plan": (changed("plan", "prefill"), "plan: prefill is no plan: expected a table of chips, tensor_parallel"),
-    "a plan of no chips": (changed("plan", "decode", "chips", to=0.0), "plan: decode: chips is '0.0', expected a number from 1 on"),
-    "a plan of texts": (changed("plan", "decode", "sequences", to="many"), "plan: decode: sequences is 'many', expected a number"),
-    "a plan with more": (changed("plan", "more", to=1), "plan is no plan: expected a table of decode, prefill, engines, readers"),
+    "half a plan": (
+        changed("plan", "prefill"),
+        "plan: prefill is no plan: expected a table of chips, tensor_parallel",
+    ),
+    "a plan of no chips": (
+        changed("plan", "decode", "chips", to=0.0),
+        "plan: decode: chips is '0.0', expected a number from 1 on",
+    ),
+    "a plan of texts": (
+        changed("plan", "decode", "sequences", to="many"),
+        "plan: decode: sequences is 'many', expected a number",
+    ),
+    "a plan with more": (
+        changed("plan", "more", to=1),
+        "plan is no plan: expected a table of decode, prefill, engines, readers",
+    ),
     "no report": (changed("report", "search"), "report: the key 'search' is missing"),
 }
 
@@ -210,7 +289,12 @@ def test_what_is_no_saved_result_is_refused(name, kept, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "broken JSON"), ('{"schema": ', "bad.json:1: broken JSON"), ("[" * 100_000, "nested too deeply"), ("\udcff", "not UTF-8")],
+    [
+        ("", "broken JSON"),
+        ('{"schema": ', "bad.json:1: broken JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("\udcff", "not UTF-8"),
+    ],
     ids=["empty", "cut off", "deep", "binary"],
 )
 def test_a_file_that_is_no_json_is_refused(content, message, tmp_path):
@@ -219,7 +303,21 @@ def test_a_file_that_is_no_json_is_refused(content, message, tmp_path):
         tco.load_result(tmp_path / "bad.json")
 
 
-@pytest.mark.parametrize("place", ["title", "documents", "plan", "lines", "inputs", "standing", "report", "formulas", "order", "bill"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "title",
+        "documents",
+        "plan",
+        "lines",
+        "inputs",
+        "standing",
+        "report",
+        "formulas",
+        "order",
+        "bill",
+    ],
+)
 def test_no_file_with_a_wrong_part_gets_through(place, kept, tmp_path):
     document = json.loads((kept / "gb200-nvl72.json").read_text())
     for wrong in (1, [1], {"x": 1}, "x", True):
@@ -239,7 +337,9 @@ def test_a_metric_that_came_later_has_no_value(kept, tmp_path):
 
 
 def test_the_public_names_are_listed():
-    assert {"compare", "diff", "evaluate", "frontier", "load_catalogue", "load_result"} <= set(dir(tco))
+    assert {"compare", "diff", "evaluate", "frontier", "load_catalogue", "load_result"} <= set(
+        dir(tco)
+    )
     assert all(getattr(tco, name) is not None for name in tco.__all__)
     (found,) = tco.frontier(["gb200-nvl72"])
     assert len(found.points) > 10

@@ -22,7 +22,10 @@ def close(a, b, tolerance=1e-12):
 def test_cost_lines_sum_to_the_total(name):
     found = result(name)
     assert len(found.lines) >= 20
-    assert close(math.fsum(line.usd_per_chip_hour for line in found.lines), found.metrics["tco_usd_per_chip_hour"])
+    assert close(
+        math.fsum(line.usd_per_chip_hour for line in found.lines),
+        found.metrics["tco_usd_per_chip_hour"],
+    )
 
 
 @each
@@ -36,16 +39,22 @@ def test_lines_without_rebates_sum_to_the_gross_cost(name):
 @each
 def test_bill_lines_sum(name):
     bill = result(name).bill
-    assert close(math.fsum(line.extended for line in bill.lines if line.extended is not None), bill.price)
+    assert close(
+        math.fsum(line.extended for line in bill.lines if line.extended is not None), bill.price
+    )
     assert close(math.fsum(line.power for line in bill.lines), bill.power)
 
 
 @each
 def test_capital_lines_sum_to_the_capex(name):
     found = result(name)
-    capital = math.fsum(line.usd for line in found.lines if line.asset in ("servers", "network", "storage"))
+    capital = math.fsum(
+        line.usd for line in found.lines if line.asset in ("servers", "network", "storage")
+    )
     assert close(capital, found.metrics["capex_usd"])
-    assert close(found.metrics["capex_usd"] / found.metrics["chips"], found.metrics["capex_usd_per_chip"])
+    assert close(
+        found.metrics["capex_usd"] / found.metrics["chips"], found.metrics["capex_usd_per_chip"]
+    )
 
 
 @each
@@ -70,7 +79,11 @@ def test_every_trace_equals_its_number(name):
 @each
 def test_every_computed_metric_has_a_trace(name):
     found = result(name)
-    untraced = [metric for metric, value in found.metrics.items() if value is not None and metric not in found.nodes]
+    untraced = [
+        metric
+        for metric, value in found.metrics.items()
+        if value is not None and metric not in found.nodes
+    ]
     assert set(untraced) <= {"chips", "racks", "perf_per_tco_vs_baseline"}
 
 
@@ -99,7 +112,10 @@ def test_a_trace_recomputes_from_its_leaves(name):
         if node.formula is not None:
             assert close(float(node.formula.function(*values)), float(node.value)), node.name
         elif node.operation is not None:
-            assert close({"total": math.fsum, "least": min, "greatest": max}[node.operation](values), node.value), node.name
+            assert close(
+                {"total": math.fsum, "least": min, "greatest": max}[node.operation](values),
+                node.value,
+            ), node.name
 
 
 @each
@@ -107,38 +123,65 @@ def test_leaves_with_a_path_are_the_inputs(name):
     found, resolved = result(name), inputs_of(name).values()
     for node in nodes_below(*found.nodes.values()):
         if node.is_leaf and node.path:
-            given = found.inputs.get(node.path) or resolved.input(node.path)  # what rests on a zero is read by traces alone
-            assert (node.value, node.unit, node.source, node.kind) == (given.value, given.unit, given.source, given.kind)
+            given = found.inputs.get(node.path) or resolved.input(
+                node.path
+            )  # what rests on a zero is read by traces alone
+            assert (node.value, node.unit, node.source, node.kind) == (
+                given.value,
+                given.unit,
+                given.source,
+                given.kind,
+            )
 
 
 @each
 def test_metrics_are_finite_and_whole(name):
     found = result(name)
     assert list(found.metrics) == list(METRICS)
-    assert [metric for metric, value in found.metrics.items() if value is not None and not (math.isfinite(value) and value >= 0)] == []
+    assert [
+        metric
+        for metric, value in found.metrics.items()
+        if value is not None and not (math.isfinite(value) and value >= 0)
+    ] == []
 
 
 @each
 def test_one_hour_used_is_dearer_than_one_installed(name):
     metrics = result(name).metrics
-    expected = metrics["tco_usd_per_chip_hour"] / (metrics["goodput"] * result(name).inputs["terms.utilisation"].value)
+    expected = metrics["tco_usd_per_chip_hour"] / (
+        metrics["goodput"] * result(name).inputs["terms.utilisation"].value
+    )
     assert close(metrics["tco_usd_per_used_chip_hour"], expected)
 
 
 @each
 def test_cost_of_a_million_tokens_by_the_contract(name):
     metrics = result(name).metrics
-    used, out, into = (metrics[key] for key in ("tco_usd_per_used_chip_hour", "output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip"))
+    used, out, into = (
+        metrics[key]
+        for key in (
+            "tco_usd_per_used_chip_hour",
+            "output_tokens_per_s_per_chip",
+            "input_tokens_per_s_per_chip",
+        )
+    )
     assert close(metrics["usd_per_million_output_tokens"], used / (3600 * out) * 1e6)
     assert close(metrics["usd_per_million_tokens"], used / (3600 * (out + into)) * 1e6)
-    assert close(metrics["tokens_per_s_per_facility_mw"], out / metrics["facility_power_w_per_chip"] * 1e6)
+    assert close(
+        metrics["tokens_per_s_per_facility_mw"], out / metrics["facility_power_w_per_chip"] * 1e6
+    )
 
 
 @each
 def test_input_and_output_tokens_keep_the_ratio_of_the_workload(name):
     found = result(name)
-    ratio = found.inputs["workload.input_tokens"].value / found.inputs["workload.output_tokens"].value
-    assert close(found.metrics["input_tokens_per_s_per_chip"], found.metrics["output_tokens_per_s_per_chip"] * ratio)
+    ratio = (
+        found.inputs["workload.input_tokens"].value / found.inputs["workload.output_tokens"].value
+    )
+    assert close(
+        found.metrics["input_tokens_per_s_per_chip"],
+        found.metrics["output_tokens_per_s_per_chip"] * ratio,
+    )
 
 
 @each
@@ -160,7 +203,9 @@ def test_two_runs_are_equal(name, catalogue):
 @each
 def test_a_data_frame_of_the_metrics(name):
     frame = result(name).to_frame()
-    assert frame.loc["tco_usd_per_chip_hour", "value"] == result(name).metrics["tco_usd_per_chip_hour"]
+    assert (
+        frame.loc["tco_usd_per_chip_hour", "value"] == result(name).metrics["tco_usd_per_chip_hour"]
+    )
     assert frame.loc["hbm_bytes", "unit"] == "byte"
 
 

@@ -14,11 +14,18 @@ def test_an_input_is_replaced_with_its_range_and_source():
     given = again(NAME, site__electricity_price="0.09 USD/kWh").inputs["site.electricity_price"]
     assert given.value == pytest.approx(0.09 / 1000, rel=1e-15)
     assert given.low == given.high == given.value
-    assert (given.kind, given.source, given.shown) == ("assumed", "set by the user", (0.09, "USD/kWh"))
+    assert (given.kind, given.source, given.shown) == (
+        "assumed",
+        "set by the user",
+        (0.09, "USD/kWh"),
+    )
 
 
 def test_energy_follows_its_price_linearly():
-    base, double = (again(NAME, site__electricity_price=f"{cents} USD/kWh").metrics["energy_usd_per_chip_hour"] for cents in (0.05, 0.1))
+    base, double = (
+        again(NAME, site__electricity_price=f"{cents} USD/kWh").metrics["energy_usd_per_chip_hour"]
+        for cents in (0.05, 0.1)
+    )
     assert double == pytest.approx(2 * base, rel=1e-12)
 
 
@@ -29,7 +36,9 @@ def test_a_price_moves_the_bill_by_quantity():
     after = again(NAME, parts__trn3__price="9000 USD").bill
     assert after.price - before.price == pytest.approx(144 * 9000 - built, rel=1e-9)
     held = [line for line in after.lines if line.path.endswith("trn3/hbm3e-12hi-36gb")]
-    assert [(line.unit_price, line.extended, line.included_in) for line in held] == [(None, None, held[0].path.removesuffix("/hbm3e-12hi-36gb"))]
+    assert [(line.unit_price, line.extended, line.included_in) for line in held] == [
+        (None, None, held[0].path.removesuffix("/hbm3e-12hi-36gb"))
+    ]
 
 
 DERIVED = [  # path, value, an input that lies below it and below nothing else
@@ -45,10 +54,15 @@ DERIVED = [  # path, value, an input that lies below it and below nothing else
 def test_a_derived_value_cuts_what_lay_below(path, value, below, catalogue):
     metric = "usd_per_million_output_tokens"
     whole = result(NAME).nodes[metric]
-    cut = evaluate(NAME, {path: value}, result(NAME).plan, catalogue=catalogue, trace=True).nodes[metric]
+    cut = evaluate(NAME, {path: value}, result(NAME).plan, catalogue=catalogue, trace=True).nodes[
+        metric
+    ]
     assert below in {node.path for node in nodes_below(whole)}
     leaves = {node.path: node for node in nodes_below(cut) if node.is_leaf}
-    assert (leaves[path].source, leaves[path].shown) == ("set by the user", (float(value.split()[0]), value.split()[1]))
+    assert (leaves[path].source, leaves[path].shown) == (
+        "set by the user",
+        (float(value.split()[0]), value.split()[1]),
+    )
     assert below not in leaves
 
 
@@ -59,13 +73,19 @@ def test_a_price_set_below_a_derived_one_still_moves_it():
 
 def test_a_cut_price_is_what_was_set():
     assert again(NAME, system__price="2 MUSD").bill.price == 2e6
-    assert again(NAME, metrics__tco_usd_per_chip_hour="1 USD/chip/h").metrics["tco_usd_per_chip_hour"] == 1
+    assert (
+        again(NAME, metrics__tco_usd_per_chip_hour="1 USD/chip/h").metrics["tco_usd_per_chip_hour"]
+        == 1
+    )
 
 
 def test_below_a_cut_nothing_moves():
     cut = {"metrics__tco_usd_per_chip_hour": "1 USD/chip/h"}
     before, after = again(NAME, **cut), again(NAME, **cut, terms__rate="0.3")
-    assert before.metrics["usd_per_million_output_tokens"] == after.metrics["usd_per_million_output_tokens"]
+    assert (
+        before.metrics["usd_per_million_output_tokens"]
+        == after.metrics["usd_per_million_output_tokens"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,12 +128,17 @@ def test_rent_replaces_building_in_colocation():
     assert "site/colocation" in paths
     assert not paths & {"site/building", "site/building-upkeep", "site/staff"}
     line = next(line for line in rented.lines if line.path == "site/colocation")
-    assert line.usd_per_chip_hour == pytest.approx(rented.metrics["it_power_w_per_chip"] / 1000 * 150 * 12 / 8760, rel=1e-12)
+    assert line.usd_per_chip_hour == pytest.approx(
+        rented.metrics["it_power_w_per_chip"] / 1000 * 150 * 12 / 8760, rel=1e-12
+    )
 
 
 def test_the_date_moves_the_memory_deck():
     """Host memory is the swing: the bill of autumn 2026 is dearer."""
-    assert again(NAME, terms__date="2026-09").bill.price > again(NAME, terms__date="2025-12").bill.price
+    assert (
+        again(NAME, terms__date="2026-09").bill.price
+        > again(NAME, terms__date="2025-12").bill.price
+    )
 
 
 def test_every_metric_has_unit_and_label():

@@ -15,20 +15,29 @@ def test_the_price_of_a_whole_system_is_one_line(catalogue):
     servers = [line for line in found.lines if line.asset == "servers"]
     assert [line.path for line in servers] == ["servers/system"]
     assert servers[0].usd == 3e6
-    assert sum(line.usd_per_chip_hour for line in found.lines) == pytest.approx(found.metrics["tco_usd_per_chip_hour"], rel=1e-12)
+    assert sum(line.usd_per_chip_hour for line in found.lines) == pytest.approx(
+        found.metrics["tco_usd_per_chip_hour"], rel=1e-12
+    )
     dearer = evaluate(NAME, {"system.price": "4 MUSD", "workload": "stated"}, catalogue=catalogue)
     assert dearer.metrics["tco_usd_per_chip_hour"] > found.metrics["tco_usd_per_chip_hour"]
 
 
 def test_a_stated_rate_is_charged_as_a_computed_one(catalogue):
-    stated = evaluate(NAME, {"workload": "stated", "workload.output_rate": "1000 token/s/chip"}, catalogue=catalogue, trace=True)
+    stated = evaluate(
+        NAME,
+        {"workload": "stated", "workload.output_rate": "1000 token/s/chip"},
+        catalogue=catalogue,
+        trace=True,
+    )
     used = stated.metrics["tco_usd_per_used_chip_hour"]
     assert stated.metrics["usd_per_million_output_tokens"] == pytest.approx(used / 3.6, rel=1e-12)
     assert stated.metrics["input_tokens_per_s_per_chip"] is None
     assert stated.metrics["usd_per_million_tokens"] is None
     assert stated.standing.validated_rows == 0
     assert "stated" in stated.standing.text
-    assert "workload.output_rate" in {node.path for node in nodes_below(stated.nodes["usd_per_million_output_tokens"])}
+    assert "workload.output_rate" in {
+        node.path for node in nodes_below(stated.nodes["usd_per_million_output_tokens"])
+    }
 
 
 def test_what_the_chips_cost_alone(catalogue):

@@ -19,7 +19,12 @@ SCENARIOS = sorted(CATALOGUE.scenarios)
 ROOM = {"site.rack_kw_max": "900 kW"}  # no rack is refused
 SWITCH, MEMORY = "parts.scorpio-p-32.price", "parts.trn3.hbm_bandwidth"
 NAME = "trn3-nl72x2"
-WHOLE = (NAME, "gb200-nvl72", "train-gpt3-175b-a100x64", "llama-3.1-405b-training-trn3-nl72x2")  # every input by itself, too
+WHOLE = (
+    NAME,
+    "gb200-nvl72",
+    "train-gpt3-175b-a100x64",
+    "llama-3.1-405b-training-trn3-nl72x2",
+)  # every input by itself, too
 HOUR, TOKEN = "tco_usd_per_chip_hour", "usd_per_million_output_tokens"
 
 each = pytest.mark.parametrize("name", SCENARIOS)
@@ -32,12 +37,16 @@ def answer(name):
 
 
 def ask(name, settings, structure=None):
-    return tco.evaluate(name, ROOM | settings, structure=structure or answer(name).structure, catalogue=CATALOGUE)
+    return tco.evaluate(
+        name, ROOM | settings, structure=structure or answer(name).structure, catalogue=CATALOGUE
+    )
 
 
 def alone(name, settings):
     """The metrics of one value of every input, without what people read beside them."""
-    inputs = Inputs(CATALOGUE, load_scenario(CATALOGUE, name), ROOM | settings, {}, answer(name).structure)
+    inputs = Inputs(
+        CATALOGUE, load_scenario(CATALOGUE, name), ROOM | settings, {}, answer(name).structure
+    )
     return chain_of(inputs, inputs.values(), None).metrics
 
 
@@ -58,23 +67,39 @@ def same(found, expected, tolerance):
 def test_every_input_moved_together_alone_and_in_the_trace(name):
     """Place 0 of each array is the scenario as it is, place i moves the i-th input; many and trace meet in all, and one by one where it is quick."""
     base = answer(name)
-    refused = ("workload.concurrency", "rebates.credo-2021.vested", "workload.as_deployed")  # no requests, more given back than is paid, no flag
+    refused = (
+        "workload.concurrency",
+        "rebates.credo-2021.vested",
+        "workload.as_deployed",
+    )  # no requests, more given back than is paid, no flag
     moved = {path: another(given) for path, given in base.inputs.items() if path not in refused}
     arrays = {path: np.full(len(moved) + 1, base.inputs[path].value, dtype=float) for path in moved}
     for place, path in enumerate(moved, 1):
         arrays[path][place] = moved[path]
-    many = ask(name, {path: (array, base.inputs[path].unit) for path, array in arrays.items()}).metrics
+    many = ask(
+        name, {path: (array, base.inputs[path].unit) for path, array in arrays.items()}
+    ).metrics
     traced = recomputed(base.nodes, arrays)
     effects = 0
     for place, path in enumerate([None, *moved]):
         if place % (1 if name in WHOLE else 8):
             continue
-        one = base.metrics if path is None else alone(name, {path: (moved[path], base.inputs[path].unit)})
+        one = (
+            base.metrics
+            if path is None
+            else alone(name, {path: (moved[path], base.inputs[path].unit)})
+        )
         effects += any(one.get(metric) != base.metrics[metric] for metric in base.nodes)
         for metric, expected in one.items():
             if expected is not None:
-                whole = metric == "host_floor"  # what two times leave over, as a share of the step: digits of the step, not of what is left
-                assert same(whole + np.broadcast_to(many[metric], len(moved) + 1)[place], whole + expected, 1e-12), (path, metric)
+                whole = (
+                    metric == "host_floor"
+                )  # what two times leave over, as a share of the step: digits of the step, not of what is left
+                assert same(
+                    whole + np.broadcast_to(many[metric], len(moved) + 1)[place],
+                    whole + expected,
+                    1e-12,
+                ), (path, metric)
     assert effects >= (0.7 * len(arrays) if name in WHOLE else 1)
     for metric, found in traced.items():
         assert np.all(same(found, many[metric], 1e-9)), metric
@@ -83,12 +108,21 @@ def test_every_input_moved_together_alone_and_in_the_trace(name):
 @each
 def test_all_inputs_drawn_at_once(name):
     base, generator = answer(name), np.random.default_rng(7)
-    ranged = {path: given for path, given in base.inputs.items() if given.low is not None and given.low < given.high}
+    ranged = {
+        path: given
+        for path, given in base.inputs.items()
+        if given.low is not None and given.low < given.high
+    }
     ranged.pop("site.rack_kw_max", None)  # a site that a rack does not fit is refused
-    draws = {path: (generator.uniform(given.low, given.high, 4), given.unit) for path, given in ranged.items()}
+    draws = {
+        path: (generator.uniform(given.low, given.high, 4), given.unit)
+        for path, given in ranged.items()
+    }
     many = ask(name, draws).metrics
     for place in range(4):
-        one = ask(name, {path: (array[place], unit) for path, (array, unit) in draws.items()}).metrics
+        one = ask(
+            name, {path: (array[place], unit) for path, (array, unit) in draws.items()}
+        ).metrics
         for metric, expected in one.items():
             assert (many[metric] is None) == (expected is None), metric
             if expected is not None:
@@ -101,7 +135,10 @@ def test_a_structure_gives_the_answer_it_was_decided_for(name, tmp_path):
     again = ask(name, {})
     assert (again.structure, again.lines) == (base.structure, base.lines)
     assert again.metrics.keys() == base.metrics.keys()
-    for metric, value in base.metrics.items():  # a search adds in arrays, which may differ in the last digit
+    for (
+        metric,
+        value,
+    ) in base.metrics.items():  # a search adds in arrays, which may differ in the last digit
         assert value == again.metrics[metric] or same(again.metrics[metric], value, 1e-14), metric
     base.save(tmp_path / "kept.json")
     kept = tco.load_result(tmp_path / "kept.json").structure
@@ -113,9 +150,17 @@ def test_a_structure_of_native_formats_is_taken_back():
     own = {"workload.formats": "native", "workload.model": "gpt-oss-120b"}
     base = tco.evaluate(NAME, own, catalogue=CATALOGUE)
     assert base.structure.texts["workload.expert_format"] == "w4a8"
-    assert tco.evaluate(NAME, own, structure=base.structure, catalogue=CATALOGUE).metrics == base.metrics
+    assert (
+        tco.evaluate(NAME, own, structure=base.structure, catalogue=CATALOGUE).metrics
+        == base.metrics
+    )
     with pytest.raises(DataError, match="was 'w4a8' when the structure was decided"):
-        tco.evaluate(NAME, own | {"workload.expert_format": "fp8"}, structure=base.structure, catalogue=CATALOGUE)
+        tco.evaluate(
+            NAME,
+            own | {"workload.expert_format": "fp8"},
+            structure=base.structure,
+            catalogue=CATALOGUE,
+        )
 
 
 def test_what_was_read_to_decide_is_known():
@@ -134,7 +179,10 @@ def test_what_was_read_to_decide_is_known():
 def test_a_dearer_switch_stays_where_the_structure_holds_it():
     base = answer(NAME)
     dearer = {SWITCH: (base.inputs[SWITCH].value * 1.25, "USD")}
-    held, free = ask(NAME, dearer).metrics["capex_usd"], tco.evaluate(NAME, ROOM | dearer, base.plan, catalogue=CATALOGUE).metrics["capex_usd"]
+    held, free = (
+        ask(NAME, dearer).metrics["capex_usd"],
+        tco.evaluate(NAME, ROOM | dearer, base.plan, catalogue=CATALOGUE).metrics["capex_usd"],
+    )
     assert same(recomputed(base.nodes, {SWITCH: dearer[SWITCH][0]})["capex_usd"], held, 1e-9)
     assert base.metrics["capex_usd"] < free < held  # the tree would take another switch
 
@@ -142,29 +190,46 @@ def test_a_dearer_switch_stays_where_the_structure_holds_it():
 def test_what_is_zero_is_an_input_of_the_trace():
     leaves = {node.path for node in nodes_below(*answer("gb200-nvl72").nodes.values())}
     assert {
-        *("workload.cache_hit", "workload.draft_cost", "workload.kv_offload", "workload.spec_acceptance"),
+        *(
+            "workload.cache_hit",
+            "workload.draft_cost",
+            "workload.kv_offload",
+            "workload.spec_acceptance",
+        ),
         *("performance.nvidia.exchange_overlap", "parts.gb200-gpu.frontend_bandwidth"),
     } <= leaves
 
 
-@pytest.mark.parametrize("setting", ["4.9 TB/s", (4.9, "TB/s"), (np.float64(4900), "GB/s")], ids=str)
+@pytest.mark.parametrize(
+    "setting", ["4.9 TB/s", (4.9, "TB/s"), (np.float64(4900), "GB/s")], ids=str
+)
 def test_one_number_in_every_spelling(setting):
     found = ask(NAME, {MEMORY: setting})
     assert found.metrics["hbm_byte_per_s"] == 4.9e12
     assert found.inputs[MEMORY].kind == "assumed"
 
 
-@pytest.mark.parametrize("bare", [4.9e12, np.float64(4.9e12), np.array([4e12, 5e12])], ids=["float", "numpy", "array"])
+@pytest.mark.parametrize(
+    "bare", [4.9e12, np.float64(4.9e12), np.array([4e12, 5e12])], ids=["float", "numpy", "array"]
+)
 def test_a_number_without_a_unit_is_refused_where_the_input_has_one(bare):
-    with pytest.raises(DataError, match=rf"^{re.escape(MEMORY)}: .* without a unit, expected 'byte/s' or another of its kind, such as \("):
+    with pytest.raises(
+        DataError,
+        match=rf"^{re.escape(MEMORY)}: .* without a unit, expected 'byte/s' or another of its kind, such as \(",
+    ):
         ask(NAME, {MEMORY: bare})
     with pytest.raises(DataError, match="without a unit, expected 'year'"):
         tco.compare([NAME], set={"terms.life": 4})
-    assert tco.compare([NAME], set={"terms.rate": 0.08}).results[0].inputs["terms.rate"].value == 0.08
+    assert (
+        tco.compare([NAME], set={"terms.rate": 0.08}).results[0].inputs["terms.rate"].value == 0.08
+    )
 
 
 def test_many_values_are_converted_to_the_unit_of_their_input():
-    assert list(ask(NAME, {MEMORY: (np.array([4.0, 4.9]), "TB/s")}).metrics["hbm_byte_per_s"]) == [4e12, 4.9e12]
+    assert list(ask(NAME, {MEMORY: (np.array([4.0, 4.9]), "TB/s")}).metrics["hbm_byte_per_s"]) == [
+        4e12,
+        4.9e12,
+    ]
 
 
 PAIR = np.array([1.0, 2.0])
@@ -179,7 +244,10 @@ PAIR = np.array([1.0, 2.0])
         ({SWITCH: (np.array([]), "USD")}, "is no setting"),
         ({SWITCH: (PAIR * np.nan, "USD")}, "value nan USD is outside"),
         ({SWITCH: (-PAIR, "USD")}, "value -2 USD is outside 0 to"),
-        ({SWITCH: (PAIR, "USD"), "terms.rate": np.array([0.1, 0.2, 0.3])}, "need one number of values each: .*price has 2, terms.rate has 3"),
+        (
+            {SWITCH: (PAIR, "USD"), "terms.rate": np.array([0.1, 0.2, 0.3])},
+            "need one number of values each: .*price has 2, terms.rate has 3",
+        ),
     ],
     ids=str,
 )
@@ -191,9 +259,18 @@ def test_settings_that_are_refused(settings, words):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({SWITCH: (PAIR, "USD")}, "tray-switch: scorpio-p-32 has 2 prices and the cheapest stands there: give the structure"),
-        ({"cluster.chips": PAIR * 512}, r"cluster\.chips decides what exists and has 2 values: give one value, or the structure"),
-        ({"parts.trn3.peak_fp8": (PAIR - 1, "PFLOP/s")}, r"parts\.trn3\.peak_fp8 decides what exists and is zero in some of 2 values"),
+        (
+            {SWITCH: (PAIR, "USD")},
+            "tray-switch: scorpio-p-32 has 2 prices and the cheapest stands there: give the structure",
+        ),
+        (
+            {"cluster.chips": PAIR * 512},
+            r"cluster\.chips decides what exists and has 2 values: give one value, or the structure",
+        ),
+        (
+            {"parts.trn3.peak_fp8": (PAIR - 1, "PFLOP/s")},
+            r"parts\.trn3\.peak_fp8 decides what exists and is zero in some of 2 values",
+        ),
         ({"terms.rate": PAIR / 10}, "a plan is searched for one value of every input"),
     ],
     ids=str,
@@ -207,9 +284,14 @@ def test_many_values_need_a_structure(settings, words):
 def test_a_structure_is_of_its_system_and_its_texts():
     with pytest.raises(DataError, match="structure: it is that of trn3-nl72x2, not of gb200-nvl72"):
         ask("gb200-nvl72", {}, answer(NAME).structure)
-    with pytest.raises(DataError, match=r"that of trn3-nl72x2@.*switch=gen1,.*, not of trn3-nl72x2@.*switch=gen2,"):
+    with pytest.raises(
+        DataError, match=r"that of trn3-nl72x2@.*switch=gen1,.*, not of trn3-nl72x2@.*switch=gen2,"
+    ):
         tco.evaluate(NAME, structure=answer(NAME).structure, variant={"switch": "gen2"})
-    with pytest.raises(DataError, match=r"structure: workload\.precision is 'bf16', it was 'fp8' when the structure was decided"):
+    with pytest.raises(
+        DataError,
+        match=r"structure: workload\.precision is 'bf16', it was 'fp8' when the structure was decided",
+    ):
         ask(NAME, {"workload.precision": "bf16"})
 
 
@@ -220,5 +302,11 @@ def test_many_values_are_not_saved(tmp_path):
 
 def test_racks_beyond_the_site_are_counted_among_many():
     power = (np.array([600.0, 6000.0]), "W")
-    (note,) = (note for note in tco.evaluate(NAME, {"parts.trn3.tdp": power}, structure=answer(NAME).structure).notes if "position" in note)
+    (note,) = (
+        note
+        for note in tco.evaluate(
+            NAME, {"parts.trn3.tdp": power}, structure=answer(NAME).structure
+        ).notes
+        if "position" in note
+    )
     assert note == "us-hyperscale: in 50.0% of the cases a rack draws more than a position takes"

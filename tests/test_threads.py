@@ -15,8 +15,16 @@ from tests.chain import nodes_below, recording
 from tests.registry import FORMULA
 
 THREADS = 8
-FEW_CHIPS = {"workload.model": "megatron-gpt-7.5b", "cluster.chips": "8", "workload.global_batch": "8"}  # thousands of plans, not a million
-NAMES: dict[str, dict[str, str]] = {"trn3-nl72x2": {}, "gb200-nvl72": {}, "train-gpt3-175b-a100x64": FEW_CHIPS}
+FEW_CHIPS = {
+    "workload.model": "megatron-gpt-7.5b",
+    "cluster.chips": "8",
+    "workload.global_batch": "8",
+}  # thousands of plans, not a million
+NAMES: dict[str, dict[str, str]] = {
+    "trn3-nl72x2": {},
+    "gb200-nvl72": {},
+    "train-gpt3-175b-a100x64": FEW_CHIPS,
+}
 
 
 @pytest.fixture
@@ -30,7 +38,10 @@ def hurried() -> Iterator[None]:
 
 def graph(node):
     """The nodes of a graph with their places, values and what lies below them, each once, in order."""
-    return [(n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs]) for n in nodes_below(node)]
+    return [
+        (n.id, n.name, n.value, n.unit, n.path, [name for name, _ in n.inputs])
+        for n in nodes_below(node)
+    ]
 
 
 def answer(name, trace, catalogue):
@@ -50,7 +61,10 @@ def test_eight_threads_give_what_one_gives(hurried):
     names = tuple(NAMES)
     jobs = [(names[i % len(names)], i % 2 == 0) for i in range(4 * THREADS)]
     alone = {job: answer(*job, load_catalogue()) for job in set(jobs)}
-    shared, start = load_catalogue(), Barrier(THREADS)  # all begin to fill an empty catalogue at the same moment
+    shared, start = (
+        load_catalogue(),
+        Barrier(THREADS),
+    )  # all begin to fill an empty catalogue at the same moment
 
     def of_thread(number):
         start.wait()
@@ -71,8 +85,26 @@ def test_a_recording_is_of_its_thread_alone():
 def test_a_traced_result_pickles(name):
     made = evaluate(name, NAMES[name], catalogue=load_catalogue(), trace=True)
     again = pickle.loads(pickle.dumps(made))
-    for part in ("scenario", "metrics", "notes", "lines", "bill", "rebates", "inputs", "texts", "shares", "bounds", "standing"):
+    for part in (
+        "scenario",
+        "metrics",
+        "notes",
+        "lines",
+        "bill",
+        "rebates",
+        "inputs",
+        "texts",
+        "shares",
+        "bounds",
+        "standing",
+    ):
         assert getattr(again, part) == getattr(made, part), part
-    assert {metric: graph(node) for metric, node in again.nodes.items()} == {metric: graph(node) for metric, node in made.nodes.items()}
-    for one, other in zip(nodes_below(made.nodes["tco_usd_per_chip_hour"]), nodes_below(again.nodes["tco_usd_per_chip_hour"]), strict=True):
+    assert {metric: graph(node) for metric, node in again.nodes.items()} == {
+        metric: graph(node) for metric, node in made.nodes.items()
+    }
+    for one, other in zip(
+        nodes_below(made.nodes["tco_usd_per_chip_hour"]),
+        nodes_below(again.nodes["tco_usd_per_chip_hour"]),
+        strict=True,
+    ):
         assert one.formula is other.formula

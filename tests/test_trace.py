@@ -63,7 +63,11 @@ def test_one_call_is_one_node_and_a_graph_keeps_references(trace):
     nodes = list(walk(twice.node))
     assert twice.value == 50
     assert nodes.count(price.node) == 1
-    assert [node.name for node in nodes if not node.is_leaf] == ["sum", "extended_price", "extended_price"]
+    assert [node.name for node in nodes if not node.is_leaf] == [
+        "sum",
+        "extended_price",
+        "extended_price",
+    ]
 
 
 @pytest.mark.parametrize(("gather", "value"), [(total, 6.0), (least, 1.0), (greatest, 3.0)])
@@ -90,7 +94,9 @@ def test_a_gathering_of_plain_numbers_is_a_plain_number(trace, terms, value):
 
 
 def test_a_parameter_of_another_unit_is_refused(trace):
-    with pytest.raises(TypeError, match=r"extended_price\(unit_price\) takes 'USD', got 'price' in 'W'"):
+    with pytest.raises(
+        TypeError, match=r"extended_price\(unit_price\) takes 'USD', got 'price' in 'W'"
+    ):
         FORMULA.extended_price(leaf(trace, 1.0, unit="W"), 1)
 
 
@@ -105,7 +111,12 @@ def test_terms_of_two_units_are_refused(trace):
 
 
 def test_a_default_is_one_leaf_of_its_formula(trace):
-    cost = [FORMULA.per_chip_hour(FORMULA.yearly_capital(leaf(trace, 8760.0), leaf(trace, 1.0, "1/year")), 1) for _ in range(2)]
+    cost = [
+        FORMULA.per_chip_hour(
+            FORMULA.yearly_capital(leaf(trace, 8760.0), leaf(trace, 1.0, "1/year")), 1
+        )
+        for _ in range(2)
+    ]
     hours = [dict(each.node.inputs)["hours_per_year"] for each in cost]
     assert hours[0] is hours[1]
     assert (hours[0].value, hours[0].unit) == (8760, "h/year")
@@ -149,7 +160,10 @@ def test_places_name_what_is_made_in_them(trace):
             with scope("servers", part):
                 terms.append(FORMULA.extended_price(price, 2))
         whole = total("sum", terms)
-    assert [term.node.id for term in terms] == ["cost/servers/rack/extended_price", "cost/servers/tray/chip/extended_price"]
+    assert [term.node.id for term in terms] == [
+        "cost/servers/rack/extended_price",
+        "cost/servers/tray/chip/extended_price",
+    ]
     assert whole.node.id == "cost/sum"
     assert [name for name, _ in whole.node.inputs] == ["servers/rack", "servers/tray/chip"]
     assert price.node.id == "parts.x.price"
@@ -157,18 +171,28 @@ def test_places_name_what_is_made_in_them(trace):
 
 def test_a_name_given_twice_in_a_place_is_numbered(trace):
     with scope("here"):
-        made = [FORMULA.extended_price(leaf(trace, one, path=f"parts.{one:g}.price"), 2).node for one in (1.0, 2.0)]
+        made = [
+            FORMULA.extended_price(leaf(trace, one, path=f"parts.{one:g}.price"), 2).node
+            for one in (1.0, 2.0)
+        ]
     assert [node.id for node in made] == ["here/extended_price", "here/extended_price-2"]
 
 
 def test_counts_are_shared_within_a_place(trace):
     def counts(place):
         with scope(place):
-            return [dict(FORMULA.extended_price(leaf(trace, 1.0), number).node.inputs)["quantity"] for number in (2, 2.0, np.float64(2), 3)]
+            return [
+                dict(FORMULA.extended_price(leaf(trace, 1.0), number).node.inputs)["quantity"]
+                for number in (2, 2.0, np.float64(2), 3)
+            ]
 
     here, there = counts("here"), counts("there")
     assert here[0] is here[1] is here[2]
-    assert [here[0].id, here[3].id, there[0].id] == ["here/quantity", "here/quantity-2", "there/quantity"]
+    assert [here[0].id, here[3].id, there[0].id] == [
+        "here/quantity",
+        "here/quantity-2",
+        "there/quantity",
+    ]
 
 
 def test_a_place_closes_with_an_error(trace):

@@ -29,11 +29,17 @@ def by_dimension():
 def test_the_table_is_what_pint_reads(text):
     known, base = unit_table()[text], registry().Quantity(1, text).to_base_units()
     assert math.isclose(known.factor, base.magnitude, rel_tol=1e-15)
-    assert registry().get_dimensionality(known.dimension.replace("dimensionless", "")) == base.dimensionality
+    assert (
+        registry().get_dimensionality(known.dimension.replace("dimensionless", ""))
+        == base.dimensionality
+    )
 
 
 def test_the_committed_table_is_the_generated_one():
-    lines = ["unit,factor,dimension", *(f"{text},{factor!r},{dimension}" for text, factor, dimension in units.table_rows())]
+    lines = [
+        "unit,factor,dimension",
+        *(f"{text},{factor!r},{dimension}" for text, factor, dimension in units.table_rows()),
+    ]
     assert (units.data_directory() / "units.csv").read_text(encoding="utf-8").splitlines() == lines
 
 
@@ -47,7 +53,11 @@ def test_a_dimension_has_one_spelling():
 
 
 def test_every_unit_name_of_the_annotations_is_in_the_table():
-    names = [value.__metadata__[0] for name, value in vars(units).items() if hasattr(value, "__metadata__") and name[0].isupper()]
+    names = [
+        value.__metadata__[0]
+        for name, value in vars(units).items()
+        if hasattr(value, "__metadata__") and name[0].isupper()
+    ]
     assert len(names) >= 40
     assert [text for text in names if text not in unit_table()] == []
 
@@ -88,7 +98,11 @@ def test_conversions_everybody_knows(value, source, target, expected):
 
 @pytest.mark.parametrize(
     ("value", "source", "target", "expected"),
-    [(0.09, "USD/kWh", "USD/Wh", 0.09 / 1000), (83, "USD/MWh", "USD/kWh", 83 / 1000), (4.9, "TB/s", "byte/s", 4.9e12)],
+    [
+        (0.09, "USD/kWh", "USD/Wh", 0.09 / 1000),
+        (83, "USD/MWh", "USD/kWh", 83 / 1000),
+        (4.9, "TB/s", "byte/s", 4.9e12),
+    ],
 )
 def test_round_numbers_stay_exact(value, source, target, expected):
     assert convert(value, source, target) == expected
@@ -117,14 +131,18 @@ def test_another_dimension_is_refused(source, target):
 
 @pytest.mark.parametrize(
     "text",
-    ["furlong", "gigabyte", "mb", "1/", "$", "GB/", "kWhr", "(", "1 +", "TFLOPS", "\x00", "m" * 300] + [f"GB{mark}s" for mark in ";#,?@$!&|~:"],
+    ["furlong", "gigabyte", "mb", "1/", "$", "GB/", "kWhr", "(", "1 +", "TFLOPS", "\x00", "m" * 300]
+    + [f"GB{mark}s" for mark in ";#,?@$!&|~:"],
 )
 def test_a_text_that_is_no_unit_is_refused(text):
     with pytest.raises(DataError, match="is not a unit"):
         unit(text)
 
 
-@pytest.mark.parametrize(("text", "hint"), [("TFLOPS", "TFLOP"), ("USD/kwh", "USD/kWh"), ("Gib", "GiB"), ("USD/chp", "USD/chip")])
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("TFLOPS", "TFLOP"), ("USD/kwh", "USD/kWh"), ("Gib", "GiB"), ("USD/chp", "USD/chip")],
+)
 def test_a_mistyped_unit_gets_the_nearest_one(text, hint):
     with pytest.raises(DataError, match=f"did you mean '{hint}"):
         unit(text)
@@ -144,7 +162,9 @@ def test_gbps_is_bits():
 
 def test_a_year_is_8760_hours():
     assert registry().Quantity(1, "year").to("hour").magnitude == pytest.approx(8760, rel=1e-15)
-    assert pint.UnitRegistry().Quantity(1, "year").to("hour").magnitude == pytest.approx(8766, rel=1e-12)
+    assert pint.UnitRegistry().Quantity(1, "year").to("hour").magnitude == pytest.approx(
+        8766, rel=1e-12
+    )
 
 
 PAIRS = [(a, b) for texts in by_dimension().values() for a in texts for b in texts]

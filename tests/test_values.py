@@ -11,7 +11,10 @@ from tests.registry import FORMULA
 
 SOURCED = {"analyst", "derived", "filing", "measured", "press", "vendor"}
 
-CATALOGUE = {"a.x": Input("a.x", 2.0, "USD", 1.0, 3.0, kind="vendor", source="s"), "a.y": Input("a.y", 5.0, "W", kind="assumed", source="s")}
+CATALOGUE = {
+    "a.x": Input("a.x", 2.0, "USD", 1.0, 3.0, kind="vendor", source="s"),
+    "a.y": Input("a.y", 5.0, "W", kind="assumed", source="s"),
+}
 
 
 def resolve(path):
@@ -21,7 +24,9 @@ def resolve(path):
 
 
 def values(given=None, **options):
-    return Values(resolve, given={path: Given(text) for path, text in (given or {}).items()}, **options)
+    return Values(
+        resolve, given={path: Given(text) for path, text in (given or {}).items()}, **options
+    )
 
 
 def test_a_value_is_resolved_once_and_remembered():
@@ -35,7 +40,13 @@ def test_a_setting_is_converted_to_the_unit_of_its_path():
     found = values({"a.x": "0.5 kUSD"})
     assert found["a.x"] == 500
     given = found.input("a.x")
-    assert (given.unit, given.low, given.high, given.shown, given.kind) == ("USD", 500, 500, (0.5, "kUSD"), "assumed")
+    assert (given.unit, given.low, given.high, given.shown, given.kind) == (
+        "USD",
+        500,
+        500,
+        (0.5, "kUSD"),
+        "assumed",
+    )
 
 
 def test_a_percentage_is_a_pure_number():
@@ -88,7 +99,13 @@ def test_the_traced_reading_makes_leaves_with_paths():
         found = Values(resolve, as_traced(trace))
         leaf = found["a.x"].node
         assert found["a.x"].node is leaf
-    assert (leaf.value, leaf.unit, leaf.source, leaf.kind, leaf.path) == (2, "USD", "s", "vendor", "a.x")
+    assert (leaf.value, leaf.unit, leaf.source, leaf.kind, leaf.path) == (
+        2,
+        "USD",
+        "s",
+        "vendor",
+        "a.x",
+    )
 
 
 def test_a_traced_value_keeps_the_path_it_has():
@@ -134,7 +151,10 @@ def test_kinds_from_firmest_to_weakest():
     assert {"estimate", "assumed"} == set(KINDS) - SOURCED
 
 
-@pytest.mark.parametrize(("value", "unit", "hinted"), [(8.0, "ratio", True), (8.0, "", False), (120.0, "ratio", False), (-8.0, "ratio", False)])
+@pytest.mark.parametrize(
+    ("value", "unit", "hinted"),
+    [(8.0, "ratio", True), (8.0, "", False), (120.0, "ratio", False), (-8.0, "ratio", False)],
+)
 def test_a_share_above_one_is_told_how_per_cent_are_written(value, unit, hinted):
     with pytest.raises(DataError) as caught:
         bounded(Input("terms.rate", value, unit), 0, 1)

@@ -26,20 +26,31 @@ def whole_torus(*sizes: int) -> Slice:
 
 ROWS = read_rows("vectors.csv")
 each_vector = over({row["id"]: row for row in ROWS})
-OTHERS = {found.__name__: found for found in (Attention, FeedForward, bus_bandwidth, math.prod, two_level_hops, whole_torus)}
+OTHERS = {
+    found.__name__: found
+    for found in (Attention, FeedForward, bus_bandwidth, math.prod, two_level_hops, whole_torus)
+}
 NAMES = {name: found.function for name, found in REGISTRY.items()} | OTHERS
 BUILTINS = {"enumerate": enumerate, "min": min, "sum": sum, "zip": zip}
 
 
 @each_vector
 def test_vector(row):
-    value = eval(row["expression"], {"__builtins__": BUILTINS, **NAMES, **json.loads(row["inputs"])})
-    assert convert(float(value), row["gives"], row["unit"]) == pytest.approx(float(row["expected"]), rel=float(row["tolerance"]), abs=0)
+    value = eval(
+        row["expression"], {"__builtins__": BUILTINS, **NAMES, **json.loads(row["inputs"])}
+    )
+    assert convert(float(value), row["gives"], row["unit"]) == pytest.approx(
+        float(row["expected"]), rel=float(row["tolerance"]), abs=0
+    )
 
 
 @each_vector
 def test_vector_calls_a_formula(row):
-    assert set(re.findall(r"(\w+)\(", row["expression"])) & {*REGISTRY, "two_level_hops", "whole_torus"}
+    assert set(re.findall(r"(\w+)\(", row["expression"])) & {
+        *REGISTRY,
+        "two_level_hops",
+        "whole_torus",
+    }
 
 
 def test_tolerances_are_tight():

@@ -35,7 +35,11 @@ from mathematics import mathml
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("guide", "tutorials")  # folders of pages written by hand
-NOT_RUN = ("tco calibrate", "tco measure", "tco baseline check")  # long, a GPU's, and true of one moment
+NOT_RUN = (
+    "tco calibrate",
+    "tco measure",
+    "tco baseline check",
+)  # long, a GPU's, and true of one moment
 LINES = 60  # of an example's answer
 CONFIGURATION = {  # of a model, as the hub holds it
     "model_type": "llama",
@@ -52,7 +56,10 @@ FOUR = " ".join(HEADLINE)
 ROOMS = {  # what each is about, and the figure that shows it
     "hardware": ("From parts to bills, watts, wires and networks.", "tco plot bom trn3-nl72x2"),
     "fabric": ("From lanes to hops, bandwidths, collectives.", f"tco plot fabric {FOUR}"),
-    "performance": ("From operators to times: chip, serving, training.", "tco plot roofline gb200-nvl72"),
+    "performance": (
+        "From operators to times: chip, serving, training.",
+        "tco plot roofline gb200-nvl72",
+    ),
     "economics": ("From flows of money to a chip-hour.", "tco plot money gb200-nvl72"),
     "chain": ("What joins cost and performance.", f"tco plot frontier {FOUR}"),
 }
@@ -62,7 +69,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, the picture of the first, and the notebooks as files."""
     files.append(File.generated(config, PICTURE.name, abs_src_path=str(PICTURE)))
     for notebook in NOTEBOOKS:
-        files.append(File.generated(config, f"notebooks/{notebook.name}", abs_src_path=str(notebook)))
+        files.append(
+            File.generated(config, f"notebooks/{notebook.name}", abs_src_path=str(notebook))
+        )
     for path, text in pages():
         files.append(File.generated(config, path, content=text))
     return files
@@ -71,7 +80,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Run what a page says to type; its links to the project's documents become links of the site."""
     folder, inside, _ = page.file.src_uri.partition("/")
-    return filled(markdown.replace("(../../../../CONTRIBUTING.md)", "(../contributing.md)")) if inside and folder in WRITTEN else markdown
+    return (
+        filled(markdown.replace("(../../../../CONTRIBUTING.md)", "(../contributing.md)"))
+        if inside and folder in WRITTEN
+        else markdown
+    )
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -85,7 +98,10 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/sources.md", sources()
     yield "conclusions.md", conclusions()
     for notebook in NOTEBOOKS:
-        yield f"notebooks/{notebook.stem}.md", f"{noted(notebook)}\n[This page as a notebook]({notebook.name})\n"
+        yield (
+            f"notebooks/{notebook.stem}.md",
+            f"{noted(notebook)}\n[This page as a notebook]({notebook.name})\n",
+        )
     for found in pkgutil.walk_packages(tco.__path__, "tco."):
         if found.name != "tco.__main__":
             importlib.import_module(found.name)
@@ -96,14 +112,24 @@ def pages() -> Iterator[tuple[str, str]]:
 def linked(name: str) -> str:
     """Return a document of the project, its links to others turned into links of the site."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    for there, here in (("CONTRIBUTING.md", "contributing.md"), ("CHANGELOG.md", "changes.md"), ("README.md", "index.md")):
+    for there, here in (
+        ("CONTRIBUTING.md", "contributing.md"),
+        ("CHANGELOG.md", "changes.md"),
+        ("README.md", "index.md"),
+    ):
         text = text.replace(f"({there})", f"({here})")
-    return text.replace("(reports/site/pages/", "(").replace(f"({PICTURE.relative_to(ROOT).as_posix()})", f"({PICTURE.name})")
+    return text.replace("(reports/site/pages/", "(").replace(
+        f"({PICTURE.relative_to(ROOT).as_posix()})", f"({PICTURE.name})"
+    )
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table."""
-    lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [
+        header,
+        ["---"] * len(header),
+        *([cell.replace("|", "\\|") for cell in row] for row in rows),
+    ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -115,7 +141,11 @@ def method(room: str) -> str:
         if (module := formula.function.__module__).split(".")[1] == room:
             by_module[module].append(formula)
     about, figure = ROOMS[room]
-    parts = [f"# {room.capitalize()}", f"{about} Every equation is the code's own, read from it.", drawn(figure)]
+    parts = [
+        f"# {room.capitalize()}",
+        f"{about} Every equation is the code's own, read from it.",
+        drawn(figure),
+    ]
     for module, formulas in sorted(by_module.items()):
         opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n")[0]
         parts += [f"## {module.removeprefix('tco.')}", opening]
@@ -126,11 +156,16 @@ def method(room: str) -> str:
 def entry(formula: Formula, checks: dict[str, dict[str, str]]) -> list[str]:
     """Return the paragraphs on one formula."""
     parameters = ", ".join(
-        f"`{name}`" + (f" ({unit})" if unit else "") + (f" = {formula.defaults[name]:g}" if name in formula.defaults else "")
+        f"`{name}`"
+        + (f" ({unit})" if unit else "")
+        + (f" = {formula.defaults[name]:g}" if name in formula.defaults else "")
         for name, unit in formula.parameters.items()
     )
     check = checks[formula.name]
-    given = ", ".join(f"{name} = {value if isinstance(value, str) else f'{value:,.12g}'}" for name, value in json.loads(check["inputs"]).items())
+    given = ", ".join(
+        f"{name} = {value if isinstance(value, str) else f'{value:,.12g}'}"
+        for name, value in json.loads(check["inputs"]).items()
+    )
     return [
         f"### {formula.name}",
         " ".join(formula.text.split("\n\n")[0].split()),
@@ -161,12 +196,20 @@ def commands() -> str:
 
 def reader_files() -> None:
     """Write the files that examples read: some measured rows, a model's configuration, a trace of requests and a baseline."""
-    rows = gzip.decompress((ROOT / "data/measured/kernels.csv.gz").read_bytes()).decode().splitlines(keepends=True)
+    rows = (
+        gzip.decompress((ROOT / "data/measured/kernels.csv.gz").read_bytes())
+        .decode()
+        .splitlines(keepends=True)
+    )
     Path("kernels.csv").write_text("".join(rows[:100]), encoding="utf-8")
     Path("hf").mkdir()
     Path("hf/config.json").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
-    requests = "".join(f"{at * 0.5},{500 + at % 7 * 300},{100 + at % 5 * 80}\n" for at in range(500))
-    Path("trace.csv").write_text(f"arrived,input_tokens,output_tokens\n{requests}", encoding="utf-8")
+    requests = "".join(
+        f"{at * 0.5},{500 + at % 7 * 300},{100 + at % 5 * 80}\n" for at in range(500)
+    )
+    Path("trace.csv").write_text(
+        f"arrived,input_tokens,output_tokens\n{requests}", encoding="utf-8"
+    )
     ran("tco baseline save main")
 
 
@@ -179,7 +222,11 @@ def shown(typed: Sequence[str]) -> Iterator[str]:
         yield f"`{typed[0]}`\n\n{inside(Path(typed[0].split(' -o ')[1]).read_text(encoding='utf-8'))}"
         return
     lines = printed.splitlines()
-    yield "```console\n" + "\n".join(lines[:LINES] + (["..."] if len(lines) > LINES else [])) + "\n```"
+    yield (
+        "```console\n"
+        + "\n".join(lines[:LINES] + (["..."] if len(lines) > LINES else []))
+        + "\n```"
+    )
 
 
 def helps(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
@@ -194,9 +241,22 @@ def inputs() -> str:
     """Return what `--set` takes of documents and parts: every attribute with its unit and bounds."""
     with (ROOT / "data/attributes.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    parts = ["# Inputs", "What `--set` and data files take, with units and bounds. Any unit of the same dimension may be written."]
+    parts = [
+        "# Inputs",
+        "What `--set` and data files take, with units and bounds. Any unit of the same dimension may be written.",
+    ]
     for group in dict.fromkeys(row["group"] for row in rows):
-        inside = [(f"`{row['attribute']}`", row["unit"], row["minimum"], row["maximum"], row["description"]) for row in rows if row["group"] == group]
+        inside = [
+            (
+                f"`{row['attribute']}`",
+                row["unit"],
+                row["minimum"],
+                row["maximum"],
+                row["description"],
+            )
+            for row in rows
+            if row["group"] == group
+        ]
         parts += [f"## {group}", table(("attribute", "unit", "least", "most", "what"), inside)]
     return "\n\n".join(parts) + "\n"
 
@@ -207,9 +267,19 @@ def conclusions() -> str:
     rows = []
     for one in found:
         drawn_of = one.judged
-        figures = [one.claim.claimed, one.computed, *((drawn_of.low, drawn_of.high, drawn_of.probability) if drawn_of else (None, None, None))]
+        figures = [
+            one.claim.claimed,
+            one.computed,
+            *(
+                (drawn_of.low, drawn_of.high, drawn_of.probability)
+                if drawn_of
+                else (None, None, None)
+            ),
+        ]
         cells = ("-" if figure is None else f"{figure:,.4g}" for figure in figures)
-        rows.append((one.claim.claim, one.claim.unit, *cells, one.verdict, f"`{one.claim.command}`"))
+        rows.append(
+            (one.claim.claim, one.claim.unit, *cells, one.verdict, f"`{one.claim.command}`")
+        )
     above = [
         "# Conclusions",
         "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`): P10, P90 and chance are of the draws "
@@ -220,7 +290,20 @@ def conclusions() -> str:
             [
                 *above,
                 drawn(f"tco plot frontier {FOUR}"),
-                table(("conclusion", "unit", "claimed", "figure", "P10", "P90", "chance", "verdict", "command"), rows),
+                table(
+                    (
+                        "conclusion",
+                        "unit",
+                        "claimed",
+                        "figure",
+                        "P10",
+                        "P90",
+                        "chance",
+                        "verdict",
+                        "command",
+                    ),
+                    rows,
+                ),
             ]
         )
         + "\n"
@@ -230,7 +313,10 @@ def conclusions() -> str:
 def metrics() -> str:
     """Return what results carry."""
     sense = dict.fromkeys(MORE_IS_BETTER, "more is better") | dict.fromkeys(NEITHER, "")
-    rows = [(f"`{name}`", metric.unit, metric.label, sense.get(name, "less is better")) for name, metric in METRICS.items()]
+    rows = [
+        (f"`{name}`", metric.unit, metric.label, sense.get(name, "less is better"))
+        for name, metric in METRICS.items()
+    ]
     return "# Metrics\n\n" + table(("metric", "unit", "what", "sense"), rows) + "\n"
 
 
@@ -238,7 +324,14 @@ def sources() -> str:
     """Return every source of the catalogue and the formulas."""
     with (ROOT / "data/sources.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    found = [(f'<a id="{row["id"]}"></a>`{row["id"]}`', linked_title(row["title"], row["url"]), row["date"]) for row in rows]
+    found = [
+        (
+            f'<a id="{row["id"]}"></a>`{row["id"]}`',
+            linked_title(row["title"], row["url"]),
+            row["date"],
+        )
+        for row in rows
+    ]
     return "# Sources\n\n" + table(("id", "title", "date"), found) + "\n"
 
 

@@ -23,14 +23,19 @@ from typer.testing import CliRunner
 
 from tco.cli import app
 
-BLOCK = re.compile(r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL
+)
 COLUMNS = {"COLUMNS": "92", "NO_COLOR": "1"}
 
 
 def filled(markdown: str) -> str:
     """Return a page with the output of its commands in place."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        return BLOCK.sub(lambda found: _done(found.group(0), found["kind"], found["title"], found["body"]), markdown)
+        return BLOCK.sub(
+            lambda found: _done(found.group(0), found["kind"], found["title"], found["body"]),
+            markdown,
+        )
 
 
 def _done(block: str, kind: str, title: str | None, body: str) -> str:
@@ -44,7 +49,11 @@ def _done(block: str, kind: str, title: str | None, body: str) -> str:
         return drawn(body.strip())
     if kind != "console":
         return block
-    return "```console\n" + "\n".join(ran(line) for line in body.splitlines() if line.startswith("$ ")) + "\n```"
+    return (
+        "```console\n"
+        + "\n".join(ran(line) for line in body.splitlines() if line.startswith("$ "))
+        + "\n```"
+    )
 
 
 def ran(line: str) -> str:
@@ -81,7 +90,11 @@ def noted(path: Path) -> str:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             source = "".join(cell["source"])
-            parts += [source] if cell["cell_type"] == "markdown" else [f"```python\n{source}\n```", *shown(source, names)]
+            parts += (
+                [source]
+                if cell["cell_type"] == "markdown"
+                else [f"```python\n{source}\n```", *shown(source, names)]
+            )
     return "\n\n".join(parts) + "\n"
 
 

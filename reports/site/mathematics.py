@@ -9,7 +9,18 @@ from tco.foundation.equation import Symbol, expression, literal
 from tco.foundation.formula import Formula
 
 SIGNS = {"+": "+", "-": "−", "*": "⋅", "<": "&lt;", "<=": "≤", ">": "&gt;", ">=": "≥"}
-RANK = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "neg": 3, "/": 4, "**": 4}  # a fraction needs brackets under a power alone
+RANK = {
+    "<": 0,
+    "<=": 0,
+    ">": 0,
+    ">=": 0,
+    "+": 1,
+    "-": 1,
+    "*": 2,
+    "neg": 3,
+    "/": 4,
+    "**": 4,
+}  # a fraction needs brackets under a power alone
 TALL = 9  # the rank of what needs no brackets: names, numbers, roots, functions
 NEAR_ONE = {  # what is computed without the difference is read with it
     "expm1": lambda x: Symbol("-", Symbol("exp", x), 1),
@@ -39,14 +50,19 @@ def _written(value: Any) -> tuple[str, int]:
     if operation == "/":
         return f"<mfrac>{_row(arguments[0])}{_row(arguments[1])}</mfrac>", RANK["/"]
     if operation == "**":
-        return f"<msup>{_bracketed(arguments[0], RANK['**'] + 1)}{_row(arguments[1])}</msup>", RANK["**"]
+        return f"<msup>{_bracketed(arguments[0], RANK['**'] + 1)}{_row(arguments[1])}</msup>", RANK[
+            "**"
+        ]
     if operation in NEAR_ONE:
         return _written(NEAR_ONE[operation](*arguments))
     if operation == "neg":
         return f"<mrow><mo>−</mo>{_bracketed(arguments[0], RANK['neg'])}</mrow>", RANK["neg"]
     if operation in SIGNS:
         rank = RANK[operation]
-        left, right = _bracketed(arguments[0], rank), _bracketed(arguments[1], rank + (operation == "-"))
+        left, right = (
+            _bracketed(arguments[0], rank),
+            _bracketed(arguments[1], rank + (operation == "-")),
+        )
         return f"<mrow>{left}<mo>{SIGNS[operation]}</mo>{right}</mrow>", rank
     return _function(operation, arguments), TALL
 
@@ -63,8 +79,14 @@ def _function(operation: str, arguments: tuple[Any, ...]) -> str:
     if operation == "select":
         condition, yes, no = map(_row, arguments)
         cases = f"<mtr><mtd>{yes}</mtd><mtd><mtext>if </mtext>{condition}</mtd></mtr><mtr><mtd>{no}</mtd><mtd><mtext>otherwise</mtext></mtd></mtr>"
-        return f'<mrow><mo stretchy="true">{{</mo><mtable columnalign="left">{cases}</mtable></mrow>'
-    name = {"log": "<mi>ln</mi>", "log2": "<msub><mi>log</mi><mn>2</mn></msub>", "normal_cdf": "<mi>Φ</mi>"}.get(operation, f"<mi>{operation}</mi>")
+        return (
+            f'<mrow><mo stretchy="true">{{</mo><mtable columnalign="left">{cases}</mtable></mrow>'
+        )
+    name = {
+        "log": "<mi>ln</mi>",
+        "log2": "<msub><mi>log</mi><mn>2</mn></msub>",
+        "normal_cdf": "<mi>Φ</mi>",
+    }.get(operation, f"<mi>{operation}</mi>")
     inside = "<mo>,</mo>".join(map(_row, arguments))
     return f"<mrow>{name}<mo>(</mo>{inside}<mo>)</mo></mrow>"
 
@@ -89,4 +111,6 @@ def _number(value: Any) -> tuple[str, int]:
         return f"{sign}<mn>{digits}</mn>", RANK["neg"] if sign else TALL
     power = f"<mn>{int(exponent)}</mn>".replace("<mn>-", "<mo>−</mo><mn>")
     ten = f"<msup><mn>10</mn><mrow>{power}</mrow></msup>"
-    return (f"{sign}{ten}" if digits == "1" else f"{sign}<mn>{digits}</mn><mo>⋅</mo>{ten}"), RANK["*"]
+    return (f"{sign}{ten}" if digits == "1" else f"{sign}<mn>{digits}</mn><mo>⋅</mo>{ten}"), RANK[
+        "*"
+    ]

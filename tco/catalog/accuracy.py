@@ -15,7 +15,12 @@ LEFT_OUT = ("kind", "left_out", "member", "path", "value")
 FILES = {"kinds": ERRORS, "chips": CHIPS, "orders": ORDERS, "left_out": LEFT_OUT}
 FEW = 20  # rows of a chip, below which it is anchored on its relatives as well
 FAR = 0.5  # median error from which rows refute rather than validate
-WORDS = {"inference": "serving points", "training": "training runs", "collectives": "collectives", "kernels": "kernels"}
+WORDS = {
+    "inference": "serving points",
+    "training": "training runs",
+    "collectives": "collectives",
+    "kernels": "kernels",
+}
 
 
 class Standing(NamedTuple):
@@ -27,7 +32,9 @@ class Standing(NamedTuple):
     text: str
     path: str = ""  # of the engine that the answer took
     unmeasured: str = "prior"  # what an answer without rows rests on
-    anchors: tuple[str, ...] = ()  # chips of the same family that were measured where this one was not, or hardly
+    anchors: tuple[
+        str, ...
+    ] = ()  # chips of the same family that were measured where this one was not, or hardly
     anchored_rows: int = 0  # of these
 
     @property
@@ -36,11 +43,15 @@ class Standing(NamedTuple):
         if self.median is not None:
             return f"{self.validated_rows} rows, {self.median * 100:.0f} %"
         if self.anchors:
-            return f"{self.anchored_rows} rows of {self.anchors[0]}" + (f" +{len(self.anchors) - 1}" if self.anchors[1:] else "")
+            return f"{self.anchored_rows} rows of {self.anchors[0]}" + (
+                f" +{len(self.anchors) - 1}" if self.anchors[1:] else ""
+            )
         return self.unmeasured
 
 
-STATED = Standing(0, None, None, "not computed: no model is run, rates are stated", unmeasured="stated")
+STATED = Standing(
+    0, None, None, "not computed: no model is run, rates are stated", unmeasured="stated"
+)
 
 
 def table(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
@@ -57,10 +68,16 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
     """Return the errors of a kind by what was left out of the fit: nothing, accelerator, model, source."""
     rows = table(catalogue, "kinds")
     names = ("n", "median_ape", "p90_ape", "spearman")
-    return {row["left_out"]: {name: float(row[name]) for name in names} for row in rows if row["kind"] == kind}
+    return {
+        row["left_out"]: {name: float(row[name]) for name in names}
+        for row in rows
+        if row["kind"] == kind
+    }
 
 
-def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str], path: str) -> Standing:
+def standing(
+    catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str], path: str
+) -> Standing:
     """Return how an answer of a kind on a chip stands against measurements: its own, or those of the `relatives` it shares its practice with.
 
     `path` is the one through the engine that the answer took. An answer of no kind runs no model.
@@ -73,14 +90,30 @@ def standing(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[s
 
 def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]) -> Standing:
     """Return how answers of a kind on a chip stand, whichever path they took."""
-    rows = (row for row in table(catalogue, "chips") if row["kind"] == kind or row["kind"].endswith(f"_{kind}"))
-    measured = {row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))}  # of several kinds the one with most rows
+    rows = (
+        row
+        for row in table(catalogue, "chips")
+        if row["kind"] == kind or row["kind"].endswith(f"_{kind}")
+    )
+    measured = {
+        row["part"]: row for row in sorted(rows, key=lambda row: int(row["n"]))
+    }  # of several kinds the one with most rows
     found = measured.get(chip)
     if found is None and catalogue.is_own(chip):
-        text = f"not validated (prior): {chip} is a sketch of one's own, of which nothing is measured"
+        text = (
+            f"not validated (prior): {chip} is a sketch of one's own, of which nothing is measured"
+        )
         return Standing(0, None, None, text, unmeasured="a sketch")
     own = int(found["n"]) if found else 0
-    others = sorted((-int(row["n"]), part) for part, row in measured.items() if part in relatives and part != chip) if own < FEW else []
+    others = (
+        sorted(
+            (-int(row["n"]), part)
+            for part, row in measured.items()
+            if part in relatives and part != chip
+        )
+        if own < FEW
+        else []
+    )
     anchors, anchored = tuple(part for _, part in others), -sum(count for count, _ in others)
     rest = f"; anchored on {anchored:,} of {', '.join(anchors)}" if anchors else ""
     if found is None:

@@ -10,16 +10,40 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from tco.catalog.halls import halls_of, in_hall
-from tco.catalog.rows import COLUMNS, OPTIONAL, Row, at_date, attribute, attributes, live, row_in_place, to_input, usual_value
+from tco.catalog.rows import (
+    COLUMNS,
+    OPTIONAL,
+    Row,
+    at_date,
+    attribute,
+    attributes,
+    live,
+    row_in_place,
+    to_input,
+    usual_value,
+)
 from tco.foundation.errors import DataError, UnavailableError, unknown
-from tco.foundation.files import data_directory, is_folder, read_csv, read_toml, refuse_odd_files, scenario_directory, stamp_of
+from tco.foundation.files import (
+    data_directory,
+    is_folder,
+    read_csv,
+    read_toml,
+    refuse_odd_files,
+    scenario_directory,
+    stamp_of,
+)
 from tco.foundation.provenance import Input, anchoring, making, period, refuse_own
 from tco.foundation.stand_ins import WITHHELD
 
-CONFIGURATION, RUN = "configuration", "run"  # owners of the practice of one alone: those of a system are called after both
+CONFIGURATION, RUN = (
+    "configuration",
+    "run",
+)  # owners of the practice of one alone: those of a system are called after both
 SHARE_SERIES = "shares/prices.csv"
 LONGEST_NAME = 200  # characters of an id
-BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(("analyst", "press", "derived"), "second-hand")
+BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(
+    ("analyst", "press", "derived"), "second-hand"
+)
 Rows = dict[tuple[str, str], list[Row]]  # by owner and attribute
 TABLES = {  # of rows, by the group of their attributes: their folders, and the column that names the owner
     "parts": (("parts",), "part"),
@@ -37,7 +61,9 @@ class Source(NamedTuple):
     title: str
     url: str
     date: str
-    publisher: str = ""  # who says it, where several sources are of one: else its id stands for itself
+    publisher: str = (
+        ""  # who says it, where several sources are of one: else its id stands for itself
+    )
 
 
 class Catalogue:
@@ -52,14 +78,21 @@ class Catalogue:
                 refuse_odd_files(folder / shelf)
         self._inputs: dict[tuple[str, str], Input] = {}
         self._documents: dict[Path, dict[str, Any]] = {}
-        self.cache: dict[Any, Any] = {}  # what other rooms have read from this catalogue: systems, models
-        self.anchors: tuple[Any, ...] = ()  # measured runs of a person's own that answers are moved by
+        self.cache: dict[
+            Any, Any
+        ] = {}  # what other rooms have read from this catalogue: systems, models
+        self.anchors: tuple[
+            Any, ...
+        ] = ()  # measured runs of a person's own that answers are moved by
 
     # ---------------------------------------------------------------- tables of rows
     def rows(self, group: str) -> Rows:
         """Return the rows of every table of a group of attributes by (owner, attribute), read once."""
         folder_names, key = TABLES[group]
-        found: Rows = self.once(("rows", group), lambda: reduce(or_, [self._rows(name, key, group) for name in folder_names]))
+        found: Rows = self.once(
+            ("rows", group),
+            lambda: reduce(or_, [self._rows(name, key, group) for name in folder_names]),
+        )
         return found
 
     def _rows(self, folder_name: str, key: str, group: str) -> Rows:
@@ -68,7 +101,9 @@ class Catalogue:
         for level, folder in enumerate(self.folders):
             own: Rows = {}
             for path in sorted((folder / folder_name).rglob("*.csv")):
-                for line, cells in read_csv(path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)):
+                for line, cells in read_csv(
+                    path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)
+                ):
                     row = Row(cells, f"{path}:{line}", level > 0)
                     if level:
                         row = self.own_row(row, group, cells[key], cells["attribute"], found)
@@ -91,12 +126,18 @@ class Catalogue:
         key = (f"performance.{family}.{name}", "")
         found = self._inputs.get(key)
         if found is None:
-            rows = self.calibration_rows.get((family, name), self.calibration_rows.get((self.kind_of(family), name)))
+            rows = self.calibration_rows.get(
+                (family, name), self.calibration_rows.get((self.kind_of(family), name))
+            )
             if rows is None:
                 families = {known for known, _ in self.calibration_rows}
                 if family not in families:
                     raise unknown("family of chips", family, families)
-                raise unknown(f"parameter of {family}", name, [n for f, n in self.calibration_rows if f == family])
+                raise unknown(
+                    f"parameter of {family}",
+                    name,
+                    [n for f, n in self.calibration_rows if f == family],
+                )
             found = self._inputs[key] = self.chosen(rows, "performance", name, key[0], "")
         return found
 
@@ -123,7 +164,11 @@ class Catalogue:
                 for line, row in read_csv(path, Source._fields[:4], optional=Source._fields[4:]):
                     if not row["id"] or not row["title"]:
                         raise DataError(f"{path}:{line}: a source needs an id and a title")
-                    kept_back = dict.fromkeys(("title", "url", "date"), WITHHELD) if level and making.get() else {}
+                    kept_back = (
+                        dict.fromkeys(("title", "url", "date"), WITHHELD)
+                        if level and making.get()
+                        else {}
+                    )
                     found[row["id"]] = Source(**row | kept_back)
         return found
 
@@ -141,7 +186,9 @@ class Catalogue:
     def directness(self) -> dict[str, str]:
         """How direct each source is, of whatever rests on it and does not say so itself."""
         path = data_directory() / "directness.csv"
-        return {row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))}
+        return {
+            row["source"]: row["directness"] for _, row in read_csv(path, ("source", "directness"))
+        }
 
     def with_directness(self, given: Input) -> Input:
         """Return an input with who says it and how direct it is: as its row says, else as its source is; one's own is what its kind says."""
@@ -152,7 +199,9 @@ class Catalogue:
     def chosen(self, rows: list[Row], group: str, name: str, path: str, date: str) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
         wanted = attribute(group, name, rows[0].where)
-        return self.with_directness(to_input(at_date(live(rows, wanted.dated, path), date), path, wanted))
+        return self.with_directness(
+            to_input(at_date(live(rows, wanted.dated, path), date), path, wanted)
+        )
 
     def part_input(self, part: str, name: str, date: str) -> Input:
         """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
@@ -165,7 +214,9 @@ class Catalogue:
                     raise unknown("part", part, self.parts)
                 attribute("parts", name, f"parts.{part}")
                 where, others = self.folders[-1] / "parts", self.also_missing(part, name)
-                raise UnavailableError(f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}")
+                raise UnavailableError(
+                    f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}"
+                )
             found = self._inputs[key] = self.chosen(rows, "parts", name, key[0], date)
         return found
 
@@ -174,7 +225,11 @@ class Catalogue:
         known = self.parts
         alike = [set(names) for other, names in known.items() if name in names and other != part]
         lacking = sorted(set.intersection(*alike) - set(known[part]) - {name}) if alike else []
-        return f"; every part that has it has these too, and {part} has not: {', '.join(lacking)}" if lacking else ""
+        return (
+            f"; every part that has it has these too, and {part} has not: {', '.join(lacking)}"
+            if lacking
+            else ""
+        )
 
     def has_part_value(self, part: str, name: str) -> bool:
         """Say whether the catalogue holds this attribute of this part."""
@@ -184,33 +239,56 @@ class Catalogue:
         """Return the share price of a company at a date."""
         if (company, "price") not in (known := self.rows("shares")):
             raise unknown("company", company, {name for name, _ in known})
-        return self.chosen(known[company, "price"], "shares", "price", f"shares.{company}.price", date)
+        return self.chosen(
+            known[company, "price"], "shares", "price", f"shares.{company}.price", date
+        )
 
     def grid_carbon(self, region: str, date: str) -> Input:
         """Return what the grid of a region emits at a date."""
         if (region, "grid_carbon") not in (known := self.rows("site")):
             raise unknown("grid", region, {name for name, _ in known}, "site.grid")
-        return self.chosen(known[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date)
+        return self.chosen(
+            known[region, "grid_carbon"], "site", "grid_carbon", "site.grid_carbon", date
+        )
 
     def of_country(self, country: str, date: str) -> dict[str, Input]:
         """Return what halls, power and cooling of a country are at a date, by path: what a site there has unless it says otherwise."""
         known = self.rows("site")
         found = {f"site.{key}": rows for (region, key), rows in known.items() if region == country}
         if not found:
-            raise unknown("country", country, {region for region, key in known if key != "grid_carbon"})
-        return {path: self.chosen(rows, "site", path.partition(".")[2], path, date) for path, rows in found.items()}
+            raise unknown(
+                "country", country, {region for region, key in known if key != "grid_carbon"}
+            )
+        return {
+            path: self.chosen(rows, "site", path.partition(".")[2], path, date)
+            for path, rows in found.items()
+        }
 
     def vested(self, agreement: str, date: str) -> Input:
         """Return the share of a warrant that has vested at a date."""
         if (rows := self.rows("rebates").get((agreement, "vested"))) is None:
-            raise DataError(f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a missing value is never taken as zero")
+            raise DataError(
+                f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a missing value is never taken as zero"
+            )
         return self.chosen(rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
 
     def highest_share_price(self, company: str, date: str) -> Input | None:
         """Return the highest share price of a company in its series by a date."""
-        rows = live(self.rows("shares").get((company, "price"), []) or [], True, f"shares.{company}.price") if self.has_shares(company) else []
+        rows = (
+            live(
+                self.rows("shares").get((company, "price"), []) or [],
+                True,
+                f"shares.{company}.price",
+            )
+            if self.has_shares(company)
+            else []
+        )
         wanted = attribute("shares", "price", SHARE_SERIES)
-        prices = [to_input(row, f"shares.{company}.price", wanted) for row in rows if row.begins <= period(date).last]
+        prices = [
+            to_input(row, f"shares.{company}.price", wanted)
+            for row in rows
+            if row.begins <= period(date).last
+        ]
         return max(prices, key=lambda price: price.value, default=None)
 
     def has_shares(self, company: str) -> bool:
@@ -230,13 +308,18 @@ class Catalogue:
 
         """
         terms = self.document_inputs("rebates", agreement, "rebate", f"rebates.{agreement}")
-        hurdle, steps = (terms.get(f"rebates.{agreement}.{name}") for name in ("last_hurdle", "hurdle_steps"))
+        hurdle, steps = (
+            terms.get(f"rebates.{agreement}.{name}") for name in ("last_hurdle", "hurdle_steps")
+        )
         company = str(self.document("rebates", agreement, "rebate")[1].get("company", ""))
         highest = self.highest_share_price(company, date)
         if hurdle is None or steps is None or highest is None:
             return None
         ratio = min(highest.value / hurdle.value, 1.0)
-        low, value, high = sorted(ratio**exponent for exponent in (steps.low or steps.value, steps.value, steps.high or steps.value))
+        low, value, high = sorted(
+            ratio**exponent
+            for exponent in (steps.low or steps.value, steps.value, steps.high or steps.value)
+        )
         note = f"the share stood at {highest.value:,.2f} USD on {highest.as_of}, the last hurdle is {hurdle.value:,.0f} USD"
         return hurdle._replace(
             path=f"rebates.{agreement}.reachable",
@@ -253,7 +336,9 @@ class Catalogue:
     # ---------------------------------------------------------------- documents: systems, sites, terms, ...
     def ids(self, folder_name: str) -> list[str]:
         """Return the ids of the documents in a folder of the catalogue."""
-        return sorted({path.stem for folder in self.folders for path in (folder / folder_name).glob("*.toml")})
+        return sorted(
+            {path.stem for folder in self.folders for path in (folder / folder_name).glob("*.toml")}
+        )
 
     def find(self, folder_name: str, name: str, what: str) -> Path:
         """Return the file of a document, the last folder's first; an unknown id raises `DataError`. An id is a name, never a path."""
@@ -275,7 +360,10 @@ class Catalogue:
         where, document = self.document(folder_name, name, what)
         if (base := document.get("base")) is None:
             return [name]
-        if self.document(folder_name, str(base), f"{what} that {where} is based on")[1].get("base") is not None:
+        if (
+            self.document(folder_name, str(base), f"{what} that {where} is based on")[1].get("base")
+            is not None
+        ):
             raise DataError(f"{where}: base {base!r} has a base itself; name that one")
         return [str(base), name]
 
@@ -294,7 +382,11 @@ class Catalogue:
     @cached_property
     def models(self) -> dict[str, Path]:
         """The `config.json` of every model, by model id (the name of its folder)."""
-        return {path.parent.name: path for folder in self.folders for path in sorted((folder / "models").glob("*/config.json"))}
+        return {
+            path.parent.name: path
+            for folder in self.folders
+            for path in sorted((folder / "models").glob("*/config.json"))
+        }
 
     def is_own(self, part: str) -> bool:
         """Whether a part is one that a person added: no shipped row is of it."""
@@ -305,7 +397,9 @@ class Catalogue:
         """Say whether a file belongs to a person's own folder."""
         return any(path.is_relative_to(folder) for folder in self.folders[1:])
 
-    def document_inputs(self, folder_name: str, name: str, what: str, prefix: str, cooling: str | None = None) -> dict[str, Input]:
+    def document_inputs(
+        self, folder_name: str, name: str, what: str, prefix: str, cooling: str | None = None
+    ) -> dict[str, Input]:
         """Return the values of a TOML document as inputs by path, of a site those of the hall of some cooling among them; read once."""
         path, document = self.document(folder_name, name, what)
 
@@ -313,13 +407,17 @@ class Catalogue:
             hall = halls_of(document, path).get(cooling or "", {})
             in_place = self.in_place(folder_name, path, cooling)
             stated = values_of(document, prefix, path, self.is_overlay(path), in_place)
-            stated |= values_of(hall, prefix, path, self.is_overlay(path), in_place, f"halls.{cooling}.")
+            stated |= values_of(
+                hall, prefix, path, self.is_overlay(path), in_place, f"halls.{cooling}."
+            )
             return {key: self.with_directness(given) for key, given in stated.items()}
 
         inputs: dict[str, Input] = self.once((path, prefix, cooling), read_values)
         return inputs
 
-    def in_place(self, folder_name: str, path: Path, cooling: str | None = None) -> Callable[[Row, str, str, str], Row]:
+    def in_place(
+        self, folder_name: str, path: Path, cooling: str | None = None
+    ) -> Callable[[Row, str, str, str], Row]:
         """Return what makes of a row of a document what is read of it: of shipped ones the row itself."""
         if not (making.get() and self.is_overlay(path)):
             return lambda row, *_: row
@@ -331,13 +429,22 @@ class Catalogue:
         }
         return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)
 
-    def own_row(self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]) -> Row:
+    def own_row(
+        self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]
+    ) -> Row:
         """Return a person's own row as it is, or what stands in its place where an answer is to keep it back."""
         if not making.get():
             return row
-        path, wanted = f"{group}.{name}.{key}" if name else f"{group}.{key}", attribute(group, key, row.where)
+        path, wanted = (
+            f"{group}.{name}.{key}" if name else f"{group}.{key}",
+            attribute(group, key, row.where),
+        )
         return row_in_place(
-            row, path, wanted, shipped.get((name, key), []), lambda: self.once(("usual", group, key), lambda: usual_value(shipped, wanted))
+            row,
+            path,
+            wanted,
+            shipped.get((name, key), []),
+            lambda: self.once(("usual", group, key), lambda: usual_value(shipped, wanted)),
         )
 
     @cached_property
@@ -348,25 +455,37 @@ class Catalogue:
     @cached_property
     def published(self) -> dict[str, Path]:
         """The scenarios that hold figures of publications, by name."""
-        return {path.stem: path for path in sorted((scenario_directory() / "published").glob("*.toml"))}
+        return {
+            path.stem: path for path in sorted((scenario_directory() / "published").glob("*.toml"))
+        }
 
     @cached_property
     def shelves(self) -> list[str]:
         """The folders of a data folder that the catalogue reads."""
-        return [path.name for path in self.folders[0].iterdir() if path.is_dir() and path.name != "measured"]
+        return [
+            path.name
+            for path in self.folders[0].iterdir()
+            if path.is_dir() and path.name != "measured"
+        ]
 
     def hash(self) -> str:
         """Return a short hash of all data files: two equal hashes mean the same numbers went in."""
         import hashlib
 
-        if making.get() and (len(self.folders) > 1 or anchoring.get()):  # a hash lets who guesses an own value make sure of it
+        if making.get() and (
+            len(self.folders) > 1 or anchoring.get()
+        ):  # a hash lets who guesses an own value make sure of it
             return WITHHELD
         digest = hashlib.sha256()
         for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
             files = [path for path in folder.iterdir() if path.is_file()]
-            for path in sorted([*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]):
+            for path in sorted(
+                [*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]
+            ):
                 if path.is_file():
-                    digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+                    digest.update(
+                        path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes()
+                    )
         if self.anchors:
             digest.update(repr(self.anchors).encode())
         return digest.hexdigest()[:16]
@@ -374,7 +493,12 @@ class Catalogue:
 
 def is_name(text: str) -> bool:
     """Say whether a text may be an id: one step of a path, not too long for a file."""
-    return bool(text) and len(text) <= LONGEST_NAME and not set(text) & set("/\\\0") and text not in (".", "..")
+    return (
+        bool(text)
+        and len(text) <= LONGEST_NAME
+        and not set(text) & set("/\\\0")
+        and text not in (".", "..")
+    )
 
 
 def values_of(
@@ -399,9 +523,13 @@ def values_of(
             if surplus:
                 raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
             row = in_place(Row(cells, place, overlay), group, owner, name)
-            found[f"{prefix}.{name}"] = to_input(row, f"{prefix}.{name}", attribute(group, name, place))
+            found[f"{prefix}.{name}"] = to_input(
+                row, f"{prefix}.{name}", attribute(group, name, place)
+            )
         elif (group, name) in attributes():
-            raise DataError(f"{where}:{table}{name}: expected a table with value, unit, kind and source")
+            raise DataError(
+                f"{where}:{table}{name}: expected a table with value, unit, kind and source"
+            )
     return found
 
 

@@ -69,7 +69,13 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
                 found.append(str(error))
             for key, cells in stated.items():
                 if isinstance(cells, dict) and "value" in cells:
-                    found += check_row(catalogue, Row(cells, f"{path}:{table}{key}", False), f"{prefix}.{key}", group, key)
+                    found += check_row(
+                        catalogue,
+                        Row(cells, f"{path}:{table}{key}", False),
+                        f"{prefix}.{key}",
+                        group,
+                        key,
+                    )
     return found
 
 
@@ -88,7 +94,14 @@ def check_systems(catalogue: Catalogue) -> list[str]:
             continue
         if schema.source not in catalogue.sources:
             found.append(f"{path}: source {schema.source!r} is not in sources.csv")
-        for variant in [{}, *({key: option} for key, options in schema.variants.items() for option in options.__pydantic_extra__)]:
+        for variant in [
+            {},
+            *(
+                {key: option}
+                for key, options in schema.variants.items()
+                for option in options.__pydantic_extra__
+            ),
+        ]:
             try:
                 load_system(catalogue, name, variant)
             except TcoError as error:
@@ -102,4 +115,8 @@ def check_scenario(path: Path, document: dict[str, Any], sources: Container[str]
         schema = ScenarioSchema.model_validate(document)
     except ValidationError as error:
         return list(problems(str(path), error))
-    return [f"{path}: source {figure.source!r} is not in sources.csv" for figure in schema.published if figure.source not in sources]
+    return [
+        f"{path}: source {figure.source!r} is not in sources.csv"
+        for figure in schema.published
+        if figure.source not in sources
+    ]

@@ -14,13 +14,31 @@ from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_text, write_all
 
 OWN, OWN_TITLE = "my-own", "My own figures"
-COLUMNS = ("part", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use")
-HISTORY = ("general_availability", "first_volume", "bring_up")  # when the other part came: the new one is a sketch, and has not
+COLUMNS = (
+    "part",
+    "attribute",
+    "value",
+    "unit",
+    "low",
+    "high",
+    "as_of",
+    "kind",
+    "source",
+    "note",
+    "use",
+)
+HISTORY = (
+    "general_availability",
+    "first_volume",
+    "bring_up",
+)  # when the other part came: the new one is a sketch, and has not
 FAMILIES = "performance/families.toml"
 Files = dict[str, str]  # path below the data folder -> text
 
 
-def part_draft(catalogue: Catalogue, folder: Path, part: str, like: str, date: str) -> tuple[Files, list[str]]:
+def part_draft(
+    catalogue: Catalogue, folder: Path, part: str, like: str, date: str
+) -> tuple[Files, list[str]]:
     """Return the rows of a new part, copied from another: its values at a date, all assumed until they are replaced; and the rows left out.
 
     Of a dated series one row is copied: what replaces it then holds at every later date too.
@@ -33,11 +51,21 @@ def part_draft(catalogue: Catalogue, folder: Path, part: str, like: str, date: s
     writer.writerow(COLUMNS)
     left = []
     for (owner, name), rows in catalogue.part_rows.items():
-        if owner == like and name not in HISTORY and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]):
+        if (
+            owner == like
+            and name not in HISTORY
+            and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE])
+        ):
             chosen = at_date(live, date)
             writer.writerow(copied(chosen, part, name, like))
-            left += [f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})" for row in live if row is not chosen]
-    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | family_line(catalogue, folder, part, like), left
+            left += [
+                f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})"
+                for row in live
+                if row is not chosen
+            ]
+    return {f"parts/{part}.csv": stream.getvalue()} | own_source(folder) | family_line(
+        catalogue, folder, part, like
+    ), left
 
 
 def copied(row: Row, part: str, name: str, like: str) -> Sequence[object]:
@@ -45,7 +73,19 @@ def copied(row: Row, part: str, name: str, like: str) -> Sequence[object]:
     cells = row.cells
     value = cells["value"]
     note = f"copied from {like} ({cells.get('kind', '')}, {cells.get('source', '')}); replace it by what you know"
-    return [part, name, value, cells.get("unit", ""), cells.get("low") or value, cells.get("high") or value, row.as_of, "assumed", OWN, note, ""]
+    return [
+        part,
+        name,
+        value,
+        cells.get("unit", ""),
+        cells.get("low") or value,
+        cells.get("high") or value,
+        row.as_of,
+        "assumed",
+        OWN,
+        note,
+        "",
+    ]
 
 
 def own_source(folder: Path) -> Files:
@@ -63,7 +103,11 @@ def family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Fil
         path = known / FAMILIES
         if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
             own = folder / FAMILIES
-            text = read_text(own) if is_there(own) else "# The family whose practice each chip shares.\n"
+            text = (
+                read_text(own)
+                if is_there(own)
+                else "# The family whose practice each chip shares.\n"
+            )
             return {FAMILIES: f'{text.rstrip()}\n{part} = "{family}"\n'}
     return {}
 
@@ -72,25 +116,48 @@ def system_draft(catalogue: Catalogue, system: str, like: str) -> Files:
     """Return the tree of a new system, copied from another."""
     refuse_taken(system, catalogue.ids("systems"), "system")
     text = read_text(catalogue.document("systems", like, "system")[0])
-    text = re.sub(r"^name = .*$", f'name = "{system}, as {like}"', text, count=1, flags=re.MULTILINE)
+    text = re.sub(
+        r"^name = .*$", f'name = "{system}, as {like}"', text, count=1, flags=re.MULTILINE
+    )
     text = re.sub(r"^source = .*$", f'source = "{OWN}"', text, count=1, flags=re.MULTILINE)
-    return {f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check says what is wrong.\n{text}"}
+    return {
+        f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check says what is wrong.\n{text}"
+    }
 
 
-def scenario_draft(name: str, title: str, system: str, documents: Mapping[str, str], variant: Mapping[str, str], settings: Mapping[str, str]) -> str:
+def scenario_draft(
+    name: str,
+    title: str,
+    system: str,
+    documents: Mapping[str, str],
+    variant: Mapping[str, str],
+    settings: Mapping[str, str],
+) -> str:
     """Return the file of a new scenario with all that another one states."""
-    lines = [f'title = "{name}, as {title}"', f'system = "{system}"', *(f'{group} = "{one}"' for group, one in documents.items())]
+    lines = [
+        f'title = "{name}, as {title}"',
+        f'system = "{system}"',
+        *(f'{group} = "{one}"' for group, one in documents.items()),
+    ]
     lines += ["", "[variant]", *(f'{key} = "{choice}"' for key, choice in variant.items())]
-    lines += ["", f"[set]  # any input, with its unit: tco inputs {system}", *(f'"{path}" = "{text}"' for path, text in settings.items())]
+    lines += [
+        "",
+        f"[set]  # any input, with its unit: tco inputs {system}",
+        *(f'"{path}" = "{text}"' for path, text in settings.items()),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def refuse_taken(name: str, known: Sequence[str] | Mapping[str, object], what: str) -> None:
     """Raise `DataError` for a name that no file can have, or that something has already."""
     if not is_name(name) or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-        raise DataError(f"{name!r} is no name for a {what}; expected letters, digits, dots and dashes")
+        raise DataError(
+            f"{name!r} is no name for a {what}; expected letters, digits, dots and dashes"
+        )
     if name in known:
-        raise DataError(f"{name} is a {what} already; a row of your own in data/ replaces one of its values")
+        raise DataError(
+            f"{name} is a {what} already; a row of your own in data/ replaces one of its values"
+        )
 
 
 def write_draft(folder: Path, files: Files) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 from tco.foundation.errors import DataError, unknown
 
-COOLING = "cooling"  # the key by which a site, or a document on top of one, picks a hall for all racks
+COOLING = (
+    "cooling"  # the key by which a site, or a document on top of one, picks a hall for all racks
+)
 COOLINGS = ("air", "liquid")
 
 Document = Mapping[str, Any]
@@ -30,7 +32,9 @@ def halls_of(document: Document, where: str | Path) -> dict[str, Document]:
     return halls
 
 
-def hall_cooling(documents: Sequence[Document], rack_cooling: str, stated: str | None) -> str | None:
+def hall_cooling(
+    documents: Sequence[Document], rack_cooling: str, stated: str | None
+) -> str | None:
     """Return the cooling of the hall in which a rack stands.
 
     Args:
@@ -43,7 +47,9 @@ def hall_cooling(documents: Sequence[Document], rack_cooling: str, stated: str |
         rack's cooling asks for, else the site's only hall; None of a site without halls.
 
     """
-    picked = stated or next((str(one[COOLING]) for one in reversed(documents) if COOLING in one), None)
+    picked = stated or next(
+        (str(one[COOLING]) for one in reversed(documents) if COOLING in one), None
+    )
     halls = [cooling for document in documents for cooling in document.get("halls", {})]
     if picked is not None or not halls:
         return picked

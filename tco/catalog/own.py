@@ -18,7 +18,11 @@ def own_rows(catalogue: Catalogue) -> list[tuple[str, Row]]:
     found: list[tuple[str, Row]] = catalogue.once(
         "own rows",
         lambda: [
-            (f"{group}.{name}.{key}", row) for group in TABLES for (name, key), rows in catalogue.rows(group).items() for row in rows if row.overlay
+            (f"{group}.{name}.{key}", row)
+            for group in TABLES
+            for (name, key), rows in catalogue.rows(group).items()
+            for row in rows
+            if row.overlay
         ],
     )
     return found
@@ -34,7 +38,9 @@ def check_own_rows(catalogue: Catalogue) -> None:
         except DataError as error:
             faults.append(str(error))
     if faults:
-        raise DataError(faults[0] + (f" (and {len(faults) - 1} more rows)" if len(faults) > 1 else ""))
+        raise DataError(
+            faults[0] + (f" (and {len(faults) - 1} more rows)" if len(faults) > 1 else "")
+        )
 
 
 def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
@@ -44,14 +50,23 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
         return []
     places = {one.where for one in inputs.values()}  # a row of a grid stands for any site on it
     in_force = {path for path, row in own_rows(catalogue) if path in inputs or row.where in places}
-    shipped = {part for (part, _), found in catalogue.part_rows.items() if not all(row.overlay for row in found)}
+    shipped = {
+        part
+        for (part, _), found in catalogue.part_rows.items()
+        if not all(row.overlay for row in found)
+    }
     known = shipped | in_own_trees(catalogue)
     unread = [(path, row) for path, row in rows.items() if path not in in_force]
-    idle = [(path, row, hint(path, known) if place < LOOKED else "") for place, (path, row) in enumerate(unread)]
+    idle = [
+        (path, row, hint(path, known) if place < LOOKED else "")
+        for place, (path, row) in enumerate(unread)
+    ]
     idle.sort(key=lambda one: not one[2])  # what looks like a slip comes first
     named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
     more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
-    return [f"own values: {len(rows) - len(idle)} in force, {len(idle)} not used{': ' if idle else ''}{', '.join([*named, *more])}"]
+    return [
+        f"own values: {len(rows) - len(idle)} in force, {len(idle)} not used{': ' if idle else ''}{', '.join([*named, *more])}"
+    ]
 
 
 def in_own_trees(catalogue: Catalogue) -> set[str]:

@@ -15,7 +15,11 @@ from tco.foundation.stand_ins import stand_in
 from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
-OPTIONAL = ("directness", "solved_from", "evidence_of")  # columns a file may leave out: what a row does not say, its source says
+OPTIONAL = (
+    "directness",
+    "solved_from",
+    "evidence_of",
+)  # columns a file may leave out: what a row does not say, its source says
 ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row, never used
 
 
@@ -36,12 +40,35 @@ class Attribute(NamedTuple):
 @cache
 def attributes() -> dict[tuple[str, str], Attribute]:
     """Return every attribute of `data/attributes.csv` by (group, name)."""
-    columns = ("group", "attribute", "unit", "minimum", "maximum", "floor", "ceiling", "belief", "dated", "description", "also")
+    columns = (
+        "group",
+        "attribute",
+        "unit",
+        "minimum",
+        "maximum",
+        "floor",
+        "ceiling",
+        "belief",
+        "dated",
+        "description",
+        "also",
+    )
     found = {}
     for _, row in read_csv(data_directory() / "attributes.csv", columns):
         key = (row["group"], row["attribute"])
-        ends = float(row["floor"] or row["minimum"]), float(row["ceiling"] or row["maximum"])  # physics binds closer than what can be written
-        found[key] = Attribute(*key, row["unit"], *ends, row["belief"], row["dated"] == "yes", row["description"], row["also"])
+        ends = (
+            float(row["floor"] or row["minimum"]),
+            float(row["ceiling"] or row["maximum"]),
+        )  # physics binds closer than what can be written
+        found[key] = Attribute(
+            *key,
+            row["unit"],
+            *ends,
+            row["belief"],
+            row["dated"] == "yes",
+            row["description"],
+            row["also"],
+        )
     return found
 
 
@@ -49,7 +76,9 @@ def attribute(group: str, name: str, where: str) -> Attribute:
     """Return an attribute; an unknown one raises `DataError` with the nearest name of its group."""
     found = attributes().get((group, name))
     if found is None:
-        raise unknown(f"attribute of {group}", name, [n for g, n in attributes() if g == group], where)
+        raise unknown(
+            f"attribute of {group}", name, [n for g, n in attributes() if g == group], where
+        )
     return found
 
 
@@ -89,11 +118,15 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
     cells, where = row.cells, row.where
     text_unit = str(cells.get("unit", ""))
     if cells.get("value", "") == "":
-        raise DataError(f"{where}: {path}: the value is missing; a missing value is never taken as zero")
+        raise DataError(
+            f"{where}: {path}: the value is missing; a missing value is never taken as zero"
+        )
     value = number(cells["value"], "value", where)
     kind = str(cells.get("kind", ""))
     if kind not in KINDS:
-        raise DataError(f"{where}: {path}: kind {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        raise DataError(
+            f"{where}: {path}: kind {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
+        )
     source = str(cells.get("source", ""))
     if not source:
         raise DataError(f"{where}: {path}: the source is missing")
@@ -102,9 +135,15 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         amount = convert(value, text_unit, wanted.unit)
         for name in ("low", "high"):
             cell = cells.get(name, "")
-            ends.append(None if cell in ("", None) else convert(number(cell, name, where), text_unit, wanted.unit))
+            ends.append(
+                None
+                if cell in ("", None)
+                else convert(number(cell, name, where), text_unit, wanted.unit)
+            )
     except DataError as error:
-        raise error if str(error).startswith(where) else DataError(f"{where}: {path}: {error}") from None
+        raise (
+            error if str(error).startswith(where) else DataError(f"{where}: {path}: {error}")
+        ) from None
     if row.as_of:
         period(row.as_of, f"{where}: {path}: as_of")
     if kind in GUESSED and None in ends:
@@ -149,10 +188,16 @@ def own_directness(row: Row, kind: str, note: str, path: str) -> str:
     """Return how direct a row says it is, checked against its kind and its note; nothing where it leaves that to its source."""
     said = str(row.cells.get("directness") or "")
     if said and said not in DIRECTNESS:
-        raise DataError(f"{row.where}: {path}: directness {said!r} is not one of {', '.join(DIRECTNESS)}{nearest(said, DIRECTNESS)}")
+        raise DataError(
+            f"{row.where}: {path}: directness {said!r} is not one of {', '.join(DIRECTNESS)}{nearest(said, DIRECTNESS)}"
+        )
     if said in ("first-hand", "quoted") and (kind in GUESSED or "recalled" in note.lower()):
-        raise DataError(f"{row.where}: {path}: directness {said!r}, but its {'kind is ' + kind if kind in GUESSED else 'note says recalled'}")
-    return said or ("estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else "")
+        raise DataError(
+            f"{row.where}: {path}: directness {said!r}, but its {'kind is ' + kind if kind in GUESSED else 'note says recalled'}"
+        )
+    return said or (
+        "estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else ""
+    )
 
 
 def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
@@ -162,10 +207,14 @@ def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
         raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
     if len(found) > 1 and (not dated or len({row.as_of for row in found}) < len(found)):
         seen: dict[str, Row] = {}
-        row = next(row for row in found if seen.setdefault(row.as_of if dated else "", row) is not row)
+        row = next(
+            row for row in found if seen.setdefault(row.as_of if dated else "", row) is not row
+        )
         day = f", both of {row.as_of}" if dated and row.as_of else ""
         also = f"(also {seen[row.as_of if dated else ''].where}){day}"
-        raise DataError(f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date both{' apart' if day else ''}")
+        raise DataError(
+            f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date both{' apart' if day else ''}"
+        )
     return found
 
 
@@ -182,13 +231,22 @@ def at_date(rows: list[Row], when: str) -> Row:
     return before[-1] if before else ordered[0]
 
 
-def usual_value(shipped: Mapping[tuple[str, str], Sequence[Row]], wanted: Attribute) -> float | None:
+def usual_value(
+    shipped: Mapping[tuple[str, str], Sequence[Row]], wanted: Attribute
+) -> float | None:
     """Return the middle of the shipped values of an attribute, if there are any."""
-    values = sorted(to_input(one, wanted.name, wanted).value for (_, name), rows in shipped.items() if name == wanted.name for one in rows)
+    values = sorted(
+        to_input(one, wanted.name, wanted).value
+        for (_, name), rows in shipped.items()
+        if name == wanted.name
+        for one in rows
+    )
     return values[len(values) // 2] if values else None
 
 
-def row_in_place(row: Row, path: str, wanted: Attribute, like: Sequence[Row], usual: Callable[[], float | None]) -> Row:
+def row_in_place(
+    row: Row, path: str, wanted: Attribute, like: Sequence[Row], usual: Callable[[], float | None]
+) -> Row:
     """Return what stands in the place of a person's own row; `like` are the shipped rows of its path, and where there are none `usual` counts.
 
     What is wrong with one that cannot be read may tell of its value: only where it stands is said.

@@ -61,7 +61,9 @@ class SystemSchema(Strict):
     def built(self) -> SystemSchema:
         """What is sold has no builder of its owner's own."""
         if self.builder and self.owner_pays != "built-up":
-            raise ValueError(f"builder names who builds a system for his own use, but owner_pays is {self.owner_pays!r}, not 'built-up'")
+            raise ValueError(
+                f"builder names who builds a system for his own use, but owner_pays is {self.owner_pays!r}, not 'built-up'"
+            )
         return self
 
 
@@ -113,8 +115,12 @@ class FigureSchema(Strict):
     @model_validator(mode="after")
     def strict(self) -> FigureSchema:
         """What must come out does so within a tenth, and needs no reason for missing."""
-        if self.kind != "independent" and (self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason):
-            raise ValueError(f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and no reason")
+        if self.kind != "independent" and (
+            self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason
+        ):
+            raise ValueError(
+                f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and no reason"
+            )
         return self
 
 
@@ -143,7 +149,11 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
 
 def expect_system(path: Path, document: dict[str, Any]) -> None:
     """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives and spares are judged where they are placed."""
-    expect(SystemSchema, path, {key: value for key, value in document.items() if key not in ("alternatives", "spares")})
+    expect(
+        SystemSchema,
+        path,
+        {key: value for key, value in document.items() if key not in ("alternatives", "spares")},
+    )
 
 
 def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> None:
@@ -151,7 +161,11 @@ def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> Non
     try:
         schema.model_validate(document)
     except ValidationError as error:
-        of_the_file = {found["type"]: str(found["loc"][0]) for found in reversed(error.errors()) if len(found["loc"]) == 1}
+        of_the_file = {
+            found["type"]: str(found["loc"][0])
+            for found in reversed(error.errors())
+            if len(found["loc"]) == 1
+        }
         if key := of_the_file.get("extra_forbidden"):
             raise unknown("key", key, schema.model_fields, str(path)) from None
         if key := of_the_file.get("missing"):

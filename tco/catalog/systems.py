@@ -40,13 +40,21 @@ class System:
     rebates: tuple[str, ...]  # agreements the usual owner holds
     settings: dict[str, str]  # inputs a variant replaces, by path
     where: str
-    alternatives: dict[str, dict[str, float]]  # place of the tree -> the parts of which one stands there, and how many
+    alternatives: dict[
+        str, dict[str, float]
+    ]  # place of the tree -> the parts of which one stands there, and how many
     leaves: list[Leaf] = field(default_factory=list)
     quantity: dict[str, float] = field(default_factory=dict)
     builder: str = ""  # who builds it for his own use; none of what is sold
-    spares: dict[str, float] = field(default_factory=dict)  # part -> how many of a holder's may fail before chips stop
-    bare: bool = False  # the chips of a scale-up domain alone, without anything around them that has a price
-    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows from the tree alone
+    spares: dict[str, float] = field(
+        default_factory=dict
+    )  # part -> how many of a holder's may fail before chips stop
+    bare: bool = (
+        False  # the chips of a scale-up domain alone, without anything around them that has a price
+    )
+    known: dict[Any, Any] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # what follows from the tree alone
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what `make` makes of the tree, kept for each key; of threads that make it at once, all get what the first one kept."""
@@ -77,17 +85,43 @@ def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: 
     fabric: dict[str, Any] = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
     contains = {"world": {chip: domain}}
     where = catalogue.part_rows[chip, DOMAIN][0].where
-    made = System(chip, chip, chip, "", "", "", "", 1.0, {}, contains, fabric, {"first_tier": "leaf"}, (), {}, where, {}, bare=True)
+    made = System(
+        chip,
+        chip,
+        chip,
+        "",
+        "",
+        "",
+        "",
+        1.0,
+        {},
+        contains,
+        fabric,
+        {"first_tier": "leaf"},
+        (),
+        {},
+        where,
+        {},
+        bare=True,
+    )
     made.leaves, made.quantity = [Leaf(chip, chip, domain, "")], {chip: domain}
     return made
 
 
 def known_systems(catalogue: Catalogue) -> list[str]:
     """Return whatever may stand where a system is named: systems, and chips alone."""
-    return [*catalogue.ids("systems"), *(part for part in catalogue.parts if catalogue.has_part_value(part, DOMAIN))]
+    return [
+        *catalogue.ids("systems"),
+        *(part for part in catalogue.parts if catalogue.has_part_value(part, DOMAIN)),
+    ]
 
 
-def load_system(catalogue: Catalogue, name: str, variant: Mapping[str, str] | None = None, chosen: Mapping[str, str] | None = None) -> System:
+def load_system(
+    catalogue: Catalogue,
+    name: str,
+    variant: Mapping[str, str] | None = None,
+    chosen: Mapping[str, str] | None = None,
+) -> System:
     """Return a system with variants applied; a bad file, an unknown variant or a cycle raises `DataError`.
 
     `chosen` names the part that stands in a place with alternatives; otherwise it is the first one listed.
@@ -98,7 +132,9 @@ def load_system(catalogue: Catalogue, name: str, variant: Mapping[str, str] | No
     return system
 
 
-def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]) -> System:
+def read_system(
+    catalogue: Catalogue, name: str, variant: Mapping[str, str], parts: Mapping[str, str]
+) -> System:
     """Read a system's file, apply its variants and unfold its tree."""
     path, document = catalogue.document("systems", name, "system")
     where = str(path)
@@ -117,7 +153,9 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
         branch = document["variants"][key][value]
         for part, children in branch.get("assemblies", {}).items():
             if part not in contains:
-                raise DataError(f"{where}: variant {key}={value} changes {part!r}, which is no assembly of {name}")
+                raise DataError(
+                    f"{where}: variant {key}={value} changes {part!r}, which is no assembly of {name}"
+                )
             contains[part] |= children
         racks = float(branch.get("racks", racks))
         fabric |= branch.get("fabric", {})
@@ -150,29 +188,50 @@ def read_system(catalogue: Catalogue, name: str, variant: Mapping[str, str], par
     system.leaves = list(expand(contains, where))
     for leaf in system.leaves:
         system.quantity[leaf.part] = system.quantity.get(leaf.part, 0) + leaf.quantity
-    for part in (*system.quantity, *(part for candidates in alternatives.values() for part in candidates)):
+    for part in (
+        *system.quantity,
+        *(part for candidates in alternatives.values() for part in candidates),
+    ):
         if part not in catalogue.parts:
             raise unknown("part", part, catalogue.parts, where)
     for part, count in system.spares.items():
         if part not in catalogue.parts:
             raise unknown("part", part, catalogue.parts, f"{where}: spares")
         if not is_count(count):
-            raise DataError(f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail before chips stop")
+            raise DataError(
+                f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail before chips stop"
+            )
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
     return system
 
 
-def stand_in(contains: Mapping[str, Mapping[str, float]], place: str, candidates: Any, part: str | None, where: str) -> dict[str, dict[str, float]]:
+def stand_in(
+    contains: Mapping[str, Mapping[str, float]],
+    place: str,
+    candidates: Any,
+    part: str | None,
+    where: str,
+) -> dict[str, dict[str, float]]:
     """Return the tree with one of a place's alternatives, the first if none is named, in the place of its name."""
-    if not isinstance(candidates, dict) or not candidates or not all(is_count(number) for number in candidates.values()):
-        raise DataError(f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of each, such as {{ a = 8, b = 4 }}")
+    if (
+        not isinstance(candidates, dict)
+        or not candidates
+        or not all(is_count(number) for number in candidates.values())
+    ):
+        raise DataError(
+            f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of each, such as {{ a = 8, b = 4 }}"
+        )
     if not any(place in children for children in contains.values()):
-        raise DataError(f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an assembly")
+        raise DataError(
+            f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an assembly"
+        )
     chosen = next(iter(candidates)) if part is None else part
     changed: dict[str, dict[str, float]] = {}
     for holder, children in contains.items():
-        changed[holder] = {chosen if child == place else child: quantity for child, quantity in children.items()}
+        changed[holder] = {
+            chosen if child == place else child: quantity for child, quantity in children.items()
+        }
         if is_count(children.get(place)):
             changed[holder][chosen] = children[place] * candidates[chosen] + children.get(chosen, 0)
     return changed
@@ -194,12 +253,16 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
             document = catalogue.toml(path)
             for part, children in document.items():
                 if not isinstance(children, dict):
-                    raise DataError(f"{path}: {part} is {children!r}, expected the parts it contains, such as {{ hbm4-stack = 4 }}")
+                    raise DataError(
+                        f"{path}: {part} is {children!r}, expected the parts it contains, such as {{ hbm4-stack = 4 }}"
+                    )
             found |= document
     return found
 
 
-def choose(variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, where: str) -> dict[str, str]:
+def choose(
+    variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, where: str
+) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""
     for key in wanted:
         if key not in variants:
@@ -209,7 +272,9 @@ def choose(variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, wh
         options = [option for option in branches if option != "default"]
         value = wanted.get(key, branches.get("default", ""))
         if value not in options:
-            raise unknown(f"variant {key} of {name}", value, options, where if key not in wanted else "")
+            raise unknown(
+                f"variant {key} of {name}", value, options, where if key not in wanted else ""
+            )
         chosen[key] = value
     return chosen
 
@@ -220,15 +285,21 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
 
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
         if len(above) > DEEPEST:
-            raise DataError(f"{where}: {part} stands more than {DEEPEST} assemblies deep: {' > '.join(above[:4])} > ...")
+            raise DataError(
+                f"{where}: {part} stands more than {DEEPEST} assemblies deep: {' > '.join(above[:4])} > ..."
+            )
         for child, quantity in contains.get(part, {}).items():
             if not is_count(quantity):
-                raise DataError(f"{where}: {part} contains {quantity!r} of {child}, expected a count")
+                raise DataError(
+                    f"{where}: {part} contains {quantity!r} of {child}, expected a count"
+                )
             if child in above:
                 raise DataError(f"{where}: {child} contains itself: {' > '.join([*above, child])}")
             if quantity:
                 if next(places) > MOST_PLACES:
-                    raise DataError(f"{where}: the tree has more than {MOST_PLACES:,} places, expected assemblies named once")
+                    raise DataError(
+                        f"{where}: the tree has more than {MOST_PLACES:,} places, expected assemblies named once"
+                    )
                 place = f"{path}/{child}" if path else child
                 yield Leaf(place, child, count * quantity, path)
                 yield from below(child, place, count * quantity, (*above, child))

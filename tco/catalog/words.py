@@ -12,7 +12,10 @@ from tco.foundation.files import data_directory, read_csv
 def patterns() -> list[tuple[re.Pattern[str], str]]:
     """Return the names of `data/words.csv` with the paths each is of; `*` stands for one part of a path or some of it."""
     rows = (row for _, row in read_csv(data_directory() / "words.csv", ("pattern", "name")))
-    return [(re.compile(re.escape(row["pattern"]).replace(r"\*", r"([\w-]+)")), row["name"]) for row in rows]
+    return [
+        (re.compile(re.escape(row["pattern"]).replace(r"\*", r"([\w-]+)")), row["name"])
+        for row in rows
+    ]
 
 
 @cache

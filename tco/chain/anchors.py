@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Effect = tuple[Any, ...]  # what names an effect that runs share
-OWN_SHARE = 0.5  # share of the variance of single deployments that runs of one configuration have in common
+OWN_SHARE = (
+    0.5  # share of the variance of single deployments that runs of one configuration have in common
+)
 MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system are
 
 
@@ -90,7 +92,9 @@ def practice_at(catalogue: Catalogue, path: str) -> Input:
 
 def stated_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
     """Return the levels of unexplained time of a run as it is configured, and the deviation of single runs."""
-    paths = paths_of(catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system)
+    paths = paths_of(
+        catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system
+    )
     levels = []
     for level, path in paths.items():
         given = practice_at(catalogue, path)
@@ -109,11 +113,15 @@ def deployed_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[lis
         levels.append(Level((level, owner), half_width(given), given))
     alone = practice_at(catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER))
     deviation = half_width(alone)
-    levels.append(Level(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone))
+    levels.append(
+        Level(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone)
+    )
     return levels, deviation * math.sqrt(1 - OWN_SHARE)
 
 
-def posterior(levels: Sequence[Level], rows: Sequence[Sequence[Level]], beyond: Array, scatter: float) -> Moved:
+def posterior(
+    levels: Sequence[Level], rows: Sequence[Sequence[Level]], beyond: Array, scatter: float
+) -> Moved:
     """Return what rows tell of the effects of a system, each row off by the scatter of single runs."""
     effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
     has = np.zeros((len(rows), len(effects)))
@@ -129,7 +137,9 @@ def posterior(levels: Sequence[Level], rows: Sequence[Sequence[Level]], beyond: 
     return Moved(wanted @ mean, np.maximum(np.diag(after), 0.0), float(max(after.sum(), 0.0)))
 
 
-def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any) -> tuple[dict[str, Input], str]:
+def anchored(
+    inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any
+) -> tuple[dict[str, Input], str]:
     """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a note on it.
 
     Args:
@@ -146,37 +156,61 @@ def anchored(inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], 
     """
     catalogue, system = inputs.catalogue, inputs.system
     first, shape = catalogue.anchors[0], shape_of(catalogue, model)
-    runs = [run._replace(model=model) for run in catalogue.anchors if shape_of(catalogue, run.model) == shape]
+    runs = [
+        run._replace(model=model)
+        for run in catalogue.anchors
+        if shape_of(catalogue, run.model) == shape
+    ]
     if not runs:
-        raise DataError(f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of the same model")
+        raise DataError(
+            f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of the same model"
+        )
     levels_of = stated_levels if stated else deployed_levels
     asked = Anchor("", system.chip, engine, model, formats, 0.0)
     levels, scatter = levels_of(catalogue, asked, system.id)
     rows = [levels_of(catalogue, run, "")[0] for run in runs]
     moved = posterior(levels, rows, np.array([run.beyond for run in runs]), scatter)
     spread = sum(moved.variances)
-    joint = math.sqrt(moved.variance_of_sum / spread) if spread else 0.0  # effects that runs tell of together are known better
+    joint = (
+        math.sqrt(moved.variance_of_sum / spread) if spread else 0.0
+    )  # effects that runs tell of together are known better
     file = runs[0].where.rpartition(":")[0]
     inputs_moved = {}
     for level, mean, variance in zip(levels, moved.means, moved.variances, strict=True):
         if level.given is not None:
-            inputs_moved[level.given.path] = moved_input(level.given, float(mean), joint * math.sqrt(variance), file)
+            inputs_moved[level.given.path] = moved_input(
+                level.given, float(mean), joint * math.sqrt(variance), file
+            )
     left = 1.0 if stated or gap is None else float(np.ravel(plain(gap))[0])
     longer = left * float(sum(moved.means))
     catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
     others = len(catalogue.anchors) - len(runs)
     counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    note = f"anchored on {counted} of {file}: the rate changes by {math.expm1(-longer) * 100:+.1f} %"
+    note = (
+        f"anchored on {counted} of {file}: the rate changes by {math.expm1(-longer) * 100:+.1f} %"
+    )
     return inputs_moved, note + (f"; {others} of another model are not used" if others else "")
 
 
 def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
     """Return an input whose time, as a logarithm, runs have moved: a share of time, or the efficiency that is its inverse."""
     if given.path.endswith(EFFICIENCY):
-        low, value, high = (given.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1))
+        low, value, high = (
+            given.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
+        )
     else:
         low, value, high = (math.expm1(mean + side * P95 * deviation) for side in (-1, 0, 1))
-    return given._replace(value=value, low=low, high=high, kind="measured", source=f"runs in {file}", note="", shown=None, where=file, overlay=True)
+    return given._replace(
+        value=value,
+        low=low,
+        high=high,
+        kind="measured",
+        source=f"runs in {file}",
+        note="",
+        shown=None,
+        where=file,
+        overlay=True,
+    )
 
 
 def shape_of(catalogue: Catalogue, model: str) -> Any:
@@ -190,6 +224,23 @@ def account_of(catalogue: Catalogue) -> dict[str, Any]:
     counts: Mapping[Effect, int] = Counter(anchor.configuration for anchor in catalogue.anchors)
     rests_on = []
     for (chip, engine, model, formats), count in counts.items():
-        rests_on.append({"chip": chip, "engine": engine, "model": model, "formats": list(formats), "rows": count})
-    systems = {key[1]: shift for key, shift in catalogue.cache.items() if isinstance(key, tuple) and key[0] == MOVED}
-    return {"rows": len(catalogue.anchors), "moved": next(iter(systems.values()), None), "systems": systems, "rests_on": rests_on}
+        rests_on.append(
+            {
+                "chip": chip,
+                "engine": engine,
+                "model": model,
+                "formats": list(formats),
+                "rows": count,
+            }
+        )
+    systems = {
+        key[1]: shift
+        for key, shift in catalogue.cache.items()
+        if isinstance(key, tuple) and key[0] == MOVED
+    }
+    return {
+        "rows": len(catalogue.anchors),
+        "moved": next(iter(systems.values()), None),
+        "systems": systems,
+        "rests_on": rests_on,
+    }

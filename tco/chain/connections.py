@@ -78,7 +78,10 @@ def clos_parts(inputs: Inputs) -> ClosParts:
         elif not lists and inputs.structure is None:
             cheapest_clos_parts(inputs)  # refuses a module that does not fit
         inputs.texts = inputs.texts | {path: held[path] for path in lists}
-    return ClosParts(switch_part(inputs.text(SWITCH), inputs.catalogue.parts), optic_part(inputs.text(OPTIC), inputs.catalogue.parts))
+    return ClosParts(
+        switch_part(inputs.text(SWITCH), inputs.catalogue.parts),
+        optic_part(inputs.text(OPTIC), inputs.catalogue.parts),
+    )
 
 
 def switch_of(inputs: Inputs) -> str:
@@ -96,7 +99,10 @@ def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
     """
     if inputs.system.bare:
         return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
-    readings, inputs.readings = inputs.readings, Readings()  # of those that are not bought nothing is decided
+    readings, inputs.readings = (
+        inputs.readings,
+        Readings(),
+    )  # of those that are not bought nothing is decided
     values = inputs.values()
     longest = float(np.max(values.number(CABLE_LENGTH)))  # of many values asked together
 
@@ -128,7 +134,9 @@ def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
     return chosen
 
 
-def cheapest_network(inputs: Inputs, values: Values, priced: Mapping[Key, tuple[float, float]]) -> Key | None:
+def cheapest_network(
+    inputs: Inputs, values: Values, priced: Mapping[Key, tuple[float, float]]
+) -> Key | None:
     """Return the key of the network that adds least to a chip-hour.
 
     Args:
@@ -144,7 +152,9 @@ def cheapest_network(inputs: Inputs, values: Values, priced: Mapping[Key, tuple[
             thrifty.append(key)
     if len(thrifty) > 1 and not inputs.perspective.rents:
         column = (-1, *[1] * len(inputs.shape))
-        prices, powers = (numbers.reshape(column) for numbers in np.transpose([priced[key] for key in thrifty]))
+        prices, powers = (
+            numbers.reshape(column) for numbers in np.transpose([priced[key] for key in thrifty])
+        )
         hours = hours_of(inputs, values, prices, powers)
         return thrifty[int(np.argmin(hours.reshape(len(thrifty), -1).mean(axis=1)))]
     return thrifty[0] if thrifty else None
@@ -158,8 +168,14 @@ def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
     catalogue, last_day = inputs.catalogue, period(inputs.date).last
     part_named = {SWITCH: switch_part, OPTIC: optic_part}[path]
     text = inputs.choosable.get(path, "") or inputs.text(path)
-    listed = [part_named(name.strip(), catalogue.parts) for name in text.removeprefix(CHEAPEST).split(",")]
-    return [part for part in listed if min(row.begins for row in catalogue.part_rows[part, "price"]) <= last_day] or listed
+    listed = [
+        part_named(name.strip(), catalogue.parts) for name in text.removeprefix(CHEAPEST).split(",")
+    ]
+    return [
+        part
+        for part in listed
+        if min(row.begins for row in catalogue.part_rows[part, "price"]) <= last_day
+    ] or listed
 
 
 def clos_candidates(inputs: Inputs, values: Values, length: float) -> list[ClosParts]:
@@ -190,7 +206,9 @@ def lane_neighbours(system: System) -> list[str]:
     return [cards.part] if cards is not None else []
 
 
-def fitting_optics(inputs: Inputs, values: Values, joined: Sequence[str], length: float) -> list[str]:
+def fitting_optics(
+    inputs: Inputs, values: Values, joined: Sequence[str], length: float
+) -> list[str]:
     """Return the modules that cover a length and run on the lanes of what they join.
 
     Args:
@@ -214,10 +232,14 @@ def fitting_optics(inputs: Inputs, values: Values, joined: Sequence[str], length
     if limits:
         slowest = min(limits, key=lambda part: limits[part])
         rates = {optic: rate for optic in optics if (rate := lane_rate(optic)) is not None}
-        too_fast = {optic: rate for optic, rate in rates.items() if rate > limits[slowest] * (1 + 1e-9)}
+        too_fast = {
+            optic: rate for optic, rate in rates.items() if rate > limits[slowest] * (1 + 1e-9)
+        }
         if len(too_fast) == len(optics):
             lanes = ", ".join(f"{optic} {gigabits(rate)}" for optic, rate in too_fast.items())
-            raise DataError(f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster ones ({lanes}); add a slower module")
+            raise DataError(
+                f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster ones ({lanes}); add a slower module"
+            )
         optics = [optic for optic in optics if optic not in too_fast]
     return optics_covering(values, optics, length)
 
@@ -227,7 +249,9 @@ def gigabits(rate: float) -> str:
     return f"{rate * 8 / 1e9:g}G"
 
 
-def cheapest_clos_parts_by_draw(inputs: Inputs, values: Values) -> tuple[list[dict[str, str]], Any] | None:
+def cheapest_clos_parts_by_draw(
+    inputs: Inputs, values: Values
+) -> tuple[list[dict[str, str]], Any] | None:
     """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that cover its links.
 
     Where there is nothing to choose among, nothing is returned.
@@ -236,29 +260,52 @@ def cheapest_clos_parts_by_draw(inputs: Inputs, values: Values) -> tuple[list[di
     if inputs.system.bare:
         return None
     lengths = np.broadcast_to(values.number(CABLE_LENGTH), inputs.shape)
-    reaches = {optic: values.structure(f"parts.{optic}.reach") for optic in parts_for_sale(inputs, OPTIC)}
+    reaches = {
+        optic: values.structure(f"parts.{optic}.reach") for optic in parts_for_sale(inputs, OPTIC)
+    }
     pairs = pairs_covering(inputs, values, lengths, reaches.values())
     if len(pairs) == 1:
         return None
     networks = [reachable_network(inputs, values, parts) for parts in pairs]
     lists = [path for path, text in inputs.choosable.items() if text.startswith(CHEAPEST)]
-    choices = [{path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists} for parts in pairs]
+    choices = [
+        {path: part for path, part in zip((SWITCH, OPTIC), parts, strict=True) if path in lists}
+        for parts in pairs
+    ]
     never = np.full(inputs.shape, np.inf)
     covered = [lengths <= reaches[parts.optic] for parts in pairs]
     prices = np.stack(
-        [never if network is None else np.where(covers, network.price, np.inf) for network, covers in zip(networks, covered, strict=True)]
+        [
+            never if network is None else np.where(covers, network.price, np.inf)
+            for network, covers in zip(networks, covered, strict=True)
+        ]
     )
     if inputs.perspective.rents:
         return choices, prices.argmin(axis=0)
-    powers = np.stack([never if network is None else np.broadcast_to(network.power, inputs.shape) for network in networks])
+    powers = np.stack(
+        [
+            never if network is None else np.broadcast_to(network.power, inputs.shape)
+            for network in networks
+        ]
+    )
     return choices, hours_of(inputs, values, prices, powers).argmin(axis=0)
 
 
-def pairs_covering(inputs: Inputs, values: Values, lengths: Any, reaches: Iterable[float]) -> list[ClosParts]:
+def pairs_covering(
+    inputs: Inputs, values: Values, lengths: Any, reaches: Iterable[float]
+) -> list[ClosParts]:
     """Return the pairs that may be built together with links of some length among those of many draws."""
     past_a_reach = [lengths[lengths > reach].min(initial=np.inf) for reach in reaches]
-    probed = {float(length) for length in (lengths.min(), lengths.max(), *past_a_reach) if np.isfinite(length)}
-    return list(dict.fromkeys(pair for length in sorted(probed) for pair in clos_candidates(inputs, values, length)))
+    probed = {
+        float(length)
+        for length in (lengths.min(), lengths.max(), *past_a_reach)
+        if np.isfinite(length)
+    }
+    return list(
+        dict.fromkeys(
+            pair for length in sorted(probed) for pair in clos_candidates(inputs, values, length)
+        )
+    )
 
 
 def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Network | None:
@@ -272,9 +319,19 @@ def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Netwo
 def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
     """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
     sidecar = SIDECAR if needs_sidecar(inputs) else None
-    network = Network(1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers)
+    network = Network(
+        1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers
+    )
     cost = cost_of_world(
-        values, Bill([], 0.0, 0.0), network, [], inputs.system.chips, inputs.text("site.tenure"), 1.0, sidecar, holding_of(inputs, values)
+        values,
+        Bill([], 0.0, 0.0),
+        network,
+        [],
+        inputs.system.chips,
+        inputs.text("site.tenure"),
+        1.0,
+        sidecar,
+        holding_of(inputs, values),
     )
     return cost.per_chip_hour
 
@@ -288,7 +345,9 @@ def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = Non
     chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     tiers = tiers_of(inputs, values, parts.switch, design)
-    back = Plan(chips, values[f"{chip}.scale_out_bandwidth"], *parts, tiers, port, design, design == "tor")
+    back = Plan(
+        chips, values[f"{chip}.scale_out_bandwidth"], *parts, tiers, port, design, design == "tor"
+    )
     network = scale_out_network(values, back)
     frontend = values.unless_zero(f"{chip}.frontend_bandwidth")
     if frontend is not None:
@@ -312,7 +371,9 @@ class ClosRequest(NamedTuple):
     between_sites: float = 0.5  # share of the links of the top tiers that run between sites
 
 
-def requested_clos(inputs: Inputs, values: Values, request: ClosRequest) -> tuple[ClosSize, Network]:
+def requested_clos(
+    inputs: Inputs, values: Values, request: ClosRequest
+) -> tuple[ClosSize, Network]:
     """Return size and network of a Clos, with the modules that cost least over their life.
 
     Raises:
@@ -321,7 +382,9 @@ def requested_clos(inputs: Inputs, values: Values, request: ClosRequest) -> tupl
     """
     size = clos_size(values, request.switch, request.chips, request.port, request.tiers)
     if request.span is not None and size.tiers < 2:
-        raise DataError("--span: a network of one tier has no links between switches, so none runs between sites; ask for --tiers 2")
+        raise DataError(
+            "--span: a network of one tier has no links between switches, so none runs between sites; ask for --tiers 2"
+        )
     optics = fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
     long_links: list[LongLinks | None] = [None]
     if request.span is not None and request.between_sites > 0:
@@ -329,9 +392,20 @@ def requested_clos(inputs: Inputs, values: Values, request: ClosRequest) -> tupl
         long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
     networks: dict[tuple[str, LongLinks | None], Network] = {}
     for optic, long in product(optics, long_links):
-        plan = Plan(size.chips, request.nic, request.switch, optic, size.tiers, request.port, request.design, long_links=long)
+        plan = Plan(
+            size.chips,
+            request.nic,
+            request.switch,
+            optic,
+            size.tiers,
+            request.port,
+            request.design,
+            long_links=long,
+        )
         networks[optic, long] = scale_out_network(values, plan)
-    priced = {key: (float(network.price), float(network.power)) for key, network in networks.items()}
+    priced = {
+        key: (float(network.price), float(network.power)) for key, network in networks.items()
+    }
     cheapest = cheapest_network(inputs, values, priced)
     return size, networks[cheapest] if cheapest is not None else next(iter(networks.values()))
 
@@ -340,24 +414,49 @@ def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
     """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
     system = inputs.system
     block = system.fabric.get("block")
-    least, what = (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
+    least, what = (
+        (math.prod(block), "one block") if block else (system.chips, "one scale-up domain")
+    )
     if values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
         where, chips = values.input("cluster.chips").where, values.structure("cluster.chips")
-        raise DataError(f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more")
+        raise DataError(
+            f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more"
+        )
 
 
-def tiers_of(inputs: Inputs, values: Readable, switch: str, design: str, domain: float = 1, chips: float | None = None) -> int:
+def tiers_of(
+    inputs: Inputs,
+    values: Readable,
+    switch: str,
+    design: str,
+    domain: float = 1,
+    chips: float | None = None,
+) -> int:
     """Return the tiers of switches up to the one where the traffic of the cluster, or of some chips, meets: of each domain one chip's."""
     racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
-    tapering, capacity, rest = "cluster.oversubscription", f"parts.{switch}.switch_capacity", (port_of(inputs), racks, domain)
+    tapering, capacity, rest = (
+        "cluster.oversubscription",
+        f"parts.{switch}.switch_capacity",
+        (port_of(inputs), racks, domain),
+    )
     if chips is not None:
         return tiers_for(chips, values.structure(tapering), values.structure(capacity), *rest)
     return values.decided(tiers_for, "cluster.chips", tapering, capacity, rest=rest)
 
 
-def tiers_for(chips: float, oversubscription: float, capacity: float, port: float, racks: tuple[float, float] | None, domain: float) -> int:
+def tiers_for(
+    chips: float,
+    oversubscription: float,
+    capacity: float,
+    port: float,
+    racks: tuple[float, float] | None,
+    domain: float,
+) -> int:
     """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and joins the others rack by rack."""
-    radix, ends = plain(switch_radix(capacity, port)), max(math.ceil(chips / domain), 1) if domain > 1 else chips
+    radix, ends = (
+        plain(switch_radix(capacity, port)),
+        max(math.ceil(chips / domain), 1) if domain > 1 else chips,
+    )
     if racks is not None:
         ends = math.ceil(ends * racks[0] / racks[1] - 1e-9)
         return 1 if ends <= 1 else 1 + tiers_needed(ends, radix, oversubscription)
@@ -377,7 +476,9 @@ def network_design(system: System) -> str:
 def route_of(inputs: Inputs, values: Readable) -> Route:
     """Return the way between scale-up domains: with a leaf for each rank, only the chips of that rank share its tiers."""
     design = network_design(inputs.system)
-    tiers = tiers_of(inputs, values, switch_of(inputs), design, inputs.system.chips if design == "leaf" else 1)
+    tiers = tiers_of(
+        inputs, values, switch_of(inputs), design, inputs.system.chips if design == "leaf" else 1
+    )
     return Route(design, tiers, protocol(inputs.text("cluster.network")))
 
 
@@ -390,7 +491,9 @@ def protocol(network: str) -> str:
 
 def links_of_system(inputs: Inputs, values: Readable, library: Library | None = None) -> Links:
     """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
-    chosen = library or family_library(inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip))
+    chosen = library or family_library(
+        inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
+    )
     if not isinstance(values, Values):  # of measured rows, which are asked once
         return links_met(inputs, values, chosen)
     return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
@@ -404,9 +507,21 @@ def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
         scopes = scopes[-1:]  # a rack of a torus is one slice among others
     family, route = family_of(inputs.catalogue, system.chip), route_of(inputs, values)
     switches = "in_network_reduction"
-    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(f"parts.{system.chip}.{switches}")
+    reduces = inputs.catalogue.has_part_value(system.chip, switches) and values.exists(
+        f"parts.{system.chip}.{switches}"
+    )
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
-    return links_of(values, system.chip, family, scopes, route, reduces, library, signalled=signalled, port=port_bandwidth(system, values))
+    return links_of(
+        values,
+        system.chip,
+        family,
+        scopes,
+        route,
+        reduces,
+        library,
+        signalled=signalled,
+        port=port_bandwidth(system, values),
+    )
 
 
 def port_rate(text: str, key: str) -> float:

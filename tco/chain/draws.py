@@ -48,14 +48,20 @@ class Draws(NamedTuple):
     sequences: Array | None  # of an attention group; none in training
     structures: list[Structure]  # that draws got
     structure_of: Array  # place of each draw's in that list
-    at: Mapping[float, Draws] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
+    at: Mapping[
+        float, Draws
+    ] = {}  # what they come to at other speeds, by tokens/s a user: few of the metrics
 
     def part(self, which: slice) -> Draws:
         """Return some of the draws."""
-        metrics = {name: None if many is None else many[which] for name, many in self.metrics.items()}
+        metrics = {
+            name: None if many is None else many[which] for name, many in self.metrics.items()
+        }
         sequences = None if self.sequences is None else self.sequences[which]
         at = {speed: one.part(which) for speed, one in self.at.items()}
-        return Draws(metrics, self.meets[which], sequences, self.structures, self.structure_of[which], at)
+        return Draws(
+            metrics, self.meets[which], sequences, self.structures, self.structure_of[which], at
+        )
 
 
 class Group(NamedTuple):
@@ -63,7 +69,9 @@ class Group(NamedTuple):
 
     draws: Array  # their places
     structure: Structure
-    plans: Any = None  # to choose among: of training a list, of serving ALL; none: that of the structure
+    plans: Any = (
+        None  # to choose among: of training a list, of serving ALL; none: that of the structure
+    )
 
 
 @finite
@@ -86,9 +94,13 @@ def evaluate_draws(
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
-    chosen = dict((variant or {}) if structure is None else structure.variant_of(found.system, variant))
+    chosen = dict(
+        (variant or {}) if structure is None else structure.variant_of(found.system, variant)
+    )
     many = {path: one for path, one in set.items() if is_many(one)}
-    programs = programs_of(catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen)
+    programs = programs_of(
+        catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen
+    )
     case = Case(programs, drawn_of(programs, many))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
@@ -129,7 +141,9 @@ class Case:
 def is_many(setting: Any) -> bool:
     """Say whether a setting is an array, with its unit or alone."""
     try:
-        return not isinstance(setting, str) and bool(np.ndim(setting[0] if isinstance(setting, tuple) and len(setting) == 2 else setting))
+        return not isinstance(setting, str) and bool(
+            np.ndim(setting[0] if isinstance(setting, tuple) and len(setting) == 2 else setting)
+        )
     except ValueError:  # rows of different lengths, which are refused as no setting
         return False
 
@@ -138,10 +152,15 @@ def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
     """Return the arrays of a scenario's settings in the units of their inputs; arrays of different lengths raise `DataError`."""
     if not many:
         raise DataError("nothing is drawn: give at least one input as an array")
-    drawn = {path: (given_of(path, one, programs.unit_of).many, programs.unit_of(path)) for path, one in many.items()}
+    drawn = {
+        path: (given_of(path, one, programs.unit_of).many, programs.unit_of(path))
+        for path, one in many.items()
+    }
     shapes = {path: np.shape(one) for path, (one, _) in drawn.items()}
     if len({*shapes.values()}) > 1 or len(next(iter(shapes.values()))) != 1:
-        said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
+        said = ", ".join(
+            f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items()
+        )
         raise DataError(f"draws need one row of values for each input, all of one length: {said}")
     return drawn
 
@@ -161,25 +180,47 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
     found: dict[tuple[Any, ...], tuple[Group, list[Array]]] = {}
     for members in alike(decided, case.count):
         draw = members[0]
-        parts = {name: held_part(inputs, name, int(column[draw])) for name, column in decided.items() if name in held.alternatives}
-        read = {path: of_kind(held.readings[path], column[draw]) for path, column in decided.items() if path in held.readings}
+        parts = {
+            name: held_part(inputs, name, int(column[draw]))
+            for name, column in decided.items()
+            if name in held.alternatives
+        }
+        read = {
+            path: of_kind(held.readings[path], column[draw])
+            for path, column in decided.items()
+            if path in held.readings
+        }
         flags = {path: one for path, one in read.items() if isinstance(one, bool)}
         size = {path: one for path, one in read.items() if path not in flags}
         texts = choices[int(decided[SWITCH][draw])] if SWITCH in decided else {}
         known = sized.setdefault(tuple(texts.values()), [])
-        own, plans = next((one for one in known if one[0].readings.decide_alike(size)), (None, None))
+        own, plans = next(
+            (one for one in known if one[0].readings.decide_alike(size)), (None, None)
+        )
         if own is None:
-            settings: dict[str, Any] = {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
+            settings: dict[str, Any] = (
+                {} if held.readings.decide_alike(size) else resized(case, held, size, draw)
+            )
             if any(held.texts.get(path) != part for path, part in texts.items()):
                 settings = resized(case, held, size, draw) | texts
-            plans = plans_trained(case, settings, jobs) if inputs.kind == "training" else ALL if inputs.kind == "serving" else None
+            plans = (
+                plans_trained(case, settings, jobs)
+                if inputs.kind == "training"
+                else ALL
+                if inputs.kind == "serving"
+                else None
+            )
             plan = next(iter(plans), None) if isinstance(plans, list) else centre.plan
             own = case.programs.structure_under(tuple(settings.items()), plan) if settings else held
             known.append((own, plans))
         key = id(own), *parts.values(), *flags.values()
         if key not in found:
             readings = Readings({**own.readings, **flags}, own.readings.decisions)
-            group = Group(members, own._replace(alternatives={**own.alternatives, **parts}, readings=readings), plans)
+            group = Group(
+                members,
+                own._replace(alternatives={**own.alternatives, **parts}, readings=readings),
+                plans,
+            )
             found[key] = group, []
         found[key][1].append(members)
     return [group._replace(draws=np.sort(np.concatenate(some))) for group, some in found.values()]
@@ -196,7 +237,9 @@ def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
     return [np.flatnonzero(group == place) for place in range(group.max() + 1)]
 
 
-def resized(case: Case, held: Structure, size: Mapping[str, float], draw: int) -> dict[str, tuple[float, str]]:
+def resized(
+    case: Case, held: Structure, size: Mapping[str, float], draw: int
+) -> dict[str, tuple[float, str]]:
     """Return the settings under which a draw has sizes of its own, such as another number of chips; none where they are those that are held."""
     moved = {path for path, one in size.items() if one != held.readings[path]}
     if not moved:
@@ -229,7 +272,9 @@ def of_kind(reading: float, found: Any) -> float:
 
 
 # ---------------------------------------------------------------- plans of draws
-def plans_trained(case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]) -> list[Any]:
+def plans_trained(
+    case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]
+) -> list[Any]:
     """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
     from tco.performance.training.search import search
 
@@ -246,16 +291,23 @@ def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
     if not isinstance(group.plans, list):
         return []
     some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
-    found = dict.fromkeys(plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn), {}))
+    found = dict.fromkeys(
+        plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn), {})
+    )
     return [plan for plan in found if plan not in group.plans]
 
 
 # ---------------------------------------------------------------- draws of a program
-def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool, speeds: Sequence[float]) -> Draws:
+def gathered(
+    case: Case, groups: list[Group], centre: Result | None, solve: bool, speeds: Sequence[float]
+) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
     structures: list[Structure] = []
     place: Array = np.zeros(case.count, dtype=int)
-    made = [Made({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan)) for _ in (None, *speeds)]
+    made = [
+        Made({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
+        for _ in (None, *speeds)
+    ]
 
     def look(some: list[Group]) -> None:
         for group in some:
@@ -266,9 +318,21 @@ def gathered(case: Case, groups: list[Group], centre: Result | None, solve: bool
     with case.programs.lock:
         look(groups)
         missed = [(group, group.draws[~made[0].meets[group.draws]]) for group in groups]
-        look([Group(draws, group.structure, more) for group, draws in missed if len(draws) and (more := plans_of_missed(case, group, draws))])
+        look(
+            [
+                Group(draws, group.structure, more)
+                for group, draws in missed
+                if len(draws) and (more := plans_of_missed(case, group, draws))
+            ]
+        )
     own, *others = [
-        Draws({name: one.metrics.get(name) for name in METRICS}, one.meets, None if np.isnan(one.batch).all() else one.batch, structures, place)
+        Draws(
+            {name: one.metrics.get(name) for name in METRICS},
+            one.meets,
+            None if np.isnan(one.batch).all() else one.batch,
+            structures,
+            place,
+        )
         for one in made
     ]
     for one in others:
@@ -287,7 +351,11 @@ def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
     quicker: Draws | None = None
     for speed in sorted(at, reverse=True):
         own = at[speed]
-        if quicker is not None and (rate := own.metrics[RATE]) is not None and (its := quicker.metrics[RATE]) is not None:
+        if (
+            quicker is not None
+            and (rate := own.metrics[RATE]) is not None
+            and (its := quicker.metrics[RATE]) is not None
+        ):
             better = quicker.meets & ~(own.meets & (rate >= its))
             for metric, many in quicker.metrics.items():
                 if many is not None:
@@ -297,7 +365,9 @@ def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
     return at
 
 
-def programs_of(catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]) -> Programs:
+def programs_of(
+    catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]
+) -> Programs:
     """Return the programs of a scenario with some settings; those that were asked for last are kept."""
     kept: dict[str, Programs] = catalogue.once("programs", dict)
     key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
@@ -308,22 +378,43 @@ def programs_of(catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any],
     return found
 
 
-def looked_at(case: Case, groups: list[Group], found: list[Made], centre: Result | None, solve: bool, speeds: Sequence[float]) -> None:
+def looked_at(
+    case: Case,
+    groups: list[Group],
+    found: list[Made],
+    centre: Result | None,
+    solve: bool,
+    speeds: Sequence[float],
+) -> None:
     """Run groups of draws, those whose plans are the same together; what they come to is put into what is found, speed by speed."""
     lots: dict[int, tuple[Lot, list[Part]]] = {}
     for group in groups:
-        lot, names = case.programs.names(case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None)
-        lots.setdefault(id(lot), (lot, []))[1].append(Part(group.draws, names, group.structure.plan))
+        lot, names = case.programs.names(
+            case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None
+        )
+        lots.setdefault(id(lot), (lot, []))[1].append(
+            Part(group.draws, names, group.structure.plan)
+        )
     for lot, parts in lots.values():
         which = np.zeros(case.count, dtype=bool)
         which[np.concatenate([part.draws for part in parts])] = True
         places, place = np.flatnonzero(which), np.cumsum(which) - 1
-        many = {path: one if len(places) == case.count else one[places] for path, (one, _) in case.drawn.items()}
+        many = {
+            path: one if len(places) == case.count else one[places]
+            for path, (one, _) in case.drawn.items()
+        }
         own = [part._replace(draws=place[part.draws]) for part in parts]
         pilots = None if lot.plans is None or centre is None else pilots_of(case, centre)
-        for whole, part in zip(found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True):
+        for whole, part in zip(
+            found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True
+        ):
             whole.meets[places], whole.batch[places] = part.meets, part.batch
-            spread(whole.metrics, {name: value for name, value in part.metrics.items() if name in METRICS}, places, case.count)
+            spread(
+                whole.metrics,
+                {name: value for name, value in part.metrics.items() if name in METRICS},
+                places,
+                case.count,
+            )
 
 
 @cache
@@ -344,7 +435,11 @@ def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
     for path, (many, _) in case.drawn.items():
         given = centre.inputs.get(path)
         ranged = given is not None and given.low is not None and given.low < given.high  # type: ignore[operator]
-        value, low, high = (given.value, given.low, given.high) if ranged else (float(np.median(many)), many.min(), many.max())  # type: ignore[union-attr]
+        value, low, high = (
+            (given.value, given.low, given.high)
+            if ranged
+            else (float(np.median(many)), many.min(), many.max())
+        )  # type: ignore[union-attr]
         if not isinstance(held.get(path, True), bool):
             low = high = value
         ends = np.array([low, value, value, high])[ends_met(path)]

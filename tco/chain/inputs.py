@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLINGS, hall_cooling
 from tco.catalog.rows import attributes
-from tco.catalog.systems import DOMAIN, System, bare_system, is_bare_chip, known_systems, load_system
+from tco.catalog.systems import (
+    DOMAIN,
+    System,
+    bare_system,
+    is_bare_chip,
+    known_systems,
+    load_system,
+)
 from tco.chain.sizing import CHIPS, DAYS, size_for
 from tco.chain.sizing import TOKENS as TRAINED
 from tco.chain.stages import stage
@@ -33,7 +40,21 @@ from tco.performance.software import ALIAS, SOFTWARE, named, stated_by
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
 
-GROUPS = ("parts", "site", "terms", "money", "failures", "carbon", "workload", "cluster", "rebates", "shares", "performance", "metrics", "system")
+GROUPS = (
+    "parts",
+    "site",
+    "terms",
+    "money",
+    "failures",
+    "carbon",
+    "workload",
+    "cluster",
+    "rebates",
+    "shares",
+    "performance",
+    "metrics",
+    "system",
+)
 HEADLINE_SYSTEM = "gb200-nvl72"
 HEADLINE_DOCUMENTS = {
     "site": "us-hyperscale",
@@ -42,7 +63,20 @@ HEADLINE_DOCUMENTS = {
     "cluster": "tor-100g-16k",
 }
 FIGURES = "published"  # of a scenario that holds figures of publications, read by who asks for them
-SCENARIO_KEYS = {"title", "system", "site", "terms", "workload", "cluster", "rebates", "variant", "set", "note", ANCHOR, FIGURES}
+SCENARIO_KEYS = {
+    "title",
+    "system",
+    "site",
+    "terms",
+    "workload",
+    "cluster",
+    "rebates",
+    "variant",
+    "set",
+    "note",
+    ANCHOR,
+    FIGURES,
+}
 
 
 class Scenario(NamedTuple):
@@ -60,7 +94,9 @@ class Scenario(NamedTuple):
     @property
     def own(self) -> bool:
         """Say whether its settings are a person's own: those of a file that is shipped are not."""
-        return bool(self.settings) and not Path(self.where).resolve().is_relative_to(scenario_directory().resolve())
+        return bool(self.settings) and not Path(self.where).resolve().is_relative_to(
+            scenario_directory().resolve()
+        )
 
 
 def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
@@ -76,23 +112,42 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     elif path.suffix != ".toml" and not exists(path):
         system, _, variants = str(name).partition("@")
         if system not in known_systems(catalogue):
-            racks = [*known, *catalogue.ids("systems")]  # are meant before a publication or a chip alone where a part of their name is given
+            racks = [
+                *known,
+                *catalogue.ids("systems"),
+            ]  # are meant before a publication or a chip alone where a part of their name is given
             more = [*(f"published/{one}" for one in catalogue.published), *known_systems(catalogue)]
-            raise unknown("scenario", str(name), racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more])
+            raise unknown(
+                "scenario",
+                str(name),
+                racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more],
+            )
         return of_system(str(name), system, variants_of(variants, str(name)))
-    document = catalogue.toml(path) if path in (known.get(path.stem), catalogue.published.get(path.name)) else read_toml(path)
+    document = (
+        catalogue.toml(path)
+        if path in (known.get(path.stem), catalogue.published.get(path.name))
+        else read_toml(path)
+    )
     for key in document:
         if key not in SCENARIO_KEYS:
             raise unknown("key", key, SCENARIO_KEYS, str(path))
     for key in ("system", *DOCUMENTS):
         if not isinstance(document.get(key), str):
-            raise DataError(f"{path}: the key {key!r} is missing; it names one of {', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}")
+            raise DataError(
+                f"{path}: the key {key!r} is missing; it names one of {', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}"
+            )
     for key in ("variant", "set"):
         table = document.get(key, {})
-        if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
-            raise DataError(f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"')
+        if not isinstance(table, dict) or not all(
+            isinstance(value, str) for value in table.values()
+        ):
+            raise DataError(
+                f'{path}: [{key}] takes texts, such as "site.electricity_price" = "0.09 USD/kWh"'
+            )
     if ANCHOR in document and not (catalogue.anchors or making.get()):
-        raise DataError(f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, price, compare, uncertainty), not here")
+        raise DataError(
+            f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, price, compare, uncertainty), not here"
+        )
     rebates = document.get("rebates")
     if rebates is not None and not isinstance(rebates, list):
         raise DataError(f"{path}: rebates takes a list of ids")
@@ -130,10 +185,14 @@ class Inputs:
 
     catalogue: Catalogue
     scenario: Scenario
-    settings: dict[str, Any]  # texts, once they are read: an array is a word on how many values it has
+    settings: dict[
+        str, Any
+    ]  # texts, once they are read: an array is a word on how many values it has
     variant: dict[str, str]
     structure: Structure | None = None  # that is given; else it is decided here and on the way
-    kept: Mapping[str, str] = field(default_factory=dict)  # texts and quantities of an earlier answer, in place of all others
+    kept: Mapping[str, str] = field(
+        default_factory=dict
+    )  # texts and quantities of an earlier answer, in place of all others
     system: System = field(init=False)
     texts: dict[str, str] = field(init=False, default_factory=dict)  # that are stated
     texts_used: dict[str, str] = field(init=False, default_factory=dict)  # that were asked for
@@ -141,38 +200,76 @@ class Inputs:
     found: dict[str, Input] = field(init=False, default_factory=dict)
     given: dict[str, Given] = field(init=False, default_factory=dict)
     shape: tuple[int, ...] = field(init=False, default=())  # of what is asked together
-    readings: Readings = field(init=False, default_factory=Readings)  # inputs that decide structure, as they decide it
-    alternatives: dict[str, str] = field(init=False, default_factory=dict)  # place of the tree -> the part that stands there
-    compared: list[str] = field(init=False, default_factory=list)  # inputs by which it was the cheapest
+    readings: Readings = field(
+        init=False, default_factory=Readings
+    )  # inputs that decide structure, as they decide it
+    alternatives: dict[str, str] = field(
+        init=False, default_factory=dict
+    )  # place of the tree -> the part that stands there
+    compared: list[str] = field(
+        init=False, default_factory=list
+    )  # inputs by which it was the cheapest
     notes: list[str] = field(init=False, default_factory=list)
-    choosable: dict[str, str] = field(init=False, default_factory=dict)  # texts that listed parts to choose the cheapest of
-    shared: dict[str, Input] = field(init=False, default_factory=dict)  # of the date, with every scenario of the catalogue
-    judged: set[str] = field(init=False, default_factory=set)  # inputs the shape of the tree rests on
-    taken: float | None = field(init=False, default=None)  # chips by which a job keeps the days that are asked for
+    choosable: dict[str, str] = field(
+        init=False, default_factory=dict
+    )  # texts that listed parts to choose the cheapest of
+    shared: dict[str, Input] = field(
+        init=False, default_factory=dict
+    )  # of the date, with every scenario of the catalogue
+    judged: set[str] = field(
+        init=False, default_factory=set
+    )  # inputs the shape of the tree rests on
+    taken: float | None = field(
+        init=False, default=None
+    )  # chips by which a job keeps the days that are asked for
 
     def __post_init__(self) -> None:
-        scenario = self.scenario = self.scenario._replace(documents=self.scenario.documents | self.chosen_documents())
+        scenario = self.scenario = self.scenario._replace(
+            documents=self.scenario.documents | self.chosen_documents()
+        )
         variant = {**scenario.variant, **self.variant}
         self.system = self.system_of(variant)
-        wanted = {path: Given(text, self.system.source, "analyst", self.system.where, own=False) for path, text in self.system.settings.items()}
+        wanted = {
+            path: Given(text, self.system.source, "analyst", self.system.where, own=False)
+            for path, text in self.system.settings.items()
+        }
         own, by = scenario.own, f"set by the scenario {scenario.name}"
-        wanted |= {path: Given(text, by, "assumed", scenario.where, own=own) for path, text in scenario.settings.items()}
-        wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items() if path in TEXTS}
+        wanted |= {
+            path: Given(text, by, "assumed", scenario.where, own=own)
+            for path, text in scenario.settings.items()
+        }
+        wanted |= {
+            path: given_of(path, setting, self.unit_of)
+            for path, setting in self.settings.items()
+            if path in TEXTS
+        }
         _, defaults = self.catalogue.document("defaults", "cluster", "file")
         self.texts |= texts_of("cluster", defaults)
-        for group, name in reversed(scenario.documents.items()):  # terms before the site, whose prices are of their date
+        for group, name in reversed(
+            scenario.documents.items()
+        ):  # terms before the site, whose prices are of their date
             self.read(group, name, wanted)
         if (kind := KINDS.get(self.texts.get("workload.kind", ""))) is not None and kind.defaults:
-            self.found = {**self.catalogue.document_inputs("defaults", kind.defaults, "file", "workload"), **self.found}
-        wanted |= {path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()}
+            self.found = {
+                **self.catalogue.document_inputs("defaults", kind.defaults, "file", "workload"),
+                **self.found,
+            }
+        wanted |= {
+            path: given_of(path, setting, self.unit_of) for path, setting in self.settings.items()
+        }
         self.settings = {path: wanted[path].text for path in self.settings}
-        wanted |= {path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()}
+        wanted |= {
+            path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()
+        }
         for path, given in wanted.items():
             self.place(path, given)
         self.shape = shape_of(self.given)
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
         for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
-            self.found = {**self.catalogue.document_inputs(FOLDER, one, "perspective", "terms"), **self.found}
+            self.found = {
+                **self.catalogue.document_inputs(FOLDER, one, "perspective", "terms"),
+                **self.found,
+            }
         self.texts.setdefault("terms.owner", owner_of(self.perspective, self.system))
         stated = wanted.get("terms.date")
         period(self.date, f"{stated.where if stated else scenario.documents['terms']}: terms.date")
@@ -188,27 +285,53 @@ class Inputs:
         values = self.values()
         if self.system.bare:
             chip = f"parts.{scenario.system}"
-            self.system = bare_system(self.catalogue, scenario.system, values.structure(f"{chip}.{DOMAIN}"), values.exists(f"{chip}.point_to_point"))
+            self.system = bare_system(
+                self.catalogue,
+                scenario.system,
+                values.structure(f"{chip}.{DOMAIN}"),
+                values.exists(f"{chip}.point_to_point"),
+            )
         elif self.system.alternatives:
-            self.alternatives = self.cheapest(values) if self.structure is None else dict(self.structure.alternatives)
+            self.alternatives = (
+                self.cheapest(values)
+                if self.structure is None
+                else dict(self.structure.alternatives)
+            )
             self.system = load_system(self.catalogue, scenario.system, variant, self.alternatives)
         stage("wires", self, values, lambda: self.refuse_wires(values))
         self.take_formats(values, wanted)
         if self.kind == "training" and not self.kept and values.exists(DAYS):
-            self.take_size(values, {path: one.text for path, one in wanted.items() if path in self.settings and one.many is None})
+            self.take_size(
+                values,
+                {
+                    path: one.text
+                    for path, one in wanted.items()
+                    if path in self.settings and one.many is None
+                },
+            )
         self.judged = set(values.inputs)
 
     def take_size(self, values: Values, settings: dict[str, Any]) -> None:
         """Take as many chips as train in the days that are asked for."""
-        days, tokens, where = values.structure(DAYS), values.structure(TRAINED), values.input(DAYS).where
+        days, tokens, where = (
+            values.structure(DAYS),
+            values.structure(TRAINED),
+            values.input(DAYS).where,
+        )
         if CHIPS in self.settings:
-            raise DataError(f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out")
+            raise DataError(
+                f"{where}: {DAYS} beside {CHIPS}: the chips follow from the days; leave one out"
+            )
         self.given.pop(CHIPS, None)  # of the scenario
         key = DAYS, repr((self.scenario, sorted(settings.items()), sorted(self.variant.items())))
         chips = self.catalogue.once(key, lambda: size_for(self, settings, days, tokens, where))
         self.taken = chips
-        self.found[CHIPS] = self.found[CHIPS]._replace(value=chips, low=chips, high=chips, shown=(chips, self.found[CHIPS].unit))
-        self.notes.append(f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less")
+        self.found[CHIPS] = self.found[CHIPS]._replace(
+            value=chips, low=chips, high=chips, shown=(chips, self.found[CHIPS].unit)
+        )
+        self.notes.append(
+            f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less"
+        )
 
     def refuse_wires(self, values: Values) -> None:
         """Refuse a system whose wires cannot be, or which nothing joins; a chip alone has no wires."""
@@ -225,7 +348,11 @@ class Inputs:
             from tco.chain.texts import formats_named, native  # most scenarios state theirs
 
             if formats_named(self.text("workload.formats")):
-                self.texts |= {path: text for path, text in native(values, self.system.chip).items() if path not in wanted}
+                self.texts |= {
+                    path: text
+                    for path, text in native(values, self.system.chip).items()
+                    if path not in wanted
+                }
         if self.structure is not None:
             self.structure.check(self.system, self.text)
 
@@ -235,7 +362,9 @@ class Inputs:
         if not is_bare_chip(self.catalogue, name):
             return load_system(self.catalogue, name, variant)
         if variant:
-            raise DataError(f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen")
+            raise DataError(
+                f"{name} is a chip alone and has no variants; {', '.join(variant)} cannot be chosen"
+            )
         return bare_system(self.catalogue, name, 1, False)
 
     def chosen_documents(self) -> dict[str, str]:
@@ -262,10 +391,17 @@ class Inputs:
             if (country := document.get("country")) is not None:
                 given = stated.get("terms.date")
                 date = self.kept.get("terms.date") or (self.date if given is None else given.text)
-                period(date, f"{self.scenario.documents['terms'] if given is None else given.where}: terms.date")
+                period(
+                    date,
+                    f"{self.scenario.documents['terms'] if given is None else given.where}: terms.date",
+                )
                 self.found |= self.catalogue.of_country(str(country), date)
-            self.found |= self.catalogue.document_inputs(DOCUMENTS[group], one, group, group, cooling)
-            self.texts |= self.catalogue.once(("texts", group, one), partial(texts_of, group, document))
+            self.found |= self.catalogue.document_inputs(
+                DOCUMENTS[group], one, group, group, cooling
+            )
+            self.texts |= self.catalogue.once(
+                ("texts", group, one), partial(texts_of, group, document)
+            )
         if cooling is not None:
             self.texts["site.cooling"] = cooling
 
@@ -273,7 +409,9 @@ class Inputs:
         """Return the cooling of the hall in which the racks stand, of a site's documents by name."""
         documents = [self.catalogue.document("sites", name, "site")[1] for name in names]
         given = stated.get("site.cooling")
-        cooling = hall_cooling(documents, self.system.cooling, given.text if given else self.kept.get("site.cooling"))
+        cooling = hall_cooling(
+            documents, self.system.cooling, given.text if given else self.kept.get("site.cooling")
+        )
         if cooling is not None and cooling not in COOLINGS:
             raise unknown("cooling", cooling, COOLINGS, "site.cooling")
         return cooling
@@ -294,12 +432,16 @@ class Inputs:
         found = self.texts.get(path)
         if found is None and path in IMPLIED:
             model = self.text("workload.model")
-            found = self.catalogue.once(("published", model), lambda: published(self.catalogue, model)).get(path)
+            found = self.catalogue.once(
+                ("published", model), lambda: published(self.catalogue, model)
+            ).get(path)
         if found is None and path in FOLLOWS:
             return self.text(FOLLOWS[path])
         if found is None and (found := USUAL.get(path)) is None:
             group = path.partition(".")[0]
-            raise DataError(f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}")
+            raise DataError(
+                f"{self.scenario.documents[group]}: {path} is missing in data/{DOCUMENTS[group]}"
+            )
         if path in CHOICES and found not in CHOICES[path][1]:
             raise unknown(CHOICES[path][0], found, CHOICES[path][1], path)
         self.texts_used[path] = found
@@ -332,9 +474,21 @@ class Inputs:
 
     def values(self, read: Reader = as_number) -> Values:
         """Return the mapping of all inputs in one reading, that of numbers unless another is asked for."""
-        rules = self.system.once("rules", lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)})
+        rules = self.system.once(
+            "rules",
+            lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
+        )
         follows = {**rules, **FROM_THE_AGE} if LOSS in self.found or LOSS in self.given else rules
-        return Values(self.resolve, read, self.given, bounds, self.unit_of, lambda date: self.at(date).values(read), follows, self.readings)
+        return Values(
+            self.resolve,
+            read,
+            self.given,
+            bounds,
+            self.unit_of,
+            lambda date: self.at(date).values(read),
+            follows,
+            self.readings,
+        )
 
     def at(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
@@ -370,7 +524,11 @@ class Inputs:
             return self.catalogue.vested(name, self.date)
         if group == "rebates" and last == "reachable":
             return self.catalogue.reachable(name, self.date)
-        if group == "performance" and {(name, last), (self.catalogue.kind_of(name), last)} & self.catalogue.calibration_rows.keys():
+        if (
+            group == "performance"
+            and {(name, last), (self.catalogue.kind_of(name), last)}
+            & self.catalogue.calibration_rows.keys()
+        ):
             return self.catalogue.practice(name, last)
         return None
 
@@ -402,7 +560,11 @@ class Inputs:
 
     def known_paths(self) -> list[str]:
         """Return the paths of documents and parts, for the nearest name."""
-        return [*self.found, *TEXTS, *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows)]
+        return [
+            *self.found,
+            *TEXTS,
+            *(f"parts.{part}.{name}" for part, name in self.catalogue.part_rows),
+        ]
 
     def states(self, path: str, values: Values) -> bool:
         """Say whether a document of the scenario or a setting gives an input that need not be there."""
@@ -422,7 +584,9 @@ class Inputs:
         return path in self.found or (not name and (group, last) in attributes())
 
 
-def system_inputs(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> Inputs:  # noqa: A002
+def system_inputs(
+    catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]
+) -> Inputs:  # noqa: A002
     """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`.
 
     `ID@key=value,...` names variants, as it does of a scenario; those of `variant` win over them.

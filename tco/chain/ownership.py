@@ -10,11 +10,27 @@ import numpy as np
 
 from tco.catalog.halls import halls_of
 from tco.catalog.words import short_name
-from tco.economics.cost import FLASH_CAPACITY, HALL_RATES, OBJECT_CAPACITY, REPAIRS, Cost, cost_of_world, hall_rate
+from tco.economics.cost import (
+    FLASH_CAPACITY,
+    HALL_RATES,
+    OBJECT_CAPACITY,
+    REPAIRS,
+    Cost,
+    cost_of_world,
+    hall_rate,
+)
 from tco.economics.failures import Failing, failing
 from tco.economics.flows import RATES
 from tco.economics.goodput import AVAILABILITY, goodput, long_checkpoints
-from tco.economics.perspective import BUILT_UP, Agreement, Holding, Rebate, in_force_for, load_agreement, rebate_of
+from tco.economics.perspective import (
+    BUILT_UP,
+    Agreement,
+    Holding,
+    Rebate,
+    in_force_for,
+    load_agreement,
+    rebate_of,
+)
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.provenance import period
 from tco.foundation.trace import paused, plain, scope
@@ -55,7 +71,9 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     power = bill.power
     if np.ndim(over):
         if np.any(over):
-            notes.append(f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position takes")
+            notes.append(
+                f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position takes"
+            )
         over, rack, most, power = np.all(over), np.mean(rack), np.mean(most), np.mean(power)
     if over:
         fit = worlds_in_a_rack(most, power, system.racks)
@@ -72,7 +90,10 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     if not needs_sidecar(inputs):
         return [*notes, *needless_hall(inputs, values)]
     price = float(np.mean(values.number(f"parts.{SIDECAR}.price_per_power")))
-    share, left = (float(np.mean(values.number(f"parts.{SIDECAR}.{name}"))) for name in ("power_share", "hall_share"))
+    share, left = (
+        float(np.mean(values.number(f"parts.{SIDECAR}.{name}")))
+        for name in ("power_share", "hall_share")
+    )
     cooler = (
         f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW, "
         f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
@@ -83,14 +104,22 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
 def needless_hall(inputs: Inputs, values: Values) -> list[str]:
     """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled racks."""
     paths = [path for path, _ in HALL_RATES.values()]
-    if inputs.system.cooling != "air" or inputs.text("site.cooling") != "liquid" or inputs.perspective.rents:
+    if (
+        inputs.system.cooling != "air"
+        or inputs.text("site.cooling") != "liquid"
+        or inputs.perspective.rents
+    ):
         return []
     site = inputs.scenario.documents["site"]
     built_for = f"{site}: {inputs.system.id} is air-cooled and stands in a hall built for liquid"
-    if inputs.text("site.tenure") != "own" or not all(inputs.states(path, values) for path in paths):
+    if inputs.text("site.tenure") != "own" or not all(
+        inputs.states(path, values) for path in paths
+    ):
         return [built_for]
     market_rate = values.number("site.usd_per_mw")
-    liquid, air = (float(np.mean(hall_rate(values, cooling, market_rate))) for cooling in ("liquid", "air"))
+    liquid, air = (
+        float(np.mean(hall_rate(values, cooling, market_rate))) for cooling in ("liquid", "air")
+    )
     inputs.judged.add(paths[0])
     return [f"{built_for} at {liquid:.3g} USD per watt; a hall for air costs {air:.3g}"]
 
@@ -102,7 +131,9 @@ def roomiest(inputs: Inputs) -> str:
     for name in catalogue.ids("sites"):
         path, document = catalogue.document("sites", name, "site")
         for cooling in halls_of(document, path) or [None]:
-            limit = catalogue.document_inputs("sites", name, "site", "site", cooling).get("site.rack_kw_max")
+            limit = catalogue.document_inputs("sites", name, "site", "site", cooling).get(
+                "site.rack_kw_max"
+            )
             if limit is not None:
                 halls.append((limit.value, f"the {cooling} hall of {name}" if cooling else name))
     most, hall = max(halls)
@@ -124,7 +155,9 @@ def not_ready(inputs: Inputs) -> list[str]:
     ready = inputs.texts.get("site.ready")
     if ready is None or period(ready, "site.ready").first <= period(inputs.date).last:
         return []
-    return [f"{inputs.scenario.documents['site']} is ready from {ready}, after the date of the prices, {inputs.date}"]
+    return [
+        f"{inputs.scenario.documents['site']} is ready from {ready}, after the date of the prices, {inputs.date}"
+    ]
 
 
 def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
@@ -136,7 +169,9 @@ def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
 
 def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
     """Return how many worlds of some power a rack position takes, of those that share a rack by design; none of one that spans racks."""
-    return min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0
+    return (
+        min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0
+    )
 
 
 BACKUP, DEMAND, PEAK = "site.backup_usd_per_mw", "site.demand_charge", "site.pue_peak"
@@ -146,7 +181,9 @@ MUCH = 0.2  # share of the price of IT from which a network that is not used is 
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
-def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]) -> Cost:
+def cost_of(
+    inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]
+) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
     system, sidecar = inputs.system, SIDECAR if needs_sidecar(inputs) else None
     found, left = failures_of(inputs, values)
@@ -154,19 +191,29 @@ def cost_of(inputs: Inputs, values: Values, bill: Bill, network: Network, rebate
         from tco.economics.cost import cost_of_rent  # most scenarios own what they run
 
         rent = alike(inputs, values)
-        return waited(inputs, values, cost_of_rent(values, bill, network, rent, system.chips, left, system.chip))
+        return waited(
+            inputs,
+            values,
+            cost_of_rent(values, bill, network, rent, system.chips, left, system.chip),
+        )
     broken = found if inputs.states(REPAIRS, values) else []
     tenure, holding = inputs.text("site.tenure"), holding_of(inputs, values)
-    cost = cost_of_world(values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken)
+    cost = cost_of_world(
+        values, bill, network, rebates, system.chips, tenure, left, sidecar, holding, broken
+    )
     return waited(inputs, values, cost, holding.own_rates)
 
 
-def waited(inputs: Inputs, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()) -> Cost:
+def waited(
+    inputs: Inputs, values: Values, cost: Cost, own_rates: frozenset[str] = frozenset()
+) -> Cost:
     """Return a cost with what waiting for the system adds, where the terms ask for it."""
     if inputs.text("terms.waiting") == "no":
         return cost
     if inputs.perspective.rents:
-        raise UnavailableError("terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set terms.waiting=no")
+        raise UnavailableError(
+            "terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set terms.waiting=no"
+        )
     from tco.economics.cost import with_waiting  # few ask for it
     from tco.economics.dates import waiting_cost, waiting_inputs
 
@@ -175,7 +222,14 @@ def waited(inputs: Inputs, values: Values, cost: Cost, own_rates: frozenset[str]
         per_chip = waiting_cost(values, inputs.system, cost, inputs.date, states)
     if per_chip is None:
         return cost
-    return with_waiting(values, cost, per_chip, inputs.system.chips, waiting_inputs(inputs.system, states), own_rates)
+    return with_waiting(
+        values,
+        cost,
+        per_chip,
+        inputs.system.chips,
+        waiting_inputs(inputs.system, states),
+        own_rates,
+    )
 
 
 def rent_path(inputs: Inputs, values: Values) -> str:
@@ -184,9 +238,15 @@ def rent_path(inputs: Inputs, values: Values) -> str:
 
     chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
     paths = [f"parts.{chip}.{name}" for name in names]
-    known = (path for name, path in zip(names, paths, strict=True) if inputs.catalogue.has_part_value(chip, name))
+    known = (
+        path
+        for name, path in zip(names, paths, strict=True)
+        if inputs.catalogue.has_part_value(chip, name)
+    )
     usual = f"parts.{chip}.rent"
-    return next((path for path in paths if values.has(path)), None) or next(known, usual if usual in paths else paths[0])
+    return next((path for path in paths if values.has(path)), None) or next(
+        known, usual if usual in paths else paths[0]
+    )
 
 
 def alike(inputs: Inputs, values: Values) -> str:
@@ -200,7 +260,9 @@ def alike(inputs: Inputs, values: Values) -> str:
     known = inputs.catalogue.has_part_value(chip, name)
     if not known or values.input(path).publisher != wanted:
         own = f"of {values.input(path).publisher}" if known else "stated by nobody"
-        raise UnavailableError(f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a comparison takes one statistic")
+        raise UnavailableError(
+            f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a comparison takes one statistic"
+        )
     return path
 
 
@@ -213,13 +275,23 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
         return []
     span = "" if given.low is None or given.high is None else f", {given.low:g} to {given.high:g}"
     kind = RENTS[given.path.rpartition(".")[2]]
-    found = [f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by {given.publisher}"] if given.as_of else []
+    found = (
+        [
+            f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by {given.publisher}"
+        ]
+        if given.as_of
+        else []
+    )
     if given.source == CIRCULAR:
-        found.append(f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it")
+        found.append(
+            f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it"
+        )
     years, price = values["terms.life"], bill.price / inputs.system.chips
     if given.value * HOURS * years > 2 * price:
         paid = given.value * HOURS * years
-        found.append(f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than twice the {price:,.0f} of buying")
+        found.append(
+            f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than twice the {price:,.0f} of buying"
+        )
     return found
 
 
@@ -231,27 +303,39 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     share = float(cost.network_per_chip) / float(cost.capex_per_chip)
     if not inside or share < MUCH:
         return []
-    chosen = "".join(f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic")
+    chosen = "".join(
+        f", here with nic={value}" for key, value in inputs.system.variant.items() if key == "nic"
+    )
     bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
-    return [f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"]
+    return [
+        f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"
+    ]
 
 
 def notes_of_cards(inputs: Inputs, cost: Cost) -> list[str]:
     """Return a note where the racks have other cards than they usually have."""
-    if inputs.shape or inputs.perspective.rents or (chosen := inputs.system.variant.get("nic")) is None:
+    if (
+        inputs.shape
+        or inputs.perspective.rents
+        or (chosen := inputs.system.variant.get("nic")) is None
+    ):
         return []
     _, document = inputs.catalogue.document("systems", inputs.system.id, "system")
     usual = document["variants"]["nic"]["default"]
     if chosen == usual:
         return []
-    return [f"nic={chosen} in place of the usual nic={usual}: the network is {cost.network_per_chip:,.0f} USD per chip"]
+    return [
+        f"nic={chosen} in place of the usual nic={usual}: the network is {cost.network_per_chip:,.0f} USD per chip"
+    ]
 
 
 def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
     """Return the parts that fail, those among them whose rate somebody states."""
 
     def states(part: str, attribute: str) -> bool:
-        return inputs.catalogue.has_part_value(part, attribute) or values.has(f"parts.{part}.{attribute}")
+        return inputs.catalogue.has_part_value(part, attribute) or values.has(
+            f"parts.{part}.{attribute}"
+        )
 
     with scope("failures"):
         return failing(values, inputs.system, states)
@@ -262,7 +346,9 @@ def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
     found = parts_that_fail(inputs, values)
     trains, stated = inputs.workload.restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
-        return found, values.derived("metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated))
+        return found, values.derived(
+            "metrics.goodput", "", lambda: goodput(values, inputs.system, found, trains, stated)
+        )
 
 
 def notes_of_checkpoints(inputs: Inputs, values: Values) -> list[str]:
@@ -278,13 +364,27 @@ def holding_of(inputs: Inputs, values: Values) -> Holding:
     system, catalogue = inputs.system, inputs.catalogue
     cooling = inputs.text("site.cooling")
     hall = cooling if inputs.states(HALL_RATES[cooling][0], values) else None
-    battery = any(catalogue.has_part_value(part, BATTERY) for part, quantity in system.quantity.items() if quantity)
+    battery = any(
+        catalogue.has_part_value(part, BATTERY)
+        for part, quantity in system.quantity.items()
+        if quantity
+    )
     design = system.chip if system.owner_pays == BUILT_UP else None
     backup, demand = battery and inputs.states(BACKUP, values), inputs.states(DEMAND, values)
     flash, objects = (inputs.states(path, values) for path in (FLASH_CAPACITY, OBJECT_CAPACITY))
     quoted = inputs.found[PEAK].value if PEAK in inputs.found else None
     rates = frozenset(asset for asset, path in RATES.items() if inputs.states(path, values))
-    return Holding(design, network_parts(system), hall, backup, demand, quoted, (flash, objects), rates, system.chip)
+    return Holding(
+        design,
+        network_parts(system),
+        hall,
+        backup,
+        demand,
+        quoted,
+        (flash, objects),
+        rates,
+        system.chip,
+    )
 
 
 def agreements_of(inputs: Inputs) -> list[Agreement]:
@@ -298,7 +398,9 @@ def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     A warrant may be worth more than the purchases that vest it: its worth follows the share price.
     """
     agreements = in_force_for(agreements_of(inputs), inputs.owner, inputs.date)
-    return [rebate_of(agreement, bill.lines, inputs.system.chips, values) for agreement in agreements]
+    return [
+        rebate_of(agreement, bill.lines, inputs.system.chips, values) for agreement in agreements
+    ]
 
 
 def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> list[str]:
@@ -311,7 +413,9 @@ def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> l
         prices = [path for path in rebate.inputs if path.startswith(SHARE_PRICES)]
         cause = "".join(f" at {short_name(path)} {values.number(path):,.2f} USD" for path in prices)
         share = f", {back / paid * 100:.0f} % of it" if paid else ""
-        notes.append(f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it covers{share}{cause}")
+        notes.append(
+            f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it covers{share}{cause}"
+        )
     return notes
 
 
@@ -322,7 +426,11 @@ def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Networ
     for one in agreements_of(inputs):
         if one.holder != inputs.owner:
             gross: Any = plain(cost_of(inputs, values, bill, network, []).per_chip_hour)
-            figure = f"the gross cost of {gross:.4g} USD a chip-hour" if not inputs.shape else "the gross cost"
+            figure = (
+                f"the gross cost of {gross:.4g} USD a chip-hour"
+                if not inputs.shape
+                else "the gross cost"
+            )
             raise DataError(
                 f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner here is {owner_in_words(inputs)} "
                 f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
@@ -336,10 +444,25 @@ def owner_in_words(inputs: Inputs) -> str:
 
 def notes_of(inputs: Inputs) -> list[str]:
     """Return notes on agreements in force that others hold."""
-    agreements = [agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)]
-    others = [f"{agreement.id}, held by {agreement.holder}" for agreement in agreements if agreement.gives_back and agreement.holder != inputs.owner]
-    notes = [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"] if others else []
-    stakes = [agreement for agreement in agreements if not agreement.gives_back and agreement.holder == inputs.owner]
+    agreements = [
+        agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)
+    ]
+    others = [
+        f"{agreement.id}, held by {agreement.holder}"
+        for agreement in agreements
+        if agreement.gives_back and agreement.holder != inputs.owner
+    ]
+    notes = (
+        [f"{', '.join(others)}: not counted, as the owner is {owner_in_words(inputs)}"]
+        if others
+        else []
+    )
+    stakes = [
+        agreement
+        for agreement in agreements
+        if not agreement.gives_back and agreement.holder == inputs.owner
+    ]
     return notes + [
-        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no discount, not counted" for agreement in stakes
+        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no discount, not counted"
+        for agreement in stakes
     ]

@@ -34,7 +34,9 @@ from tco.performance.serving.plans import Request, ServingPlan
 
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
-PAIRS = 2**17  # of a plan and a draw that are looked at together: what is known of them fills the memory
+PAIRS = (
+    2**17
+)  # of a plan and a draw that are looked at together: what is known of them fills the memory
 MOST = 2**10  # structures under settings of their own that are kept
 METRIC = "metric "  # before the names of metrics among the results of a program
 RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than the workload's own
@@ -51,21 +53,34 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
         if not inputs.workload.axis:  # runs no model
             workload = inputs.workload.walk(inputs, values, plan)
         elif plan is None:
-            workload, beside = inputs.workload.without_plan("the structure holds no plan"), {"no plan": 1.0}
+            workload, beside = (
+                inputs.workload.without_plan("the structure holds no plan"),
+                {"no plan": 1.0},
+            )
         elif inputs.kind == "serving":
             from tco.performance.serving import draws
 
             with scope("serving"):
                 if plan.engines is None:
-                    plan = plan._replace(decode=plan.decode._replace(sequences=program.read(Input(BATCH_PATH, 1.0, ""))))
-                workload, beside = draws.traced(*server_of(inputs, values, plan.stated), values, plan)
+                    plan = plan._replace(
+                        decode=plan.decode._replace(
+                            sequences=program.read(Input(BATCH_PATH, 1.0, ""))
+                        )
+                    )
+                workload, beside = draws.traced(
+                    *server_of(inputs, values, plan.stated), values, plan
+                )
         else:
             from tco.performance.training.result import train
 
             with scope("training"):
                 job, reached, formats = job_on(inputs, values)
                 workload = train(job, reached, formats, plan)
-                beside = {"step": workload.rates["step_s"], "held": workload.held, "memory": reached.memory}
+                beside = {
+                    "step": workload.rates["step_s"],
+                    "held": workload.held,
+                    "memory": reached.memory,
+                }
         metrics = run(inputs, values, None, workload).metrics
     named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
     found = {name: program.place(value) for name, value in named.items() if value is not None}
@@ -86,13 +101,19 @@ def every_plan(inputs: Inputs) -> ServingPlan:
     if request.offline or values.exists("workload.concurrency"):
         axes = plans.filling(search.offered_axes(machine, model, 0), machine.links)
         every = plans.decoding_at(axes, 1.0, depths)
-        return ServingPlan(every, plans.reading(every), plans.engines_of_world(machine.links, every.chips))
+        return ServingPlan(
+            every, plans.reading(every), plans.engines_of_world(machine.links, every.chips)
+        )
     reading = search.offered_axes(machine, model, request.prompt)
     beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
-    return ServingPlan(plans.decoding_at(search.decode_axes(machine, model, request), 1.0, depths), beside)
+    return ServingPlan(
+        plans.decoding_at(search.decode_axes(machine, model, request), 1.0, depths), beside
+    )
 
 
-def plans_of_operator(inputs: Inputs, machine: Machine, model: Architecture, request: Request, values: Values) -> ServingPlan:
+def plans_of_operator(
+    inputs: Inputs, machine: Machine, model: Architecture, request: Request, values: Values
+) -> ServingPlan:
     """Return all plans of the class that an operator runs; of a benchmark those of the class that its best plan is of."""
     from tco.performance.serving.classes import plans_of_class
 
@@ -102,7 +123,9 @@ def plans_of_operator(inputs: Inputs, machine: Machine, model: Architecture, req
         name = SERVER if held is None or held.readers is None else APART
     found = plans_of_class(machine, model, request, values, name)
     if found is None:
-        raise DataError(f"{OPERATED_BY}={name}: no pools of a published size divide the chips of {inputs.system.id}")
+        raise DataError(
+            f"{OPERATED_BY}={name}: no pools of a published size divide the chips of {inputs.system.id}"
+        )
     return found
 
 
@@ -129,7 +152,9 @@ class Lot:
         self.plans = plans  # of serving
         self.program = Program()
         self.kernels: dict[Any, Kernel] = {}
-        self.rows: dict[Any, tuple[dict[int, Array], Any]] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
+        self.rows: dict[
+            Any, tuple[dict[int, Array], Any]
+        ] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
@@ -140,18 +165,34 @@ class Lot:
         self.kernels[key].grow()
         return self.kernels[key]
 
-    def hints(self, kernel: Kernel, names: Mapping[str, int], plans: ServingPlan, speeds: tuple[float | None, ...]) -> Any:
+    def hints(
+        self,
+        kernel: Kernel,
+        names: Mapping[str, int],
+        plans: ServingPlan,
+        speeds: tuple[float | None, ...],
+    ) -> Any:
         """Return what is known of plans at the centre, where every input has the value it was traced with."""
         from tco.performance.serving.draws import hinted
 
         key = id(kernel), names.get("token"), speeds
         if key not in self.begin:
-            centre = {path: np.array([self.program.leaves[self.program.inputs[path][0]]]) for path in kernel.inputs if path != BATCH_PATH}
+            centre = {
+                path: np.array([self.program.leaves[self.program.inputs[path][0]]])
+                for path in kernel.inputs
+                if path != BATCH_PATH
+            }
             self.begin[key] = hinted(kernel, names, centre, plans, speeds)
         return self.begin[key]
 
     def run(
-        self, drawn: Mapping[str, Array], parts: list[Part], count: int, pilots: Mapping[str, Array] | None, solve: bool, speeds: Sequence[float]
+        self,
+        drawn: Mapping[str, Array],
+        parts: list[Part],
+        count: int,
+        pilots: Mapping[str, Array] | None,
+        solve: bool,
+        speeds: Sequence[float],
     ) -> list[Made]:
         """Return what all draws come to, and after it what they come to at other speeds."""
         keep_memory()
@@ -162,15 +203,37 @@ class Lot:
         values = kernel.values(drawn)
         if "step" not in first:  # rates that are stated have no target they could miss
             meets: Any = "no plan" not in first
-            return [Made(self.metrics(kernel, [(part.names[0], part.draws) for part in parts], values, count), meets, np.nan)]
+            return [
+                Made(
+                    self.metrics(
+                        kernel, [(part.names[0], part.draws) for part in parts], values, count
+                    ),
+                    meets,
+                    np.nan,
+                )
+            ]
         meets, asked = np.zeros(count, dtype=bool), []
         for part in parts:
-            own = {place: value[part.draws] if np.ndim(value) else value for place, value in values.items()}
-            wanted = [kernel.made[names[name]] for name in ("step", "held", "memory") for names in part.names]
-            made = np.stack([np.broadcast_to(one, len(part.draws)) for one in evaluated(kernel, wanted, own, len(part.draws))])
+            own = {
+                place: value[part.draws] if np.ndim(value) else value
+                for place, value in values.items()
+            }
+            wanted = [
+                kernel.made[names[name]]
+                for name in ("step", "held", "memory")
+                for names in part.names
+            ]
+            made = np.stack(
+                [
+                    np.broadcast_to(one, len(part.draws))
+                    for one in evaluated(kernel, wanted, own, len(part.draws))
+                ]
+            )
             step, held, memory = made.reshape(3, len(part.names), -1)
             fits = held <= memory
-            plan = np.where(fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0))
+            plan = np.where(
+                fits.any(axis=0), np.where(fits, step, np.inf).argmin(axis=0), held.argmin(axis=0)
+            )
             meets[part.draws] = fits.any(axis=0)
             asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
         return [Made(self.metrics(kernel, asked, values, count), meets, np.nan)]
@@ -194,30 +257,54 @@ class Lot:
             key = paths, hash(b"".join([one.tobytes() for one in pilots.values()])), tuple(speeds)
             if key not in self.rows:
                 every = self.kernel(paths, {})
-                self.rows[key] = draws.promising(every, placed(every, parts[0].names[0]), pilots, plans, speeds)
+                self.rows[key] = draws.promising(
+                    every, placed(every, parts[0].names[0]), pilots, plans, speeds
+                )
             rows, known = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
         made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
         alike: dict[Any, list[Part]] = {}  # whose plans are chosen together
         for part in parts:
-            targets = tuple(kernel.made[place] for name, place in part.names[0].items() if not name.startswith(METRIC))
+            targets = tuple(
+                kernel.made[place]
+                for name, place in part.names[0].items()
+                if not name.startswith(METRIC)
+            )
             alike.setdefault(targets, []).append(part)
         every_speed = (*draws.OWN, *speeds)
         most = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
 
-        def answered(some: list[Part], names: dict[str, int], begin: Any, held: float, which: Array) -> list[Made]:
+        def answered(
+            some: list[Part], names: dict[str, int], begin: Any, held: float, which: Array
+        ) -> list[Made]:
             """Return what some draws come to at every speed."""
-            many = drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
+            many = (
+                drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
+            )
             block = draws.Block(kernel, names, many, len(which))
             asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
-            found = draws.choose(block, plans, begin, every_speed) if solve else [draws.held_with(held, len(which))] * len(every_speed)
-            metrics = [self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else "") for at, chosen in enumerate(found)]
+            found = (
+                draws.choose(block, plans, begin, every_speed)
+                if solve
+                else [draws.held_with(held, len(which))] * len(every_speed)
+            )
+            metrics = [
+                self.metrics(kernel, asked, block.values, len(which), chosen, RATE if at else "")
+                for at, chosen in enumerate(found)
+            ]
             solved = begin is not None or pilots is not None
-            return [Made(one, chosen.meets, chosen.batch if solved else held) for one, chosen in zip(metrics, found, strict=True)]
+            return [
+                Made(one, chosen.meets, chosen.batch if solved else held)
+                for one, chosen in zip(metrics, found, strict=True)
+            ]
 
         for some in alike.values():
-            together = np.arange(count) if len(alike) == 1 else np.sort(np.concatenate([part.draws for part in some]))
+            together = (
+                np.arange(count)
+                if len(alike) == 1
+                else np.sort(np.concatenate([part.draws for part in some]))
+            )
             names = placed(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
             begin = known or self.hints(kernel, names, plans, every_speed)
@@ -240,18 +327,44 @@ class Lot:
 
         They are all, or one `only`.
         """
-        every = [{name.removeprefix(METRIC): kernel.made[place] for name, place in names.items() if name.startswith(METRIC)} for names, _ in asked]
-        wanted = [{name: place for name, place in own.items() if name == only} for own in every] if only else every
+        every = [
+            {
+                name.removeprefix(METRIC): kernel.made[place]
+                for name, place in names.items()
+                if name.startswith(METRIC)
+            }
+            for names, _ in asked
+        ]
+        wanted = (
+            [{name: place for name, place in own.items() if name == only} for own in every]
+            if only
+            else every
+        )
         if chosen is not None:
             batch = {kernel.inputs[BATCH_PATH]: chosen.batch} if BATCH_PATH in kernel.inputs else {}
-            rests = kernel.needed({place for own in wanted for place in own.values()}, values.keys() | batch) & values.keys() - batch.keys()
+            rests = (
+                kernel.needed(
+                    {place for own in wanted for place in own.values()}, values.keys() | batch
+                )
+                & values.keys() - batch.keys()
+            )
             values = taken(kernel, values, rests, chosen.rows) | batch
-        with np.errstate(divide="ignore"):  # where failures leave no hour in which anything makes progress, nothing has a price
-            made = apart(kernel, [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)], values, count)
+        with np.errstate(
+            divide="ignore"
+        ):  # where failures leave no hour in which anything makes progress, nothing has a price
+            made = apart(
+                kernel,
+                [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)],
+                values,
+                count,
+            )
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
             spread(found, dict(zip(own, many, strict=True)), draws, count)
-        return {name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many for name, many in found.items()}
+        return {
+            name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
+            for name, many in found.items()
+        }
 
 
 def within(which: Array, draws: Array) -> Array:
@@ -287,21 +400,42 @@ def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
 class Programs:
     """The programs of one scenario with some settings of one value, and what it comes to with these alone."""
 
-    def __init__(self, catalogue: Catalogue, scenario: Scenario, fixed: Mapping[str, Any], variant: Mapping[str, str]) -> None:
-        self.catalogue, self.scenario, self.fixed, self.variant = catalogue, scenario, fixed, variant
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        scenario: Scenario,
+        fixed: Mapping[str, Any],
+        variant: Mapping[str, str],
+    ) -> None:
+        self.catalogue, self.scenario, self.fixed, self.variant = (
+            catalogue,
+            scenario,
+            fixed,
+            variant,
+        )
         self.lock = Lock()  # a program grows by what is asked of it
         self.lots: dict[Any, Lot] = {}  # by plans
         self.known: dict[Any, tuple[Lot, list[dict[str, int]], set[str]]] = {}  # by structure
         self.unit_of = cache(self.inputs(None, {}).unit_of)
-        self.structure_under = lru_cache(MOST)(lambda settings, plan: structure_in(self.evaluate(dict(settings), plan)))
+        self.structure_under = lru_cache(MOST)(
+            lambda settings, plan: structure_in(self.evaluate(dict(settings), plan))
+        )
 
     def inputs(self, structure: Structure | None, settings: Mapping[str, Any]) -> Inputs:
         """Return the inputs with more settings, on a structure if one is held."""
-        return Inputs(self.catalogue, self.scenario, {**self.fixed, **settings}, dict(self.variant), structure)
+        return Inputs(
+            self.catalogue, self.scenario, {**self.fixed, **settings}, dict(self.variant), structure
+        )
 
     def evaluate(self, settings: Mapping[str, Any], plan: Any = None) -> Result:
         """Evaluate one value of every input."""
-        return evaluate(self.scenario, {**self.fixed, **settings}, plan, catalogue=self.catalogue, variant=self.variant)
+        return evaluate(
+            self.scenario,
+            {**self.fixed, **settings},
+            plan,
+            catalogue=self.catalogue,
+            variant=self.variant,
+        )
 
     @cached_property
     def centre(self) -> Result:
@@ -309,7 +443,11 @@ class Programs:
         return self.evaluate({})
 
     def names(
-        self, inputs: Callable[[Structure, Iterable[str]], Inputs], structure: Structure, drawn: frozenset[str], plans: Any
+        self,
+        inputs: Callable[[Structure, Iterable[str]], Inputs],
+        structure: Structure,
+        drawn: frozenset[str],
+        plans: Any,
     ) -> tuple[Lot, list[dict[str, int]]]:
         """Return the program of a structure, with the places of its results; `inputs` gives those of a structure, some drawn ones at one value."""
         key: tuple[Any, ...] = decided(structure, plans)
@@ -321,18 +459,35 @@ class Programs:
                 self.known[key] = self.trace(inputs(structure, others), structure, plans)
         return self.known[key][:2]
 
-    def trace(self, inputs: Inputs, structure: Structure, plans: Any) -> tuple[Lot, list[dict[str, int]], set[str]]:
+    def trace(
+        self, inputs: Inputs, structure: Structure, plans: Any
+    ) -> tuple[Lot, list[dict[str, int]], set[str]]:
         """Trace a structure on the plan it holds, or on those to choose among."""
-        each: list[Any] = [without_batch(structure.plan)] if plans is None else [every_plan(inputs)] if plans is ALL else plans
-        lot = self.lots.setdefault(exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None))
+        each: list[Any] = (
+            [without_batch(structure.plan)]
+            if plans is None
+            else [every_plan(inputs)]
+            if plans is ALL
+            else plans
+        )
+        lot = self.lots.setdefault(
+            exactly(tuple(each)), Lot(each[0] if isinstance(each[0], ServingPlan) else None)
+        )
         made = [recorded(lot.program, inputs, plan) for plan in each]
         return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
 
 
 def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:
     """Return what tells a structure, and plans to choose among, from others of its scenario."""
-    plan = without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
-    return structure.texts.get(SWITCH), tuple(sorted(structure.alternatives.items())), tuple(sorted(structure.readings.items())), exactly(plan)
+    plan = (
+        without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)
+    )
+    return (
+        structure.texts.get(SWITCH),
+        tuple(sorted(structure.alternatives.items())),
+        tuple(sorted(structure.readings.items())),
+        exactly(plan),
+    )
 
 
 def without_batch(plan: Any) -> Any:

@@ -40,10 +40,19 @@ if TYPE_CHECKING:
     pass
 
 
-OWN_COST, VENDOR_PRICE, RENTED = "own-cost", "vendor-price", "rent"  # on what basis a result is priced
+OWN_COST, VENDOR_PRICE, RENTED = (
+    "own-cost",
+    "vendor-price",
+    "rent",
+)  # on what basis a result is priced
 SCHEMA = "tco.result/2"
 FOUND = ("scenario", "title", "system", "perspective")  # texts of a result, as the file names them
-DECIDED = ("alternatives", "readings", "compared", "choices")  # of the structure, what the file does not hold anyway
+DECIDED = (
+    "alternatives",
+    "readings",
+    "compared",
+    "choices",
+)  # of the structure, what the file does not hold anyway
 KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 
@@ -56,14 +65,30 @@ class Origin(NamedTuple):
     data_hash: Callable[[], str]
     formulas: Callable[[], dict[str, str]]  # fingerprint of every formula the metrics rest on
     version: str = __version__
-    used_by: Callable[[str], frozenset[str]] = lambda _: frozenset()  # names of the formulas that a metric rests on
+    used_by: Callable[[str], frozenset[str]] = lambda _: (
+        frozenset()
+    )  # names of the formulas that a metric rests on
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what is known without the catalogue: the formulas are not."""
-        return origin_of, (self.documents, self.settings, self.variant, self.data_hash(), {}, self.version)
+        return origin_of, (
+            self.documents,
+            self.settings,
+            self.variant,
+            self.data_hash(),
+            {},
+            self.version,
+        )
 
 
-def origin_of(documents: dict[str, str], settings: dict[str, str], variant: dict[str, str], data: str, formulas: dict[str, str], by: str) -> Origin:
+def origin_of(
+    documents: dict[str, str],
+    settings: dict[str, str],
+    variant: dict[str, str],
+    data: str,
+    formulas: dict[str, str],
+    by: str,
+) -> Origin:
     """Return an origin of which everything is known."""
     return Origin(documents, settings, variant, lambda: data, lambda: formulas, by)
 
@@ -76,13 +101,17 @@ class Result:
     title: str
     system: str
     perspective: str
-    metrics: dict[str, Any]  # numbers, none where one cannot be computed; arrays where many values were asked together
+    metrics: dict[
+        str, Any
+    ]  # numbers, none where one cannot be computed; arrays where many values were asked together
     notes: list[str]
     lines: list[Flow]
     bill: Bill | None  # none of a chip alone
     rebates: list[Rebate]
     serving: ServingResult | TrainingResult | None
-    shares: dict[str, dict[str, float]]  # of the hardware's price, and of terms and site: sourced, estimated, assumed
+    shares: dict[
+        str, dict[str, float]
+    ]  # of the hardware's price, and of terms and site: sourced, estimated, assumed
     bounds: dict[str, dict[str, float]]  # phase -> share of its time by bound
     inputs: dict[str, Input]
     texts: dict[str, str]
@@ -92,23 +121,42 @@ class Result:
     ages: Ages  # of the prices of the bill
     plan: Any = None
     structure: Structure | None = None  # all that was decided, which `evaluate` accepts back
-    chosen: list[str] = field(default_factory=list)  # of the notes those of what was chosen or left out, which a short answer goes without
-    nodes: dict[str, Node] = field(default_factory=dict)  # traced metrics, when a trace was asked for
+    chosen: list[str] = field(
+        default_factory=list
+    )  # of the notes those of what was chosen or left out, which a short answer goes without
+    nodes: dict[str, Node] = field(
+        default_factory=dict
+    )  # traced metrics, when a trace was asked for
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
     def __repr__(self) -> str:
         """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a book."""
-        shown = ("tco_usd_per_chip_hour", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "step_s")
-        figures = [f"{name}={value:.6g}" for name in shown if isinstance(value := self.metrics.get(name), float)]
+        shown = (
+            "tco_usd_per_chip_hour",
+            "output_tokens_per_s_per_chip",
+            "usd_per_million_output_tokens",
+            "step_s",
+        )
+        figures = [
+            f"{name}={value:.6g}"
+            for name in shown
+            if isinstance(value := self.metrics.get(name), float)
+        ]
         return f"Result({', '.join([repr(self.scenario), repr(self.system), *figures])})"
 
     def _repr_html_(self) -> str:
         """Show the metrics with their units as a table, in a notebook."""
-        return html_of(self.to_frame().dropna(subset="value")[["value", "unit"]], self.title, self.standing.text)
+        return html_of(
+            self.to_frame().dropna(subset="value")[["value", "unit"]],
+            self.title,
+            self.standing.text,
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""
-        text = json.dumps(saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json)
+        text = json.dumps(
+            saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json
+        )
         write_atomically(Path(path), text + "\n")
 
     @property
@@ -116,7 +164,11 @@ class Result:
         """Why it has no cost, in words; empty where it has one. Its notes say more."""
         if self.metrics["tco_usd_per_chip_hour"] is not None:
             return ""
-        return "does not fit its site" if any(note.startswith("does not fit: ") for note in self.notes) else "cannot be priced"
+        return (
+            "does not fit its site"
+            if any(note.startswith("does not fit: ") for note in self.notes)
+            else "cannot be priced"
+        )
 
     @property
     def rent(self) -> tuple[str, str] | None:
@@ -154,15 +206,25 @@ class Result:
     def context(self) -> dict[str, Any]:
         """What it is of, so that it can be told from another and asked again: scenario, system, date, site, and what was set."""
         site = self.origin.documents.get("site") if self.origin else None
-        names = {"scenario": self.scenario, "system": self.system, "date": self.texts.get("terms.date"), "site": site}
+        names = {
+            "scenario": self.scenario,
+            "system": self.system,
+            "date": self.texts.get("terms.date"),
+            "site": site,
+        }
         return {**names, "set": in_words(set_of(self))}
 
     def to_frame(self) -> Any:
         """Return metric, value and unit as a pandas data frame, and in each row what they are of."""
         import pandas as pd
 
-        rows = [(name, value, METRICS[name].unit, *self.context.values()) for name, value in self.metrics.items()]
-        return pd.DataFrame(rows, columns=["metric", "value", "unit", *self.context]).set_index("metric")
+        rows = [
+            (name, value, METRICS[name].unit, *self.context.values())
+            for name, value in self.metrics.items()
+        ]
+        return pd.DataFrame(rows, columns=["metric", "value", "unit", *self.context]).set_index(
+            "metric"
+        )
 
 
 def set_of(result: Result) -> dict[str, str]:
@@ -187,7 +249,9 @@ def saved_document(result: Result) -> dict[str, Any]:
     if origin is None:
         raise ValueError("a result that was not evaluated cannot be saved")
     if any(np.ndim(value) for value in result.metrics.values()):
-        raise DataError("a result of many values asked together cannot be saved: save that of one, or the metrics")
+        raise DataError(
+            "a result of many values asked together cannot be saved: save that of one, or the metrics"
+        )
     return {
         "schema": SCHEMA,
         "tco_version": origin.version,
@@ -196,13 +260,20 @@ def saved_document(result: Result) -> dict[str, Any]:
         "documents": origin.documents,
         "overrides": {"set": origin.settings, "variant": origin.variant},
         "plan": plain_plan(result.plan),
-        "structure": None if result.structure is None else {name: getattr(result.structure, name) for name in DECIDED},
+        "structure": None
+        if result.structure is None
+        else {name: getattr(result.structure, name) for name in DECIDED},
         "metrics": {name: result.metrics.get(name) for name in METRICS},
         **{name: getattr(result, name) for name in KEPT},
         "lines": [line._asdict() for line in result.lines],
-        "bill": None if result.bill is None else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
+        "bill": None
+        if result.bill is None
+        else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
         "rebates": [rebate._asdict() for rebate in result.rebates],
-        "inputs": {path: given._asdict() | {"where": short(given.where)} for path, given in sorted(result.inputs.items())},
+        "inputs": {
+            path: given._asdict() | {"where": short(given.where)}
+            for path, given in sorted(result.inputs.items())
+        },
         "standing": result.standing._asdict(),
         "ages": result.ages._asdict(),
         "report": {
@@ -227,7 +298,18 @@ def in_json(value: Any) -> Any:
 
 
 # What the same work is, whoever does it and however: what is asked for, not the formats, the software or the plan that answer it.
-WORK = ("kind", "model", "input_tokens", "output_tokens", "cache_hit", "interactivity", "ttft", "offline", "global_batch", "sequence_length")
+WORK = (
+    "kind",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cache_hit",
+    "interactivity",
+    "ttft",
+    "offline",
+    "global_batch",
+    "sequence_length",
+)
 SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" for name in WORK))
 
 
@@ -236,8 +318,19 @@ def apart(result: Result, other: Result) -> str | None:
     for path in SAME:
         if meaning(result, path) != meaning(other, path):
             return f"its {path} is {words(result, path)}, that of {other.scenario} {words(other, path)}"
-    circular = next((one for one in (result, other) if result is not other and any(CIRCULAR in line.sources for line in one.lines)), None)
-    return None if circular is None else f"the rent of {circular.scenario} follows from this program's own cost"
+    circular = next(
+        (
+            one
+            for one in (result, other)
+            if result is not other and any(CIRCULAR in line.sources for line in one.lines)
+        ),
+        None,
+    )
+    return (
+        None
+        if circular is None
+        else f"the rent of {circular.scenario} follows from this program's own cost"
+    )
 
 
 def meaning(result: Result, path: str) -> Any:
@@ -274,11 +367,22 @@ def why_absent(result: Result, metric: str) -> str:
     if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
         return result.serving.reason
     if result.costless:
-        return next((note for note in result.notes if note.startswith((result.costless, "does not fit"))), "a chip alone has no cost")
+        return next(
+            (note for note in result.notes if note.startswith((result.costless, "does not fit"))),
+            "a chip alone has no cost",
+        )
     about = "performance per cost" if metric in RATIOS else metric
-    said = next((note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), "")  # such as no finite number
-    usual = "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
-    return said or (usual if metric in RATIOS else UNSTATED.get(metric, "the scenario does not state what it rests on"))
+    said = next(
+        (note.partition(": ")[2] for note in result.notes if about in note.partition(": ")[0]), ""
+    )  # such as no finite number
+    usual = (
+        "it is held against the cost of a baseline, and there is none here: `tco compare` names one"
+    )
+    return said or (
+        usual
+        if metric in RATIOS
+        else UNSTATED.get(metric, "the scenario does not state what it rests on")
+    )
 
 
 FORMATS = ("bf16", "fp8", "fp4")
@@ -302,16 +406,24 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
     for name in FORMATS:
         peak = stated(found, inputs.catalogue, values, system.chip, f"peak_{name}")
         found.chip[f"peak_{name}_flop_per_s"] = peak
-        found.domain[f"peak_{name}_flop_per_s"] = None if peak is None else domain_peak(system.chips, peak)
-        found.chip[f"flop_per_byte_{name}"] = machine_balance(peak, bandwidth) if peak and bandwidth else None
+        found.domain[f"peak_{name}_flop_per_s"] = (
+            None if peak is None else domain_peak(system.chips, peak)
+        )
+        found.chip[f"flop_per_byte_{name}"] = (
+            machine_balance(peak, bandwidth) if peak and bandwidth else None
+        )
         if peak == 0:
             found.notes.append(f"flop_per_byte_{name}: {system.chip} computes no {name.upper()}")
     found.chip |= {"hbm_bytes": capacity, "hbm_byte_per_s": bandwidth}
     if capacity is not None and inputs.catalogue.has_part_value(system.chip, "cores_per_device"):
         part = f"parts.{system.chip}"
-        found.chip["logical_device_bytes"] = device_capacity(capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"])
+        found.chip["logical_device_bytes"] = device_capacity(
+            capacity, values[f"{part}.cores_per_device"], values[f"{part}.cores"]
+        )
     found.domain["hbm_bytes"] = None if capacity is None else joint_capacity(system.chips, capacity)
-    found.domain["hbm_byte_per_s"] = None if bandwidth is None else lanes_rate(system.chips, bandwidth)
+    found.domain["hbm_byte_per_s"] = (
+        None if bandwidth is None else lanes_rate(system.chips, bandwidth)
+    )
     return found
 
 

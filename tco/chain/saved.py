@@ -23,23 +23,62 @@ from tco.hardware.bill import Bill, BillLine
 from tco.performance.profile import Report
 
 # What each field of a record may hold; fields that are not named here are texts.
-NUMBER, MAYBE, FLAG, LIST, SHOWN = "a number", "a number or null", "true or false", "a list of texts", "a value and its unit, or null"
+NUMBER, MAYBE, FLAG, LIST, SHOWN = (
+    "a number",
+    "a number or null",
+    "true or false",
+    "a list of texts",
+    "a value and its unit, or null",
+)
 READINGS = "a table of numbers, or true or false"
 KIND, DIRECT = f"one of {', '.join(RANK)}", f"one of {', '.join(DIRECTNESS)}"
 MONTHS, YEARS = "a count of months", "a life in years of no more than a century"
 FIELDS: dict[type, dict[str, str]] = {
     Flow: {
-        **{"amount": NUMBER, "first_month": MONTHS, "life": YEARS, "recurrence": MONTHS, "residual": NUMBER},
+        **{
+            "amount": NUMBER,
+            "first_month": MONTHS,
+            "life": YEARS,
+            "recurrence": MONTHS,
+            "residual": NUMBER,
+        },
         **{"sources": LIST, "inputs": LIST, "overlay": FLAG, "usd_per_chip_hour": NUMBER},
     },
     BillLine: {
-        **{"quantity": NUMBER, "unit_price": MAYBE, "extended": MAYBE, "power": NUMBER, "sources": LIST, "inputs": LIST},
+        **{
+            "quantity": NUMBER,
+            "unit_price": MAYBE,
+            "extended": MAYBE,
+            "power": NUMBER,
+            "sources": LIST,
+            "inputs": LIST,
+        },
         **{"included_in": "a text or null", "overlay": FLAG},
     },
     Rebate: {"value": NUMBER, "sources": LIST, "inputs": LIST, "spend": MAYBE},
-    Input: {"value": NUMBER, "low": MAYBE, "high": MAYBE, "shown": SHOWN, "overlay": FLAG, "kind": KIND, "directness": DIRECT},
-    Standing: {"validated_rows": NUMBER, "anchored_rows": NUMBER, "median": MAYBE, "left_out": MAYBE, "anchors": LIST},
-    Ages: {"later": NUMBER, "older": NUMBER, "notes": LIST, "hour_older": NUMBER, "hour_notes": LIST},
+    Input: {
+        "value": NUMBER,
+        "low": MAYBE,
+        "high": MAYBE,
+        "shown": SHOWN,
+        "overlay": FLAG,
+        "kind": KIND,
+        "directness": DIRECT,
+    },
+    Standing: {
+        "validated_rows": NUMBER,
+        "anchored_rows": NUMBER,
+        "median": MAYBE,
+        "left_out": MAYBE,
+        "anchors": LIST,
+    },
+    Ages: {
+        "later": NUMBER,
+        "older": NUMBER,
+        "notes": LIST,
+        "hour_older": NUMBER,
+        "hour_notes": LIST,
+    },
 }
 
 
@@ -57,21 +96,40 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     YEARS: lambda value: is_number(value) and 0 < value <= 100,
     FLAG: lambda value: isinstance(value, bool),
     LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
-    SHOWN: lambda value: value is None or (isinstance(value, list) and len(value) == 2 and is_number(value[0]) and isinstance(value[1], str)),
+    SHOWN: lambda value: (
+        value is None
+        or (
+            isinstance(value, list)
+            and len(value) == 2
+            and is_number(value[0])
+            and isinstance(value[1], str)
+        )
+    ),
     KIND: lambda value: value in RANK,
     DIRECT: lambda value: value in DIRECTNESS,
     "a table": lambda value: isinstance(value, dict),
     "a table or null": lambda value: value is None or isinstance(value, dict),
     "a list": lambda value: isinstance(value, list),
-    "a table of texts": lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()),
-    READINGS: lambda value: isinstance(value, dict) and all(isinstance(one, bool) or is_number(one) for one in value.values()),
-    "a table of numbers": lambda value: isinstance(value, dict) and all(is_number(one) for one in value.values()),
-    "a table of numbers or nulls": lambda value: isinstance(value, dict) and all(one is None or is_number(one) for one in value.values()),
+    "a table of texts": lambda value: (
+        isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    ),
+    READINGS: lambda value: (
+        isinstance(value, dict)
+        and all(isinstance(one, bool) or is_number(one) for one in value.values())
+    ),
+    "a table of numbers": lambda value: (
+        isinstance(value, dict) and all(is_number(one) for one in value.values())
+    ),
+    "a table of numbers or nulls": lambda value: (
+        isinstance(value, dict) and all(one is None or is_number(one) for one in value.values())
+    ),
 }
 TOP = {
     **dict.fromkeys(("tco_version", "data_hash", *FOUND, "order"), "a text"),
     **dict.fromkeys(("documents", "texts", "formulas"), "a table of texts"),
-    **dict.fromkeys(("overrides", "bounds", "shares", "inputs", "standing", "report", "ages"), "a table"),
+    **dict.fromkeys(
+        ("overrides", "bounds", "shares", "inputs", "standing", "report", "ages"), "a table"
+    ),
     **dict.fromkeys(("lines", "rebates"), "a list"),
     **dict.fromkeys(("plan", "bill"), "a table or null"),
     "metrics": "a table of numbers or nulls",
@@ -90,9 +148,21 @@ def load_result(path: str | Path) -> Result:
     document = saved(Path(path))
     where = str(path)
     hold(document, TOP, where)
-    hold(document["overrides"], {"set": "a table of texts", "variant": "a table of texts"}, f"{where}: overrides")
-    hold(document["report"], {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE}, f"{where}: report")
-    hold(document["bounds"], dict.fromkeys(document["bounds"], "a table of numbers"), f"{where}: bounds")
+    hold(
+        document["overrides"],
+        {"set": "a table of texts", "variant": "a table of texts"},
+        f"{where}: overrides",
+    )
+    hold(
+        document["report"],
+        {"plan": "a table", "search": "a table", "memory": "a table of numbers", "margin": MAYBE},
+        f"{where}: report",
+    )
+    hold(
+        document["bounds"],
+        dict.fromkeys(document["bounds"], "a table of numbers"),
+        f"{where}: bounds",
+    )
     hold(document["texts"], dict.fromkeys(TEXTS, "a text"), f"{where}: texts")
     if (kind := KINDS.get(document["texts"]["workload.kind"])) is not None:
         hold(document["inputs"], dict.fromkeys(kind.inputs, "a table"), f"{where}: inputs")
@@ -103,19 +173,39 @@ def load_result(path: str | Path) -> Result:
         hold(document["metrics"], dict.fromkeys(SUMS, "a number"), f"{where}: metrics")
     report, overrides = document["report"], document["overrides"]
     made = (document[name] for name in ("data_hash", "formulas", "tco_version"))
-    inputs = dict(zip(document["inputs"], records(Input, document["inputs"].values(), f"{where}: inputs"), strict=True))
+    inputs = dict(
+        zip(
+            document["inputs"],
+            records(Input, document["inputs"].values(), f"{where}: inputs"),
+            strict=True,
+        )
+    )
     if making.get() and any(one.overlay for one in inputs.values()):
-        raise DataError(f"{where}: was saved with values of your own, and nothing can stand in their place; expected a scenario")
+        raise DataError(
+            f"{where}: was saved with values of your own, and nothing can stand in their place; expected a scenario"
+        )
     return Result(
         **{name: document[name] for name in (*FOUND, *KEPT)},
-        metrics={name: document["metrics"].get(name) for name in METRICS},  # a metric that came later has no value
-        lines=[cost_line(cells, inputs, f"{where}: lines {number}") for number, cells in enumerate(document["lines"], 1)],
+        metrics={
+            name: document["metrics"].get(name) for name in METRICS
+        },  # a metric that came later has no value
+        lines=[
+            cost_line(cells, inputs, f"{where}: lines {number}")
+            for number, cells in enumerate(document["lines"], 1)
+        ],
         bill=bill_of(document["bill"], f"{where}: bill"),
         rebates=records(Rebate, document["rebates"], f"{where}: rebates"),
         serving=None,
         inputs=inputs,
         standing=record(Standing, document["standing"], f"{where}: standing"),
-        report=Report(report["plan"], report["search"], report.get("runner_up"), report["margin"], report["memory"], {}),
+        report=Report(
+            report["plan"],
+            report["search"],
+            report.get("runner_up"),
+            report["margin"],
+            report["memory"],
+            {},
+        ),
         ages=record(Ages, document["ages"], f"{where}: ages"),
         plan=plan_from(document["plan"], f"{where}: plan"),
         structure=structure_from(document, where),
@@ -130,10 +220,32 @@ def structure_from(document: dict[str, Any], where: str) -> Structure | None:
         return None
     if not isinstance(found, dict):
         raise DataError(f"{where}: structure is {str(found)[:60]!r}, expected a table")
-    hold(found, {"alternatives": "a table of texts", "readings": READINGS, "compared": LIST, "choices": "a table"}, f"{where}: structure")
-    system, variant, plan = document["system"], document["overrides"]["variant"], plan_from(document["plan"], f"{where}: plan")
+    hold(
+        found,
+        {
+            "alternatives": "a table of texts",
+            "readings": READINGS,
+            "compared": LIST,
+            "choices": "a table",
+        },
+        f"{where}: structure",
+    )
+    system, variant, plan = (
+        document["system"],
+        document["overrides"]["variant"],
+        plan_from(document["plan"], f"{where}: plan"),
+    )
     readings, compared = Readings(found["readings"]), tuple(found["compared"])
-    return Structure(system, variant, document["texts"], found["alternatives"], plan, readings, compared, found["choices"])
+    return Structure(
+        system,
+        variant,
+        document["texts"],
+        found["alternatives"],
+        plan,
+        readings,
+        compared,
+        found["choices"],
+    )
 
 
 def saved(path: Path) -> dict[str, Any]:
@@ -142,7 +254,9 @@ def saved(path: Path) -> dict[str, Any]:
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA:
         kind = f"its schema is {found!r}" if found else "it states no schema"
-        raise DataError(f"{path}: is no saved result: {kind}, expected {SCHEMA!r}, which `Result.save` writes")
+        raise DataError(
+            f"{path}: is no saved result: {kind}, expected {SCHEMA!r}, which `Result.save` writes"
+        )
     return dict(document)
 
 
@@ -150,7 +264,9 @@ def hold(table: dict[str, Any], wanted: dict[str, str], where: str) -> None:
     """Refuse a table that lacks a key or holds another kind of value there."""
     for key, kind in wanted.items():
         if key not in table:
-            raise DataError(f"{where}: the key {key!r} is missing, expected {kind}; save the result again")
+            raise DataError(
+                f"{where}: the key {key!r} is missing, expected {kind}; save the result again"
+            )
         if not HOLDS[kind](table[key]):
             raise DataError(f"{where}: {key} is {str(table[key])[:60]!r}, expected {kind}")
 
@@ -161,7 +277,12 @@ def record(cls: type, cells: Any, where: str) -> Any:
     if not isinstance(cells, dict):
         raise DataError(f"{where}: {str(cells)[:60]!r}, expected a table")
     hold(cells, {name: FIELDS[cls].get(name, "a text") for name in names}, where)
-    return cls(**{name: tuple(cells[name]) if isinstance(cells[name], list) else cells[name] for name in names})
+    return cls(
+        **{
+            name: tuple(cells[name]) if isinstance(cells[name], list) else cells[name]
+            for name in names
+        }
+    )
 
 
 def records(cls: type, rows: Iterable[Any], where: str) -> list[Any]:
@@ -183,4 +304,6 @@ def bill_of(found: dict[str, Any] | None, where: str) -> Bill | None:
     if found is None:
         return None
     hold(found, {"lines": "a list", "price": NUMBER, "power": NUMBER}, where)
-    return Bill(records(BillLine, found["lines"], f"{where}: lines"), found["price"], found["power"])
+    return Bill(
+        records(BillLine, found["lines"], f"{where}: lines"), found["price"], found["power"]
+    )

@@ -46,7 +46,14 @@ from tco.economics.dates import Ages, ages_of, moves, not_there, waiting_cost
 from tco.economics.flows import LIVES, OPERATION
 from tco.economics.guards import PartPrice, unguarded_notes
 from tco.economics.perspective import Rebate, refuse_misfit
-from tco.economics.site import carbon_of_chip, carbon_of_tokens, carbon_per_power, embodied_carbon, grid_carbon, logic_area
+from tco.economics.site import (
+    carbon_of_chip,
+    carbon_of_tokens,
+    carbon_per_power,
+    embodied_carbon,
+    grid_carbon,
+    logic_area,
+)
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.formula import finite, total
 from tco.foundation.provenance import Input
@@ -105,7 +112,11 @@ def evaluate(
     inputs = Inputs(catalogue, found, dict(set or {}), dict(chosen), structure)
     values = inputs.values()
     began = time.perf_counter()
-    chain = chain_of(inputs, values, plan_for(inputs.kind, plan)) if workload else run(inputs, values, None, unasked(inputs))
+    chain = (
+        chain_of(inputs, values, plan_for(inputs.kind, plan))
+        if workload
+        else run(inputs, values, None, unasked(inputs))
+    )
     return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
 
 
@@ -118,11 +129,15 @@ def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
             return run(inputs, values, None, kind.without_plan("the structure holds no plan"))
         plan = held.plan
     if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
-        raise DataError("a plan is searched for one value of every input: give the structure to evaluate many on, or use `evaluate_draws`")
+        raise DataError(
+            "a plan is searched for one value of every input: give the structure to evaluate many on, or use `evaluate_draws`"
+        )
     return run(inputs, values, plan)
 
 
-def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool, refuse: bool = True) -> Result:
+def result_of(
+    inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool, refuse: bool = True
+) -> Result:
     """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
     catalogue, found = inputs.catalogue, inputs.scenario
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
@@ -133,12 +148,26 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     notes = [
         *chosen,
         *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
-        *([*notes_of_network(inputs, chain.cost, chain.serving.plan), *notes_of_checkpoints(inputs, values)] if chain.cost else []),
-        *(notes_of_rent(inputs, values, chain.bill) if chain.bill and chain.cost and inputs.perspective.rents else []),
+        *(
+            [
+                *notes_of_network(inputs, chain.cost, chain.serving.plan),
+                *notes_of_checkpoints(inputs, values),
+            ]
+            if chain.cost
+            else []
+        ),
+        *(
+            notes_of_rent(inputs, values, chain.bill)
+            if chain.bill and chain.cost and inputs.perspective.rents
+            else []
+        ),
         *excess_notes(inputs, values, chain.rebates),
         *standing_notes,
         *([] if many else not_there(values.inputs, inputs.date)),
-        *(f"{path} is set, but nothing in this scenario rests on it" for path in inputs.unused(values)),
+        *(
+            f"{path} is set, but nothing in this scenario rests on it"
+            for path in inputs.unused(values)
+        ),
     ]
     if len(catalogue.folders) > 1:
         from tco.catalog.own import own_note
@@ -147,13 +176,31 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
     kind = inputs.workload
     if chain.serving.reason:
         notes.append(f"{kind.rate}: {chain.serving.reason}")
-    single = {name: value for name in METRICS if (value := chain.metrics.get(name)) is not None and not many}
+    single = {
+        name: value
+        for name in METRICS
+        if (value := chain.metrics.get(name)) is not None and not many
+    }
     endless = [name for name, value in single.items() if not math.isfinite(value)]
-    notes += [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"] if endless else []
-    impossible = [f"{name} {value:g}" for name, value in single.items() if math.isfinite(value) and not is_possible(name, value)]
-    notes += [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"] if impossible else []
+    notes += (
+        [f"{', '.join(endless)}: left out, as no finite number comes out of these inputs"]
+        if endless
+        else []
+    )
+    impossible = [
+        f"{name} {value:g}"
+        for name, value in single.items()
+        if math.isfinite(value) and not is_possible(name, value)
+    ]
+    notes += (
+        [f"{', '.join(impossible)}: outside what can be, so one of these inputs is wrong"]
+        if impossible
+        else []
+    )
     if single.get("goodput") == 0:
-        notes.append("tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress")
+        notes.append(
+            "tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress"
+        )
     perspective, chip = inputs.text("terms.perspective"), chain.system.chip
     structure = structure_of(inputs, values, walked)
     report = chain.serving.report(seconds, many)
@@ -169,13 +216,23 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         bill=chain.bill,
         rebates=chain.rebates,
         serving=chain.serving,
-        shares=dict(told_of(inputs, "shares", chain.cost, partial(shares_of_cost, chain.cost, values))) if chain.cost and not many else {},
+        shares=dict(
+            told_of(inputs, "shares", chain.cost, partial(shares_of_cost, chain.cost, values))
+        )
+        if chain.cost and not many
+        else {},
         bounds={phase: made.shares for phase, made in report.phases.items()},
         inputs=values.inputs,
         texts=inputs.texts_used,
         standing=catalogue.once(
             ("standing", kind.measured, chip, chain.serving.path),
-            lambda: standing(catalogue, kind.measured, chip, chips_of(catalogue, family_of(catalogue, chip)), chain.serving.path),
+            lambda: standing(
+                catalogue,
+                kind.measured,
+                chip,
+                chips_of(catalogue, family_of(catalogue, chip)),
+                chain.serving.path,
+            ),
         ),
         order=catalogue.once(("order", kind.measured), lambda: order_of(catalogue, kind.measured)),
         report=report,
@@ -190,7 +247,9 @@ def result_of(inputs: Inputs, values: Values, chain: Chain, seconds: float, trac
         chain.system.variant,
         lambda: catalogue.once("hash", catalogue.hash),
         lambda: formulas_of(nodes()),
-        used_by=lambda metric: frozenset(formulas_of({metric: nodes()[metric]} if metric in nodes() else {})),
+        used_by=lambda metric: frozenset(
+            formulas_of({metric: nodes()[metric]} if metric in nodes() else {})
+        ),
     )
     if trace:
         result.nodes = nodes()
@@ -207,10 +266,16 @@ def keep_for_studies(inputs: Inputs, values: Values) -> None:
             values.input(path)
 
 
-def placed(inputs: Inputs, values: Values, chain: Chain, refuse: bool) -> tuple[list[str], Chain, Ages]:
+def placed(
+    inputs: Inputs, values: Values, chain: Chain, refuse: bool
+) -> tuple[list[str], Chain, Ages]:
     """Return notes on how the racks stand in the site, the chain, and the ages of its prices: without cost if they do not fit or have no price."""
     if chain.system.bare:
-        return [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"], chain, Ages()
+        return (
+            [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"],
+            chain,
+            Ages(),
+        )
     try:
         if chain.unpriced or chain.cost is None or chain.bill is None:
             raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
@@ -220,7 +285,11 @@ def placed(inputs: Inputs, values: Values, chain: Chain, refuse: bool) -> tuple[
     except UnavailableError as error:
         if refuse:
             raise
-        left = {name: value for name, value in chain.metrics.items() if not any(word in name for word in OF_THE_SITE)}
+        left = {
+            name: value
+            for name, value in chain.metrics.items()
+            if not any(word in name for word in OF_THE_SITE)
+        }
         why = "does not fit" if isinstance(error, MisfitError) else "cannot be priced"
         return [f"{why}: {error}"], chain._replace(cost=None, metrics=left), Ages()
 
@@ -237,7 +306,9 @@ def told_of(inputs: Inputs, name: str, cost: Cost, make: Callable[[], T]) -> T:
 
 def shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
     """Return the shares of a cost by the kind of what they rest on, and how direct its sources are."""
-    return shares_by_kind(cost.lines) | {"directness": shares_by_directness(cost.lines, values.inputs)}
+    return shares_by_kind(cost.lines) | {
+        "directness": shares_by_directness(cost.lines, values.inputs)
+    }
 
 
 def plain_metric(value: Any) -> Any:
@@ -249,27 +320,45 @@ def plain_metric(value: Any) -> Any:
 
 def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
     """Return the fingerprint of every formula that some metrics rest on."""
-    from tco.foundation.equation import fingerprints  # a saved result asks for them, an answer does not
+    from tco.foundation.equation import (
+        fingerprints,
+    )  # a saved result asks for them, an answer does not
 
     return fingerprints(node.formula for node in walk(*nodes.values()) if node.formula)
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
     """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
-    searched = chain.serving.plan is not None or not inputs.workload.axis  # else there is nothing to trace: a trace never searches
+    searched = (
+        chain.serving.plan is not None or not inputs.workload.axis
+    )  # else there is nothing to trace: a trace never searches
     with recording() as recorder:
-        traced = run(inputs, inputs.values(as_traced(recorder)), chain.serving.plan, None if searched else chain.serving)
+        traced = run(
+            inputs,
+            inputs.values(as_traced(recorder)),
+            chain.serving.plan,
+            None if searched else chain.serving,
+        )
     return {name: value.node for name, value in traced.metrics.items() if hasattr(value, "node")}
 
 
-def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult | TrainingResult | None = None) -> Chain:
+def run(
+    inputs: Inputs,
+    values: Values,
+    plan: Any = None,
+    found: ServingResult | TrainingResult | None = None,
+) -> Chain:
     """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to have no plan is not searched again."""
     system = inputs.system
     if system.bare:
         workload = found or worked(inputs, values, plan)
-        return Chain(system, None, None, [], None, workload, collect(values, system, None, workload))
+        return Chain(
+            system, None, None, [], None, workload, collect(values, system, None, workload)
+        )
     clos_parts(inputs)  # before any stage: each rests on which they are
-    bill, network, rebates, cost, unpriced = stage("owned", inputs, values, lambda: owned(inputs, values))
+    bill, network, rebates, cost, unpriced = stage(
+        "owned", inputs, values, lambda: owned(inputs, values)
+    )
     workload = found or worked(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
     if cost is not None:
@@ -278,11 +367,15 @@ def run(inputs: Inputs, values: Values, plan: Any = None, found: ServingResult |
     return Chain(system, bill, network, rebates, cost, workload, metrics, unpriced)
 
 
-def owned(inputs: Inputs, values: Values) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
+def owned(
+    inputs: Inputs, values: Values
+) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
     """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs; or why it has no price."""
     bill, network = None, None
     try:
-        bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.text("terms.yield"))
+        bill = bill_of_materials(
+            inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+        )
         refuse_less_than_a_world(inputs, values)
         network = design_network(inputs, values)
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
@@ -315,7 +408,9 @@ def compare(results: list[Result], baseline: str | None = None) -> str:
     rated = [result.scenario for result in results if joined.priced_by(result.metrics)]
     chosen = baseline or usual_baseline(rated or names)
     if chosen not in names:
-        raise DataError(f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})")
+        raise DataError(
+            f"--baseline {chosen}: not among the compared scenarios ({', '.join(names)})"
+        )
     other = next(result for result in results if result.scenario == chosen)
     base = costs_of_work(other.metrics)
     for result in results:
@@ -323,7 +418,10 @@ def compare(results: list[Result], baseline: str | None = None) -> str:
             result.notes.append(f"performance per cost says nothing here: {why}")
             continue
         for metric, reference, own in zip(
-            ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), base, costs_of_work(result.metrics), strict=True
+            ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"),
+            base,
+            costs_of_work(result.metrics),
+            strict=True,
         ):
             if reference is not None and own is not None:
                 result.metrics[metric] = float(joined.perf_per_tco(reference, own))
@@ -335,7 +433,9 @@ def costs_of_work(metrics: Mapping[str, Any]) -> tuple[Any, Any]:
     cost = joined.priced_by(metrics)
     if cost is None:
         return None, None
-    net, gross, hour = (metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour"))
+    net, gross, hour = (
+        metrics[name] for name in (cost, "tco_gross_usd_per_chip_hour", "tco_usd_per_chip_hour")
+    )
     return net, joined.gross_token_cost(net, gross, hour)
 
 
@@ -348,7 +448,9 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
     hours = []
     if inputs.states(GRID, values):
         with scope("metrics", "grid_co2e_g_per_chip_hour"):
-            hours.append(grid_carbon(cost.it_power_per_chip, cost.draw, values["site.pue"], values[GRID]))
+            hours.append(
+                grid_carbon(cost.it_power_per_chip, cost.draw, values["site.pue"], values[GRID])
+            )
         found["grid_co2e_g_per_chip_hour"] = hours[-1]
     with scope("metrics", "embodied_co2e_g_per_chip_hour"):
         area = area_of(inputs, values)
@@ -365,11 +467,17 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
 def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
     """Add what waiting for a system costs that is not there at the date; one none of whose parts states a date has no such cost."""
     with scope("metrics", WAITING):
-        waits = cost.waiting_per_chip  # of a cost that holds it, which no other waiting follows from
+        waits = (
+            cost.waiting_per_chip
+        )  # of a cost that holds it, which no other waiting follows from
         if waits is None:
-            waits = waiting_cost(values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value)
+            waits = waiting_cost(
+                values, inputs.system, cost, inputs.date, inputs.catalogue.has_part_value
+            )
         if waits is not None:
-            found[WAITING] = values.derived(f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits)
+            found[WAITING] = values.derived(
+                f"metrics.{WAITING}", METRICS[WAITING].unit, lambda: waits
+            )
 
 
 def area_of(inputs: Inputs, values: Values) -> Any:
@@ -378,18 +486,33 @@ def area_of(inputs: Inputs, values: Values) -> Any:
     stated = f"{part}.logic_area"
     if has(inputs.system.chip, "logic_area") or values.has(stated):
         return values[stated]
-    return logic_area(values[f"{part}.die_area"], values[f"{part}.dies"]) if has(inputs.system.chip, "die_area") else None
+    return (
+        logic_area(values[f"{part}.die_area"], values[f"{part}.dies"])
+        if has(inputs.system.chip, "die_area")
+        else None
+    )
 
 
 def embodied(inputs: Inputs, values: Values, cost: Cost, area: Any) -> Any:
     """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract is no life of either."""
-    chip = (values["carbon.logic"], values[f"parts.{inputs.system.chip}.hbm_capacity"], values["carbon.memory"], values["carbon.board"])
-    lives = ("carbon.life", "carbon.life_building") if inputs.perspective.rents else (OPERATION, LIVES["building"])
+    chip = (
+        values["carbon.logic"],
+        values[f"parts.{inputs.system.chip}.hbm_capacity"],
+        values["carbon.memory"],
+        values["carbon.board"],
+    )
+    lives = (
+        ("carbon.life", "carbon.life_building")
+        if inputs.perspective.rents
+        else (OPERATION, LIVES["building"])
+    )
     with scope("rack"):
         rack = carbon_per_power(cost.it_power_per_chip, values["carbon.rack"])
     with scope("building"):
         building = carbon_per_power(cost.it_power_per_chip, values["carbon.building"])
-    return embodied_carbon(carbon_of_chip(area, *chip), rack, values[lives[0]], building, values[lives[1]])
+    return embodied_carbon(
+        carbon_of_chip(area, *chip), rack, values[lives[0]], building, values[lives[1]]
+    )
 
 
 class SystemBill(NamedTuple):
@@ -404,7 +527,9 @@ class SystemBill(NamedTuple):
     unguarded: list[str]  # a note on the parts that no published figure checks
 
 
-def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]) -> SystemBill:  # noqa: A002
+def bill_of_system(
+    catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]
+) -> SystemBill:  # noqa: A002
     """Return the bill of a system by its id, on the headline's site and terms."""
     inputs = system_inputs(catalogue, name, set, variant)
     if inputs.system.bare:
@@ -413,13 +538,18 @@ def bill_of_system(catalogue: Catalogue, name: str, set: Mapping[str, str], vari
     values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
     rebates = rebates_of(inputs, values, bill)
-    part_prices = [PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line)) for line in bill.lines]
+    part_prices = [
+        PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line))
+        for line in bill.lines
+    ]
     notes = [
         *inputs.notes,
         *excess_notes(inputs, values, rebates),
         *(f"{path} is set, but this bill does not rest on it" for path in inputs.unused(values)),
     ]
-    return SystemBill(inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices))
+    return SystemBill(
+        inputs.system, bill, rebates, inputs.date, notes, inputs, unguarded_notes(part_prices)
+    )
 
 
 def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
@@ -429,5 +559,9 @@ def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:
     """Return the error for a bill of a chip alone: it names the systems that have one."""
-    systems = [name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip]
-    return DataError(f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}")
+    systems = [
+        name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip
+    ]
+    return DataError(
+        f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}"
+    )

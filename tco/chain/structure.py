@@ -48,12 +48,17 @@ class Structure(NamedTuple):
             raise DataError(f"structure: it is that of {own}, not of {other}")
         for path, decided in self.texts.items():
             if (asked := text(path)) != decided and not asked.startswith(CHEAPEST):
-                raise DataError(f"structure: {path} is {asked!r}, it was {decided!r} when the structure was decided; hold a plan with `plan`")
+                raise DataError(
+                    f"structure: {path} is {asked!r}, it was {decided!r} when the structure was decided; hold a plan with `plan`"
+                )
 
 
 def named(system: str, variant: Mapping[str, str]) -> str:
     """Return a system with its variants, as a command line names it."""
-    return system + "".join(f"{'@' if not place else ','}{key}={value}" for place, (key, value) in enumerate(sorted(variant.items())))
+    return system + "".join(
+        f"{'@' if not place else ','}{key}={value}"
+        for place, (key, value) in enumerate(sorted(variant.items()))
+    )
 
 
 def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
@@ -78,14 +83,35 @@ def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
     found: dict[str, Any] = {"formats": formats} if (formats := formats_of(inputs, values)) else {}
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)
-        found["network"] = {"design": network_design(inputs.system), "tiers": chain.network.tiers, "parts": list(parts)}
+        found["network"] = {
+            "design": network_design(inputs.system),
+            "tiers": chain.network.tiers,
+            "parts": list(parts),
+        }
     found["operators"] = chain.serving.operators
     if (links := chain.serving.links) is not None:
-        found["collectives"] = {"library": links.library.name, "in_network_reduction": bool(links.reduces)}
+        found["collectives"] = {
+            "library": links.library.name,
+            "in_network_reduction": bool(links.reduces),
+        }
     return found
 
 
-MAY_BE_ZERO = frozenset(("cut", "expert_parallel", "order", "zero", "sequence_parallel", "overlap", "offload", "hybrid", "share", "drafts", "chosen"))
+MAY_BE_ZERO = frozenset(
+    (
+        "cut",
+        "expert_parallel",
+        "order",
+        "zero",
+        "sequence_parallel",
+        "overlap",
+        "offload",
+        "hybrid",
+        "share",
+        "drafts",
+        "chosen",
+    )
+)
 
 
 def plain_plan(plan: Any) -> Any:
@@ -101,15 +127,32 @@ def plan_from(found: Any, where: str = "plan") -> Any:
         return None
     kind = kind_of_plan(found)
     if kind == "serving":
-        phases = {name: filled(kind, found.get(name), f"{where}: {name}", {}) for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))}
-        rest = {"stated": False, "flight": None} | {name: value for name, value in found.items() if name not in phases}
-        free: dict[str, tuple[Any, ...] | None] = {"engines": None, "readers": None, "flight": None, "stated": (True, False)}
+        phases = {
+            name: filled(kind, found.get(name), f"{where}: {name}", {})
+            for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
+        }
+        rest = {"stated": False, "flight": None} | {
+            name: value for name, value in found.items() if name not in phases
+        }
+        free: dict[str, tuple[Any, ...] | None] = {
+            "engines": None,
+            "readers": None,
+            "flight": None,
+            "stated": (True, False),
+        }
         return filled(ServingPlan, phases | rest, where, free)
     if kind == "training":
         from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
 
-        return filled(Plan, {"chosen": 0} | dict(found), where, {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None})
-    raise DataError(f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one")
+        return filled(
+            Plan,
+            {"chosen": 0} | dict(found),
+            where,
+            {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None},
+        )
+    raise DataError(
+        f"{where} is no plan: it is neither of serving nor of training; `Result.save` writes one"
+    )
 
 
 def plan_for(kind: str, plan: Any) -> Any:
@@ -125,17 +168,32 @@ def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ..
     """Return a record of numbers; `other` fields take one of some words, or may be null."""
     names = kind._fields  # type: ignore[attr-defined]
     if not isinstance(found, Mapping) or set(found) != set(names):
-        raise DataError(f"{where} is no plan: expected a table of {', '.join(names)}; `Result.save` writes one")
+        raise DataError(
+            f"{where} is no plan: expected a table of {', '.join(names)}; `Result.save` writes one"
+        )
     for name, value in found.items():
         words = other.get(name, ())
         if words:
             if value not in words:
-                raise DataError(f"{where}: {name} is {value!r}, expected one of {', '.join(map(str, words))}")
-        elif not isinstance(value, tuple) and not (value is None and words is None) and not is_count(value, 0 if name in MAY_BE_ZERO else 1):
-            raise DataError(f"{where}: {name} is {str(value)[:60]!r}, expected a number from {0 if name in MAY_BE_ZERO else 1} on")
+                raise DataError(
+                    f"{where}: {name} is {value!r}, expected one of {', '.join(map(str, words))}"
+                )
+        elif (
+            not isinstance(value, tuple)
+            and not (value is None and words is None)
+            and not is_count(value, 0 if name in MAY_BE_ZERO else 1)
+        ):
+            raise DataError(
+                f"{where}: {name} is {str(value)[:60]!r}, expected a number from {0 if name in MAY_BE_ZERO else 1} on"
+            )
     return kind(**found)
 
 
 def is_count(value: Any, least: float) -> bool:
     """Say whether a value is a finite number that is not below the least."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= least
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and value >= least
+    )

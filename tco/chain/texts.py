@@ -71,7 +71,10 @@ FOLLOWS = {  # texts that follow another where they are not given
     "workload.expert_format": "workload.precision",
     "workload.cache_format": "workload.precision",
 }
-IMPLIED = ("workload.attention_format", "workload.expert_format")  # texts that the model's checkpoint may say
+IMPLIED = (
+    "workload.attention_format",
+    "workload.expert_format",
+)  # texts that the model's checkpoint may say
 USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.yield": USUAL_YIELD,
     "terms.commitment": COMMITTED,
@@ -88,13 +91,21 @@ USUAL = {  # texts that are taken so where nothing says otherwise
 
 def texts_of(group: str, document: Mapping[str, Any]) -> dict[str, str]:
     """Return the inputs of a document that are no numbers, by path."""
-    return {path: str(document[key]) for path, key in TEXTS.items() if path.startswith(group + ".") and key in document}
+    return {
+        path: str(document[key])
+        for path, key in TEXTS.items()
+        if path.startswith(group + ".") and key in document
+    }
 
 
 COLUMNS = ("model", "precision", "attention", "experts", "dense", "note")
 EVERY = "*"
 GIVEN, NATIVE = "given", "native"
-ATTENTION, EXPERTS, DENSE = "workload.attention_format", "workload.expert_format", "workload.precision"
+ATTENTION, EXPERTS, DENSE = (
+    "workload.attention_format",
+    "workload.expert_format",
+    "workload.precision",
+)
 
 
 class Checkpoint(NamedTuple):
@@ -111,8 +122,16 @@ def checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
     """Return the rows of the table, those of a person's own folder first."""
 
     def read() -> list[Checkpoint]:
-        paths = [path for folder in reversed(catalogue.folders) if (path := folder / "checkpoint_formats.csv").is_file()]
-        return [Checkpoint(*(row[name] for name in Checkpoint._fields)) for path in paths for _, row in read_csv(path, COLUMNS)]
+        paths = [
+            path
+            for folder in reversed(catalogue.folders)
+            if (path := folder / "checkpoint_formats.csv").is_file()
+        ]
+        return [
+            Checkpoint(*(row[name] for name in Checkpoint._fields))
+            for path in paths
+            for _, row in read_csv(path, COLUMNS)
+        ]
 
     found: list[Checkpoint] = catalogue.once("checkpoint formats", read)
     return found
@@ -120,7 +139,11 @@ def checkpoints(catalogue: Catalogue) -> list[Checkpoint]:
 
 def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoint:
     """Return how the parts of a model are stored of which some precision is stated."""
-    return next(row for row in checkpoints(catalogue) if fnmatchcase(model, row.model) and fnmatchcase(precision.lower(), row.precision))
+    return next(
+        row
+        for row in checkpoints(catalogue)
+        if fnmatchcase(model, row.model) and fnmatchcase(precision.lower(), row.precision)
+    )
 
 
 def published(catalogue: Catalogue, model: str) -> dict[str, str]:

@@ -54,7 +54,9 @@ STORED = ("attention_format", "precision", "expert_format", "cache_format", "att
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
-    from tco.performance.serving.result import serve  # who asks what chips cost starts without the engine
+    from tco.performance.serving.result import (
+        serve,
+    )  # who asks what chips cost starts without the engine
 
     return serve(*server_of(inputs, values, is_stated(plan)), values, plan)
 
@@ -75,7 +77,9 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
     """
     model = served_model(inputs, values)
     deployer = None if stated or has_stated_load(values) else deployer_of(inputs, values)
-    return machine_of(inputs, values, inputs.text, software_of_scenario(inputs, values), deployer), model
+    return machine_of(
+        inputs, values, inputs.text, software_of_scenario(inputs, values), deployer
+    ), model
 
 
 def deployer_of(inputs: Inputs, values: Values) -> Deployer:
@@ -92,7 +96,10 @@ def pool_shapes(catalogue: Catalogue) -> tuple[PoolShape, ...]:
     def read() -> tuple[PoolShape, ...]:
         path = data_directory() / "performance" / "pools.csv"
         columns = (*PoolShape._fields, "rows")
-        return tuple(PoolShape(*(float(row[name]) for name in PoolShape._fields)) for _, row in read_csv(path, columns))
+        return tuple(
+            PoolShape(*(float(row[name]) for name in PoolShape._fields))
+            for _, row in read_csv(path, columns)
+        )
 
     shapes: tuple[PoolShape, ...] = catalogue.once("pool shapes", read)
     return shapes
@@ -115,15 +122,27 @@ def served_model(inputs: Inputs, values: Values) -> Architecture:
 
 def software_of_scenario(inputs: Inputs, values: Values) -> Reach:
     """Return how far the software of a scenario's chip reaches."""
-    return reach_of(inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values)
+    return reach_of(
+        inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
+    )
 
 
 def model_of(inputs: Inputs, values: Values) -> Architecture:
     """Return the scenario's model, one of a given size in the size the workload asks for."""
-    return load_model(inputs.catalogue, inputs.text("workload.model"), lambda: values.structure("workload.total_parameters"))
+    return load_model(
+        inputs.catalogue,
+        inputs.text("workload.model"),
+        lambda: values.structure("workload.total_parameters"),
+    )
 
 
-def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], reach: Reach, deployer: Deployer | None = None) -> Machine:
+def machine_of(
+    inputs: Inputs,
+    values: Readable,
+    text: Callable[[str], str],
+    reach: Reach,
+    deployer: Deployer | None = None,
+) -> Machine:
     """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name.
 
     Args:
@@ -149,16 +168,36 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
         from tco.chain.anchors import anchored
 
         weights = stored.attention, stored.experts, stored.dense
-        moved, note = anchored(inputs, engine, text("workload.model"), weights, not is_deployed, reach.gap)
+        moved, note = anchored(
+            inputs, engine, text("workload.model"), weights, not is_deployed, reach.gap
+        )
         inputs.found |= moved
         inputs.notes += [note] if note not in inputs.notes else []
     beyond = deployed = None
     if is_deployed and deployer is not None:
-        deployed = efficiency_of(values, deployer.name, engine, family, system.chip, system.id, reach.gap)
+        deployed = efficiency_of(
+            values, deployer.name, engine, family, system.chip, system.id, reach.gap
+        )
     else:
-        beyond = unexplained(values, paths_of(catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id))
+        beyond = unexplained(
+            values,
+            paths_of(
+                catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id
+            ),
+        )
     fused_by = FLEET if deployer is not None and deployer.name == FLEET else LAYER
-    made = machine(system.chip, links, values, family, stored, traits_of(catalogue, system.chip), engine, beyond, reach, fused_by)
+    made = machine(
+        system.chip,
+        links,
+        values,
+        family,
+        stored,
+        traits_of(catalogue, system.chip),
+        engine,
+        beyond,
+        reach,
+        fused_by,
+    )
     drafting = engine in served_by(catalogue, practice).get("drafting", ())
     return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
@@ -166,30 +205,52 @@ def machine_of(inputs: Inputs, values: Readable, text: Callable[[str], str], rea
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
     chip, texts = inputs.system.chip, inputs.workload.formats
-    made = {name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}") for name in texts}
-    return {name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}" for name, one in made.items()}
+    made = {
+        name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}")
+        for name in texts
+    }
+    return {
+        name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}"
+        for name, one in made.items()
+    }
 
 
 def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str, ...]) -> None:
     """Refuse sequences longer than the model was made for."""
     length = sum(values.number(path) for path in paths)
     if somewhere(length > model.context):
-        raise DataError(f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens")
+        raise DataError(
+            f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens"
+        )
 
 
 def notes_on_length(model: Architecture, values: Values) -> list[str]:
     """Say that sequences are longer than what the model was made for, which training may extend."""
     length = np.max(values.number("workload.sequence_length"))
-    return [f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, {model.context:,}"] if length > model.context else []
+    return (
+        [
+            f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, {model.context:,}"
+        ]
+        if length > model.context
+        else []
+    )
 
 
 def refuse_no_requests(values: Values) -> None:
     """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
     found = values.input("workload.concurrency")
-    if somewhere(found.value == 0) and found.where != KEPT and basename(dirname(found.where)) != "defaults":
-        raise DataError(f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch")
+    if (
+        somewhere(found.value == 0)
+        and found.where != KEPT
+        and basename(dirname(found.where)) != "defaults"
+    ):
+        raise DataError(
+            f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch"
+        )
     if found.value > 0 and values.exists("workload.offline"):
-        raise DataError(f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out")
+        raise DataError(
+            f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out"
+        )
 
 
 def refuse_unknown_software(inputs: Inputs) -> None:
@@ -197,36 +258,81 @@ def refuse_unknown_software(inputs: Inputs) -> None:
     words = {path: inputs.texts.get(path, BY_DATE) for path in SOFTWARE_CHOICES}
     stated = {path: word for path, word in words.items() if word != BY_DATE}
     if stated:
-        from tco.performance.training.job import refuse_unknown_words  # seldom: serving starts without it
+        from tco.performance.training.job import (
+            refuse_unknown_words,
+        )  # seldom: serving starts without it
 
         refuse_unknown_words(inputs.catalogue, stated)
 
 
 def refuse_beyond_head(values: Values) -> None:
     """Refuse more drafts a step than a head is run for."""
-    if values.has(DRAFTS) and somewhere((drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))):
+    if values.has(DRAFTS) and somewhere(
+        (drafts := values.number(DRAFTS)) > (most := values.number(DEEPEST))
+    ):
         asked = f"{values.input(DRAFTS).where}: {DRAFTS} is {np.max(drafts):g}"
-        raise DataError(f"{asked}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})")
+        raise DataError(
+            f"{asked}, a head drafts at most {np.max(most):g} tokens a step ({DEEPEST})"
+        )
 
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
-    from tco.performance.training.job import CHOICES, DATED, facts_of, job_of, software_of  # a serving scenario starts without the training room
+    from tco.performance.training.job import (
+        CHOICES,
+        DATED,
+        facts_of,
+        job_of,
+        software_of,
+    )  # a serving scenario starts without the training room
 
     if inputs.catalogue.anchors:
-        raise DataError(f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone")
+        raise DataError(
+            f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone"
+        )
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
     model = model_of(inputs, values)
-    does = software_of(catalogue, {path: inputs.text(path) for path in (*CHOICES, *DATED)}, family, chip, facts_of(model, precision))
+    does = software_of(
+        catalogue,
+        {path: inputs.text(path) for path in (*CHOICES, *DATED)},
+        family,
+        chip,
+        facts_of(model, precision),
+    )
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
-    beyond = unexplained(values, paths_of(catalogue, software.TRAINING, family, chip, "", inputs.text("workload.model"), inputs.system.id))
+    beyond = unexplained(
+        values,
+        paths_of(
+            catalogue,
+            software.TRAINING,
+            family,
+            chip,
+            "",
+            inputs.text("workload.model"),
+            inputs.system.id,
+        ),
+    )
     links, reach = links_of_system(inputs, values), software_of_scenario(inputs, values)
-    reached = trainer(chip, family, values, formats, links, traits_of(catalogue, chip), does.programs, beyond, reach)
+    reached = trainer(
+        chip,
+        family,
+        values,
+        formats,
+        links,
+        traits_of(catalogue, chip),
+        does.programs,
+        beyond,
+        reach,
+    )
     best = software.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE)) == software.THE_BEST
-    return job_of(model, does, values, deployed=values.exists(DEPLOYED) and not best), reached, formats
+    return (
+        job_of(model, does, values, deployed=values.exists(DEPLOYED) and not best),
+        reached,
+        formats,
+    )
 
 
 def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
@@ -240,14 +346,20 @@ def training_of(inputs: Inputs, values: Values, plan: Any) -> TrainingResult:
     return result
 
 
-STATED = {"workload.output_rate": TOKENS}  # rates somebody else measured or promised, by the metric each is
+STATED = {
+    "workload.output_rate": TOKENS
+}  # rates somebody else measured or promised, by the metric each is
 
 
 def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Take the rates that a scenario states in place of a workload; without any, only what the chips cost is asked for."""
     if plan is not None:
-        raise DataError(f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix")
-    return ServingResult(None, {metric: values[path] for path, metric in STATED.items() if values.has(path)})
+        raise DataError(
+            f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix"
+        )
+    return ServingResult(
+        None, {metric: values[path] for path, metric in STATED.items() if values.has(path)}
+    )
 
 
 def not_served(reason: str) -> ServingResult:
@@ -266,12 +378,16 @@ class Kind(NamedTuple):
     """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and said of it."""
 
     walk: Callable[[Inputs, Values, Any], Any]  # on a plan, or on the best of a search
-    judge: Callable[[Inputs, Values], Any]  # raises `DataError` for values that none of the kind can be asked with
+    judge: Callable[
+        [Inputs, Values], Any
+    ]  # raises `DataError` for values that none of the kind can be asked with
     without_plan: Callable[[str], Any]  # by the reason
     does: str  # in words
     metrics: frozenset[str]  # that only it, or one like it, has
     rate: str  # the metric that it has none of without a plan
-    measured: str = ""  # the measured rows that its answers are held against; none where no model is run
+    measured: str = (
+        ""  # the measured rows that its answers are held against; none where no model is run
+    )
     axis: str = ""  # by which its plans are told from others
     formats: tuple[str, ...] = ()  # texts of the formats that its products run in
     defaults: str = ""  # the document of what it asks for unless its own says otherwise
@@ -307,7 +423,9 @@ KINDS = {
         inputs=("workload.global_batch", "workload.sequence_length", "cluster.chips"),
         restarts=True,
     ),
-    "stated": Kind(stated_of, lambda *_: None, not_served, "states its rates", SERVED, TOKENS),  # runs no model: its rates are inputs
+    "stated": Kind(
+        stated_of, lambda *_: None, not_served, "states its rates", SERVED, TOKENS
+    ),  # runs no model: its rates are inputs
 }
 
 

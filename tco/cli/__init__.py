@@ -25,7 +25,16 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
     "analyse": ("uncertainty", "sensitivity", "solve", "sweep"),
     "evidence": ("claims", "validate", "calibrate", "measure"),
     "drafts": ("init", "parts", "systems", "models", "scenarios"),
-    "shelves": ("sources", "rebates", "sites", "terms", "workloads", "clusters", "perspectives", "metrics"),
+    "shelves": (
+        "sources",
+        "rebates",
+        "sites",
+        "terms",
+        "workloads",
+        "clusters",
+        "perspectives",
+        "metrics",
+    ),
     "service": ("service", "traffic"),
     "export": ("export", "report"),
     "plot": ("plot",),
@@ -63,10 +72,16 @@ class Commands(Listing):
         self.debug = ctx.params["debug"]
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error", RuntimeWarning)  # of numpy, which most commands start without
+                warnings.simplefilter(
+                    "error", RuntimeWarning
+                )  # of numpy, which most commands start without
                 return super().invoke(ctx)
         except (TcoError, RuntimeWarning) as found:
-            error = found if isinstance(found, TcoError) else DataError(f"no finite number comes out of these inputs: {found}")
+            error = (
+                found
+                if isinstance(found, TcoError)
+                else DataError(f"no finite number comes out of these inputs: {found}")
+            )
             tell(f"error: {error}")
             raise SystemExit(error.exit_code) from None
         except BrokenPipeError:  # the reader of the pipe has left, as `head` does
@@ -79,14 +94,18 @@ class Commands(Listing):
         try:
             return super().main(*args, **options)
         except Exception as error:
-            if isinstance(error, OSError) and error.filename is None:  # whatever opens a file names it: this is help that stdout does not take
+            if (
+                isinstance(error, OSError) and error.filename is None
+            ):  # whatever opens a file names it: this is help that stdout does not take
                 unprinted = full(error)
                 tell(f"error: {unprinted}")
                 raise SystemExit(unprinted.exit_code) from None
             if self.debug:
                 raise
             tell(f"fault: {type(error).__name__}: {error}")
-            tell(f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints.")
+            tell(
+                f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints."
+            )
             raise SystemExit(FAULT) from None
 
 
@@ -95,7 +114,9 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich" if sys.stdout and sys.stdout.isatty() else None,  # frames are for people: they take a third of the time of help
+    rich_markup_mode="rich"
+    if sys.stdout and sys.stdout.isatty()
+    else None,  # frames are for people: they take a third of the time of help
     help="What a unit of AI work costs on a rack, and why. Every number can be opened: `tco explain SCENARIO METRIC`.",
 )
 
@@ -109,13 +130,21 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def main(
-    show_version: Annotated[bool, typer.Option("--version", "-V", callback=version, is_eager=True, help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")] = False,
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", "-V", callback=version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the whole trace of a fault of the program.")
+    ] = False,
 ) -> None:
     """What a unit of AI work costs on a rack, and why."""
 
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="The words of a command, such as: baseline check.")]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[COMMAND...]", help="The words of a command, such as: baseline check."),
+]
 
 
 @app.command(name="help", cls=Taught)

@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Baseline, Cluster, Ends, Metric, RatioTo, Request, Samples, Scenario, Seed, Starts, Workers, called, command
+from tco.cli.options import (
+    Baseline,
+    Cluster,
+    Ends,
+    Metric,
+    RatioTo,
+    Request,
+    Samples,
+    Scenario,
+    Seed,
+    Starts,
+    Workers,
+    called,
+    command,
+)
 from tco.foundation.errors import UsageError
 from tco.foundation.streams import tell
 
@@ -35,7 +49,16 @@ def uncertainty(
         from tco.studies import uncertainty as study
 
         with Bar(given.quiet or samples <= study.BLOCK) as bar:
-            asked = partial(study.uncertainty, scenario, baseline, samples, seed, given.hold, given.settings, given.data)
+            asked = partial(
+                study.uncertainty,
+                scenario,
+                baseline,
+                samples,
+                seed,
+                given.hold,
+                given.settings,
+                given.data,
+            )
             found = asked(workers=workers, cluster=cluster, tell=bar.tell)
         return uncertainty_answer(found)
 
@@ -50,9 +73,15 @@ def sensitivity(
     metric: Metric = "usd_per_million_output_tokens",
     baseline: RatioTo = None,
     sobol: Annotated[
-        bool, typer.Option("--sobol", help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).")
+        bool,
+        typer.Option(
+            "--sobol",
+            help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).",
+        ),
     ] = False,
-    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Rows of a Sobol sample, a power of two.")] = 1024,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", help="Rows of a Sobol sample, a power of two.")
+    ] = 1024,
     seed: Seed = 0,
 ) -> None:
     """Show what drives a metric: every input at its P5 and P95, and the three estimates most worth finding out."""
@@ -60,14 +89,33 @@ def sensitivity(
     from tco.studies.sensitivity import sensitivity as asked
 
     what_if, drawn = (given.data, given.settings, given.variant), samples if sobol else None
-    given.emit(sensitivity_answer(asked(scenario, metric, *what_if, baseline=baseline, hold=given.hold, sobol=drawn, seed=seed)))
+    given.emit(
+        sensitivity_answer(
+            asked(
+                scenario,
+                metric,
+                *what_if,
+                baseline=baseline,
+                hold=given.hold,
+                sobol=drawn,
+                seed=seed,
+            )
+        )
+    )
 
 
 @command(app, "set", "hold", "variant")
 def solve(
     given: Request,
     scenario: Scenario,
-    vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="The input to move, or terms.date; of two, a map says who wins where.")],
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            "--vary",
+            metavar="PATH",
+            help="The input to move, or terms.date; of two, a map says who wins where.",
+        ),
+    ],
     until: Annotated[
         str,
         typer.Option(
@@ -89,25 +137,48 @@ def solve(
     ranges = ranges_of(vary, start, end)
     catalogue = given.catalogue_of(scenario)
     if len(vary) == 1:
-        found = asked(scenario, vary[0], until, ranges[0], given.data, given.settings, given.variant, baseline=baseline, hold=given.hold)
+        found = asked(
+            scenario,
+            vary[0],
+            until,
+            ranges[0],
+            given.data,
+            given.settings,
+            given.variant,
+            baseline=baseline,
+            hold=given.hold,
+        )
         given.emit(solution_answer(catalogue, found))
         return
     if baseline or given.hold:
-        raise UsageError("--baseline and --hold go with one --vary: a map compares scenarios, each with its own best plan")
+        raise UsageError(
+            "--baseline and --hold go with one --vary: a map compares scenarios, each with its own best plan"
+        )
     if len(vary) > 2:
         raise UsageError(f"--vary is given {len(vary)} times, expected one input or two")
     metric, words = target_of(until)
     if is_number(words):
-        raise UsageError(f"--until {until}: of two inputs a map says which scenario wins: expected METRIC=SCENARIO,...")
+        raise UsageError(
+            f"--until {until}: of two inputs a map says which scenario wins: expected METRIC=SCENARIO,..."
+        )
     names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
-    given.emit(map_answer(catalogue, map_of(names, vary, metric, ranges, given.settings, given.data, given.variant)))
+    given.emit(
+        map_answer(
+            catalogue,
+            map_of(names, vary, metric, ranges, given.settings, given.data, given.variant),
+        )
+    )
 
 
-def ranges_of(vary: list[str], start: list[str] | None, end: list[str] | None) -> list[tuple[str | None, str | None]]:
+def ranges_of(
+    vary: list[str], start: list[str] | None, end: list[str] | None
+) -> list[tuple[str | None, str | None]]:
     """Return where each input that is varied begins and ends, where that is given; for some of them alone it raises `UsageError`."""
     for option, some in (("--from", start), ("--to", end)):
         if some and len(some) != len(vary):
-            raise UsageError(f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for each or none")
+            raise UsageError(
+                f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for each or none"
+            )
     nothing = [None] * len(vary)
     return list(zip(start or nothing, end or nothing, strict=True))
 
@@ -118,11 +189,23 @@ STOPPED = 130  # the exit code of what Ctrl-C ends
 @command(app, "set", usual=("data", "form", "quiet", "redact"))
 def sweep(
     given: Request,
-    study: Annotated[str, called("studies", "A TOML file, or the name of a shipped study.", "STUDY")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The folder of the cases, or a URL such as s3://...")],
+    study: Annotated[
+        str, called("studies", "A TOML file, or the name of a shipped study.", "STUDY")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The folder of the cases, or a URL such as s3://...",
+        ),
+    ],
     workers: Workers = None,
     cluster: Cluster = None,
-    max_cases: Annotated[int, typer.Option(metavar="N", help="Refuse a study of more cases.")] = 100_000_000,
+    max_cases: Annotated[
+        int, typer.Option(metavar="N", help="Refuse a study of more cases.")
+    ] = 100_000_000,
 ) -> None:
     """Run a study over many cases, grids, ranges and draws, and write them as Parquet; resumes after interruption.
 
@@ -138,7 +221,16 @@ def sweep(
     keep_own(given, study)
     try:
         with Bar(given.quiet) as bar:
-            found = run(study, output, workers=workers, cluster=cluster, max_cases=max_cases, set=given.settings, data=given.data, tell=bar.tell)
+            found = run(
+                study,
+                output,
+                workers=workers,
+                cluster=cluster,
+                max_cases=max_cases,
+                set=given.settings,
+                data=given.data,
+                tell=bar.tell,
+            )
     except KeyboardInterrupt:
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
@@ -156,6 +248,8 @@ def keep_own(given: Request, study: str) -> None:
     from tco.studies.sweep.study import shipped_studies
 
     if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
-        raise UsageError("--redact: the cases of a sweep are made of your own values and cannot withhold them; run a shipped study without any")
+        raise UsageError(
+            "--redact: the cases of a sweep are made of your own values and cannot withhold them; run a shipped study without any"
+        )
     shown({})
     given.redact = False  # nothing is left to keep back

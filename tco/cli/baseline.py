@@ -11,9 +11,18 @@ from tco.cli.help import Listing
 from tco.cli.options import Metrics, Request, Scenarios, called, command
 from tco.foundation.errors import UsageError
 
-group = typer.Typer(cls=Listing, no_args_is_help=True, help="Cost regression: keep results, and say what moved since and why.")
+group = typer.Typer(
+    cls=Listing,
+    no_args_is_help=True,
+    help="Cost regression: keep results, and say what moved since and why.",
+)
 app.add_typer(group, name="baseline")
-Name = Annotated[str, typer.Argument(help="Name of the baseline, a file in reports/baselines/ of the current folder.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="Name of the baseline, a file in reports/baselines/ of the current folder."
+    ),
+]
 
 
 @command(group, "set")
@@ -35,7 +44,9 @@ def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
     for state in states.values():
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
-    stayed = keep(path, without_own_values(given, states), {} if given.redact else drawn_of(given, names))
+    stayed = keep(
+        path, without_own_values(given, states), {} if given.redact else drawn_of(given, names)
+    )
     given.emit(saved_answer(catalogue, name, str(path), names, stayed))
 
 
@@ -52,14 +63,18 @@ def drawn_of(given: Request, names: list[str]) -> dict[str, Any]:
     return stakes_of(confidence_of(asked, compared([one.result for one in asked]).baseline))
 
 
-def without_own_values(given: Request, states: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def without_own_values(
+    given: Request, states: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
     if not given.redact:
         return states
     from tco.cli.keeping import alike_states, shown
 
     given.redact = False  # what is left to say are names
-    kept: dict[str, dict[str, Any]] = shown({name: state | {"withheld": []} for name, state in states.items()}, alike_states)
+    kept: dict[str, dict[str, Any]] = shown(
+        {name: state | {"withheld": []} for name, state in states.items()}, alike_states
+    )
     return kept
 
 
@@ -67,23 +82,47 @@ def without_own_values(given: Request, states: dict[str, dict[str, Any]]) -> dic
 def check(
     given: Request,
     name: Name,
-    threshold: Annotated[str, typer.Option(metavar="LIMIT", help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD.")] = "1e-9",
+    threshold: Annotated[
+        str,
+        typer.Option(
+            metavar="LIMIT", help="Change, either way, that counts as a move: 2%, 0.02, or 0.05USD."
+        ),
+    ] = "1e-9",
     max_increase: Annotated[
-        str | None, typer.Option(metavar="LIMIT", help="How much worse a metric may get: costs up, rates down. What gets better never fails then.")
+        str | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="How much worse a metric may get: costs up, rates down. What gets better never fails then.",
+        ),
     ] = None,
     metrics: Metrics = None,
 ) -> None:
     """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric moved."""
     from tco.outputs.drift import drift_answer
-    from tco.studies.baseline import baseline_path, drifts, load, rule_of, shifts, side_by_side, stakes_in
+    from tco.studies.baseline import (
+        baseline_path,
+        drifts,
+        load,
+        rule_of,
+        shifts,
+        side_by_side,
+        stakes_in,
+    )
 
     rule = rule_of(threshold, max_increase, metrics)
     kept = load(baseline_path(name))
     catalogue, results = given.evaluated(list(kept))
     found = drifts(kept, dict(zip(kept, results, strict=True)), given.catalogue_of, rule)
-    checked = {one: [metric for metric in state["metrics"] if metric in rule.metrics] for one, state in side_by_side(kept).items()}
+    checked = {
+        one: [metric for metric in state["metrics"] if metric in rule.metrics]
+        for one, state in side_by_side(kept).items()
+    }
     stakes = stakes_in(baseline_path(name)) if max_increase is None and not metrics else {}
-    drawn = [asked for asked, one in zip(kept, results, strict=True) if any(one.scenario in some for some in stakes.values())]
+    drawn = [
+        asked
+        for asked, one in zip(kept, results, strict=True)
+        if any(one.scenario in some for some in stakes.values())
+    ]
     moved = shifts(stakes, drawn_of(given, drawn), rule.threshold) if stakes else []
     given.emit(drift_answer(catalogue, name, checked, found, moved))
     if found or moved:
@@ -96,7 +135,12 @@ def list_baselines(given: Request) -> None:
     from tco.outputs.drift import list_answer
     from tco.studies.baseline import baseline_path, listed
 
-    given.emit(list_answer(given.catalogue, {name: (str(baseline_path(name)), kept) for name, kept in listed().items()}))
+    given.emit(
+        list_answer(
+            given.catalogue,
+            {name: (str(baseline_path(name)), kept) for name, kept in listed().items()},
+        )
+    )
 
 
 @command(group, name="show")
@@ -112,11 +156,19 @@ def show_baseline(given: Request, name: Name, metrics: Metrics = None) -> None:
 @command(app, "set")
 def diff(
     given: Request,
-    a: Annotated[str, called("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A")],
-    b: Annotated[str | None, typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False)] = None,
+    a: Annotated[
+        str, called("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A")
+    ],
+    b: Annotated[
+        str | None,
+        typer.Argument(metavar="B", help="Another one, or A again with --set.", show_default=False),
+    ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 if they differ.")] = False,
     metrics: Metrics = None,
-    full: Annotated[bool, typer.Option("--full", help="Of two systems list all metrics and inputs that differ, too.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Of two systems list all metrics and inputs that differ, too."),
+    ] = False,
 ) -> None:
     """Show what changed between two scenarios or results, and why, step by step. --set applies to B only.
 
@@ -129,7 +181,9 @@ def diff(
     from tco.studies.waterfall import diff as differing
 
     if b is None:
-        raise UsageError(f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE")
+        raise UsageError(
+            f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE"
+        )
     if a in METRICS or b in METRICS:
         metric, other = (a, b) if a in METRICS else (b, a)
         raise UsageError(f"{metric} is a metric: tco diff {other} {HEADLINE[-1]} --metric {metric}")

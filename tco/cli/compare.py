@@ -62,42 +62,97 @@ def compare(
     scenarios: Scenarios = None,
     baseline: Baseline = None,
     speeds: Annotated[
-        str | None, typer.Option(metavar="N,...", help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's own.")
+        str | None,
+        typer.Option(
+            metavar="N,...",
+            help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's own.",
+        ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Every figure at the workload's own speed, in groups.")] = False,
-    why: Annotated[bool, typer.Option("--why", help="What moves the answer at which speeds, and what to measure to narrow it.")] = False,
-    evidence: Annotated[bool, typer.Option("--evidence", help="Which measured rows notice what moves the answer.")] = False,
-    curve: Annotated[bool, typer.Option("--curve", help="With --format csv: a row for each scenario and speed.")] = False,
-    hall: Annotated[str | None, typer.Option(metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every figure at the workload's own speed, in groups.")
+    ] = False,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why", help="What moves the answer at which speeds, and what to measure to narrow it."
+        ),
+    ] = False,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Which measured rows notice what moves the answer.")
+    ] = False,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="With --format csv: a row for each scenario and speed.")
+    ] = False,
+    hall: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POWER", help="Fill a site with each system, such as '20 MW' from the grid."
+        ),
+    ] = None,
     practice: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="Put all chips under the practice of one family, such as nvidia; left out: each its own.")
+        str | None,
+        typer.Option(
+            metavar="FAMILY",
+            help="Put all chips under the practice of one family, such as nvidia; left out: each its own.",
+        ),
     ] = None,
     what_if: Annotated[
         list[str] | None,
-        typer.Option("--what-if", metavar="PATH=VALUE", help="Replace an input as --set does, with plans and all choices held. Repeatable."),
+        typer.Option(
+            "--what-if",
+            metavar="PATH=VALUE",
+            help="Replace an input as --set does, with plans and all choices held. Repeatable.",
+        ),
     ] = None,
-    ranges: Annotated[bool, typer.Option("--range/--no-range", help="Draw the inputs within their ranges: how sure the answer is.")] = True,
+    ranges: Annotated[
+        bool,
+        typer.Option(
+            "--range/--no-range",
+            help="Draw the inputs within their ranges: how sure the answer is.",
+        ),
+    ] = True,
     choose: Annotated[
         str | None,
-        typer.Option(metavar="A,B:0.5+C:0.5", help="What choices keep of the best, or dollars spread over several."),
+        typer.Option(
+            metavar="A,B:0.5+C:0.5",
+            help="What choices keep of the best, or dollars spread over several.",
+        ),
     ] = None,
     racks: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="What whole engines make of so many racks; left out: of a fleet, in the best proportion.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="What whole engines make of so many racks; left out: of a fleet, in the best proportion.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
-    workloads: Annotated[bool, typer.Option("--workloads", help="Which to choose for each of the shipped workloads.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")] = False,
-    vendor: Annotated[str | None, typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD.")] = None,
-    air: Annotated[bool, typer.Option("--air", help="With --all: the systems that air cools.")] = False,
+    workloads: Annotated[
+        bool, typer.Option("--workloads", help="Which to choose for each of the shipped workloads.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Rank every system by what the work costs, a line each.")
+    ] = False,
+    vendor: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --all: the systems of one vendor, such as AMD."),
+    ] = None,
+    air: Annotated[
+        bool, typer.Option("--air", help="With --all: the systems that air cools.")
+    ] = False,
 ) -> None:
     """Price and rate scenarios side by side, at every speed a user may be promised."""
     options = (hall, practice, what_if, baseline, speeds, choose, racks)
-    not_alone = full or why or evidence or curve or any(option not in (None, []) for option in options)
+    not_alone = (
+        full or why or evidence or curve or any(option not in (None, []) for option in options)
+    )
     if every or vendor is not None or air:
         if not every:
             raise UsageError("--vendor and --air go with --all")
         if scenarios or not_alone:
-            raise UsageError("--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone")
+            raise UsageError(
+                "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone"
+            )
         from tco.outputs.ranking import ranking_answer
         from tco.studies.ranking import ranking
 
@@ -106,14 +161,18 @@ def compare(
 
     if workloads:
         if not_alone or not ranges:
-            raise UsageError("--workloads rates systems by their own draws for each: it takes scenarios and --set alone")
+            raise UsageError(
+                "--workloads rates systems by their own draws for each: it takes scenarios and --set alone"
+            )
 
         def rated() -> Answer:
             from tco.outputs.workloads import workloads_answer
             from tco.studies.evaluation import HEADLINE
             from tco.studies.workloads import matrix
 
-            return workloads_answer(given.catalogue_of(None), matrix(scenarios or HEADLINE, given.settings, given.data))
+            return workloads_answer(
+                given.catalogue_of(None), matrix(scenarios or HEADLINE, given.settings, given.data)
+            )
 
         given.emit_kept(scenarios or (), rated)
         return
@@ -133,10 +192,22 @@ def compare(
         from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
         from tco.studies.middle import base_cases
 
-        asked = evaluate_each(scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced)
+        asked = evaluate_each(
+            scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
+        )
         base, results = compared([one.result for one in asked], baseline)
         refuse_unserved(results, bool(chosen), racks is not None)
-        found = confidence_of(asked, base, chosen, given.hold or bool(replaced), ranges, why or evidence, seed, choose, racks)
+        found = confidence_of(
+            asked,
+            base,
+            chosen,
+            given.hold or bool(replaced),
+            ranges,
+            why or evidence,
+            seed,
+            choose,
+            racks,
+        )
         catalogue, names = catalogue_of(asked, given.data), [one.name for one in asked]
         rows = noticed(catalogue, results, found) if evidence else None
         halls = []
@@ -161,10 +232,16 @@ def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool
     without_speed = [result.scenario for result in results if speed_of(result) is None]
     if has_speeds and without_speed:
         why_not = f"{', '.join(without_speed)} promises no user a speed (training, offline or stated rates)"
-        raise UsageError(f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve")
-    without_pools = [result.scenario for result in results if getattr(result.serving, "alone", None) is None]
+        raise UsageError(
+            f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve"
+        )
+    without_pools = [
+        result.scenario for result in results if getattr(result.serving, "alone", None) is None
+    ]
     if has_racks and without_pools:
-        raise UsageError(f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of (training, offline or stated rates)")
+        raise UsageError(
+            f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of (training, offline or stated rates)"
+        )
 
 
 def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
@@ -185,7 +262,13 @@ def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) 
     every = [one.drivers for one in found.regimes] + [one.drivers for one in found.sure]
     paths = dict.fromkeys(driver.path for drivers in every for driver in drivers)
     seen = evidence_of(catalogue, {path: inputs[path] for path in paths})
-    return [one for path in paths for one in ([one for one in seen if one.path == path] or [Notice(path, None, 0, (None, None, None))])]
+    return [
+        one
+        for path in paths
+        for one in (
+            [one for one in seen if one.path == path] or [Notice(path, None, 0, (None, None, None))]
+        )
+    ]
 
 
 @command(app, "set", "hold")
@@ -194,13 +277,26 @@ def frontier(
     scenarios: Named,
     prefill: Annotated[
         list[str] | None,
-        typer.Option("--prefill", metavar="SCENARIO", help="Read prompts on a pool of another system; find the best pair. Repeatable."),
+        typer.Option(
+            "--prefill",
+            metavar="SCENARIO",
+            help="Read prompts on a pool of another system; find the best pair. Repeatable.",
+        ),
     ] = None,
     pareto: Annotated[
         bool,
-        typer.Option("--pareto", help="Hold all designs against each other: cost, throughput, interactivity and power; name what beats what."),
+        typer.Option(
+            "--pareto",
+            help="Hold all designs against each other: cost, throughput, interactivity and power; name what beats what.",
+        ),
     ] = False,
-    ranges: Annotated[bool, typer.Option("--range", help="Draw the inputs within their ranges at every point: P10 to P90 along it.")] = False,
+    ranges: Annotated[
+        bool,
+        typer.Option(
+            "--range",
+            help="Draw the inputs within their ranges at every point: P10 to P90 along it.",
+        ),
+    ] = False,
 ) -> None:
     """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
 
@@ -209,8 +305,12 @@ def frontier(
         from tco.studies import frontier as study
         from tco.studies.designs import designs_of
 
-        found = study.frontier(scenarios, prefill or (), given.settings, given.data, ranges, given.hold)
-        return frontier_answer(given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None)
+        found = study.frontier(
+            scenarios, prefill or (), given.settings, given.data, ranges, given.hold
+        )
+        return frontier_answer(
+            given.catalogue_of(scenarios[-1]), found, designs_of(found) if pareto else None
+        )
 
     given.emit_kept([*scenarios, *(prefill or ())], answer)
 
@@ -218,8 +318,16 @@ def frontier(
 @command(app, "set")
 def fleet(
     given: Request,
-    waves: Annotated[list[str], typer.Argument(metavar="SCENARIO:POWER[:DATE]...", help="What is bought, such as 'trn3-nl72x2:500 MW:2026-06'.")],
-    power: Annotated[str | None, typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.")] = None,
+    waves: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO:POWER[:DATE]...",
+            help="What is bought, such as 'trn3-nl72x2:500 MW:2026-06'.",
+        ),
+    ],
+    power: Annotated[
+        str | None, typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.")
+    ] = None,
 ) -> None:
     """Fill one power with several systems bought at their dates: racks, chips, price and tokens of each and of all."""
     from tco.outputs.fleets import fleet_answer
@@ -233,8 +341,15 @@ def fleet(
 @command(app, "set")
 def gigawatt(
     given: Request,
-    systems: Annotated[list[str], typer.Argument(metavar="SYSTEM...", help="What the power is filled with, such as gb200-nvl72.")],
-    power: Annotated[str, typer.Option(metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.")] = "1 GW",
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SYSTEM...", help="What the power is filled with, such as gb200-nvl72."
+        ),
+    ],
+    power: Annotated[
+        str, typer.Option(metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.")
+    ] = "1 GW",
 ) -> None:
     """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price, and what others say it is."""
     from tco.outputs.gigawatts import gigawatt_answer
@@ -248,7 +363,13 @@ def gigawatt(
 @command(app, "set")
 def rents(
     given: Request,
-    chip: Annotated[str | None, typer.Argument(metavar="[CHIP]", help="A chip or a system, such as h100-sxm; left out: all that are let.")] = None,
+    chip: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CHIP]",
+            help="A chip or a system, such as h100-sxm; left out: all that are let.",
+        ),
+    ] = None,
 ) -> None:
     """Show what chips are let for by month and statistic, what they cost then, and the margin that leaves."""
     from tco.outputs.rents import rents_answer

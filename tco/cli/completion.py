@@ -18,7 +18,9 @@ def names(kind: str) -> Iterable[str]:
     found: dict[str, Callable[[], Iterable[str]]] = {
         "scenarios": lambda: dict.fromkeys([*catalogue.scenarios, *known_systems(catalogue)]),
         "systems": lambda: known_systems(catalogue),
-        "chips": lambda: [part for part in catalogue.parts if catalogue.has_part_value(part, "hbm_bandwidth")],
+        "chips": lambda: [
+            part for part in catalogue.parts if catalogue.has_part_value(part, "hbm_bandwidth")
+        ],
         "studies": shipped_studies,
         "metrics": lambda: METRICS,
         "settings": lambda: settings(catalogue),
@@ -28,5 +30,16 @@ def names(kind: str) -> Iterable[str]:
 
 def settings(catalogue: Catalogue) -> list[str]:
     """Return the inputs `--set` replaces, each with the sign its value follows."""
-    plain = [f"{group}.{name}=" for group, name in attributes() if group in ("site", "terms", "workload", "cluster")]
-    return [*plain, *(f"{group}.{owner}.{name}=" for group in ("parts", "performance", "shares") for owner, name in catalogue.rows(group))]
+    plain = [
+        f"{group}.{name}="
+        for group, name in attributes()
+        if group in ("site", "terms", "workload", "cluster")
+    ]
+    return [
+        *plain,
+        *(
+            f"{group}.{owner}.{name}="
+            for group in ("parts", "performance", "shares")
+            for owner, name in catalogue.rows(group)
+        ),
+    ]

@@ -19,23 +19,38 @@ if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
 BEGINNING = Path(__file__).parent / "init"
-FILES = {"mine.toml": "mine.toml", "data/parts/mine.csv": "parts.csv", "data/sources.csv": "sources.csv"}  # what is made -> of which file
+FILES = {
+    "mine.toml": "mine.toml",
+    "data/parts/mine.csv": "parts.csv",
+    "data/sources.csv": "sources.csv",
+}  # what is made -> of which file
 FILES |= {".gitignore": "gitignore", "README.md": "README.md"}
 
 
 @app.command(cls=Taught)
-def init(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")]) -> None:
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")],
+) -> None:
     """Make a folder of your own, with an editable scenario and prices laid over the shipped ones."""
     from tco.foundation.files import is_there, write_all
 
     if is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists and is not an empty folder")
-    write_all(folder, {name: (BEGINNING / file).read_text(encoding="utf-8") for name, file in FILES.items()})
-    put(f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco price mine.toml\n")
+    write_all(
+        folder,
+        {name: (BEGINNING / file).read_text(encoding="utf-8") for name, file in FILES.items()},
+    )
+    put(
+        f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco price mine.toml\n"
+    )
 
 
-New = Annotated[str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")]
-Like = Annotated[str, typer.Option("--like", metavar="ID", help="What it is copied from, value by value.")]
+New = Annotated[
+    str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")
+]
+Like = Annotated[
+    str, typer.Option("--like", metavar="ID", help="What it is copied from, value by value.")
+]
 USUAL = ("data",)
 
 
@@ -62,7 +77,9 @@ def new_part(given: Request, part: New, like: Like) -> None:
     files, left = part_draft(catalogue, own_folder(given), part, like, date)
     write_draft(own_folder(given), files)
     rows = files[f"parts/{part}.csv"].count("\n") - 1
-    put(f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco parts show {part}{option(given)}\n")
+    put(
+        f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco parts show {part}{option(given)}\n"
+    )
     if left:
         tell(f"note: as of {date}; left out, so that what you write holds on: {', '.join(left)}")
 
@@ -73,7 +90,9 @@ def new_system(given: Request, system: New, like: Like) -> None:
     from tco.catalog.drafts import own_source, system_draft, write_draft
 
     catalogue = known(given)
-    write_draft(own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given)))
+    write_draft(
+        own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given))
+    )
     put(
         f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems check{option(given)} && tco price {system}{option(given)}\n"
     )
@@ -88,16 +107,30 @@ def new_scenario(given: Request, scenario: New, like: Like) -> None:
     catalogue = given.catalogue
     refuse_taken(scenario, catalogue.scenarios, "scenario")
     found = load_scenario(catalogue, like)
-    text = scenario_draft(scenario, found.title, found.system, found.documents, found.variant, found.settings)
+    text = scenario_draft(
+        scenario, found.title, found.system, found.documents, found.variant, found.settings
+    )
     write_draft(Path("scenarios"), {f"{scenario}.toml": text})
-    put(f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price scenarios/{scenario}.toml{option(given)}\n")
+    put(
+        f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price scenarios/{scenario}.toml{option(given)}\n"
+    )
 
 
 @command(SHELVES["models"], name="add", usual=USUAL)
 def add_model(
     given: Request,
-    config: Annotated[Path, typer.Argument(metavar="CONFIG.json", help="A model's config.json, as Hugging Face publishes it.")],
-    name: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its name; that of the file's folder unless named.")] = None,
+    config: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CONFIG.json", help="A model's config.json, as Hugging Face publishes it."
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--id", metavar="ID", help="Its name; that of the file's folder unless named."
+        ),
+    ] = None,
 ) -> None:
     """Put a model's config.json into ./data or --data, after reading it: --set workload.model=ID then runs it."""
     from tco.catalog.drafts import refuse_taken, write_draft
@@ -109,8 +142,12 @@ def add_model(
     refuse_taken(own, catalogue.models, "model")
     found = load_model(catalogue, str(config))
     write_draft(own_folder(given), {f"models/{own}/config.json": read_text(config)})
-    size = f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
-    put(f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set workload.model={own}{option(given)}\n")
+    size = (
+        f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
+    )
+    put(
+        f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set workload.model={own}{option(given)}\n"
+    )
 
 
 def option(given: Request) -> str:

@@ -20,8 +20,18 @@ Verdict = Literal["holds", "open", "arithmetic", "not-shown", "off", "contradict
 def claims(
     given: Request,
     verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
-    conclusions: Annotated[bool, typer.Option("--conclusions", help="Only what they conclude, each with the command that shows it.")] = False,
-    forecasts: Annotated[bool, typer.Option("--forecasts", help="What was predicted before it was measured instead, and what came.")] = False,
+    conclusions: Annotated[
+        bool,
+        typer.Option(
+            "--conclusions", help="Only what they conclude, each with the command that shows it."
+        ),
+    ] = False,
+    forecasts: Annotated[
+        bool,
+        typer.Option(
+            "--forecasts", help="What was predicted before it was measured instead, and what came."
+        ),
+    ] = False,
 ) -> None:
     """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
     from tco.outputs.claims import claims_answer
@@ -35,7 +45,9 @@ def claims(
         given.emit(forecasts_answer(catalogue, read_forecasts(catalogue)))
         return
     found, notes = check_claims(catalogue, given.settings, conclusions)
-    given.emit(claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes))
+    given.emit(
+        claims_answer(catalogue, [one for one in found if verdict in (None, one.verdict)], notes)
+    )
     if not all(one.as_expected for one in found):
         raise typer.Exit(1)
 
@@ -43,25 +55,64 @@ def claims(
 @command(app, "set")
 def validate(
     given: Request,
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Measured kernels, collectives, training or serving.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE.csv", help="Measured kernels, collectives, training or serving."
+        ),
+    ],
     kind: Annotated[
-        str | None, typer.Option(help="kernels, collectives, training, inference, open-loop or deployments; left out: guessed from the header.")
+        str | None,
+        typer.Option(
+            help="kernels, collectives, training, inference, open-loop or deployments; left out: guessed from the header."
+        ),
     ] = None,
-    against: Annotated[str | None, typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column.")] = None,
-    max_error: Annotated[float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")] = None,
-    alias: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="What names in the rows mean: name,part or name,model.")] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores.")] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Score only the rows predicted as this column."),
+    ] = None,
+    max_error: Annotated[
+        float | None, typer.Option(min=0, help="Exit 1 if the median error (a fraction) is larger.")
+    ] = None,
+    alias: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv", help="What names in the rows mean: name,part or name,model."
+        ),
+    ] = None,
+    rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows", help="Also give every row: in JSON as rows, in CSV instead of the scores."
+        ),
+    ] = False,
     envelopes: Annotated[
-        bool, typer.Option("--envelopes", help="Compare the best plan with the published runs of each chip, model, formats and lengths instead.")
+        bool,
+        typer.Option(
+            "--envelopes",
+            help="Compare the best plan with the published runs of each chip, model, formats and lengths instead.",
+        ),
     ] = False,
     back_test: Annotated[
-        bool, typer.Option("--back-test", help="Compare the rows with the P10 to P90 each chip would have been given had nobody measured it.")
+        bool,
+        typer.Option(
+            "--back-test",
+            help="Compare the rows with the P10 to P90 each chip would have been given had nobody measured it.",
+        ),
     ] = False,
     ratios: Annotated[
         bool,
-        typer.Option("--ratios", help="Compare pairs of chips at one model and speed: their measured ratio with the predicted one and its range."),
+        typer.Option(
+            "--ratios",
+            help="Compare pairs of chips at one model and speed: their measured ratio with the predicted one and its range.",
+        ),
     ] = False,
-    report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Also write KIND.csv, KIND.md and a scatter KIND.png there."
+        ),
+    ] = None,
 ) -> None:
     """Compare predictions with measurements, each row predicted from its own stated configuration."""
     from tco.chain.inputs import plain_inputs
@@ -101,10 +152,27 @@ def sayer(given: Request) -> Callable[[str], None]:
 @command(app, usual=("data", "quiet"))
 def calibrate(
     given: Request,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE.csv...", help="Measured kernels, collectives, training or serving.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the fitted rows go, such as data/calibration/serving.csv.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE.csv...", help="Measured kernels, collectives, training or serving."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the fitted rows go, such as data/calibration/serving.csv.",
+        ),
+    ],
     accuracy: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy holds them.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy holds them.",
+        ),
     ] = None,
     fit_name: Annotated[
         str | None,
@@ -133,12 +201,15 @@ def calibrate(
 
     catalogue = given.catalogue
     values = plain_inputs(catalogue, {}).values(as_number)
-    tables = sorted((read_measured(path) for path in files), key=lambda found: KINDS.index(found[0]))
+    tables = sorted(
+        (read_measured(path) for path in files), key=lambda found: KINDS.index(found[0])
+    )
     say = sayer(given)
     found = {}
     if fit_name == NAME:
         found_gaps, configured = (
-            pd.concat([read(table, catalogue, values) for _, table in tables], ignore_index=True) for read in (gaps, residuals_by_source)
+            pd.concat([read(table, catalogue, values) for _, table in tables], ignore_index=True)
+            for read in (gaps, residuals_by_source)
         )
         rows = list(deployed_rows(found_gaps, configured, date))
         write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
@@ -149,15 +220,27 @@ def calibrate(
         write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
         return
     if fit_name == engine_kernels.NAME:
-        rows = [row for kind, table in tables for row in engine_kernels.fitted(kind, table, catalogue, values, date)]
+        rows = [
+            row
+            for kind, table in tables
+            for row in engine_kernels.fitted(kind, table, catalogue, values, date)
+        ]
         write_atomically(output, to_csv(KERNELS, [list(row.values()) for row in rows]))
         return
     for kind, table in tables:
         made = fit(kind, table, catalogue, values, date, say, fit_name or "")
         found[made.kind] = made
         for what, scores in made.accuracy.items():
-            say(f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}")
-    write_atomically(output, to_csv(COLUMNS, [[row[name] for name in COLUMNS] for made in found.values() for row in made.rows]))
+            say(
+                f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}"
+            )
+    write_atomically(
+        output,
+        to_csv(
+            COLUMNS,
+            [[row[name] for name in COLUMNS] for made in found.values() for row in made.rows],
+        ),
+    )
     if accuracy is not None:
         write_accuracy(accuracy, found, date)
 
@@ -165,13 +248,32 @@ def calibrate(
 @command(app, usual=("data", "quiet"))
 def measure(
     given: Request,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")
+    ],
     kind: Annotated[
-        Literal["kernels", "collectives"], typer.Option(help="Products, attention and memory of one device, or collectives among several.")
+        Literal["kernels", "collectives"],
+        typer.Option(
+            help="Products, attention and memory of one device, or collectives among several."
+        ),
     ] = "kernels",
-    device: Annotated[Literal["cpu", "cuda"] | None, typer.Option(help="cpu or cuda; left out: the GPU if there is one.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A few small shapes, in seconds: shows that it works, not what the machine can do.")] = False,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Accelerator the rows name; left out: what its driver calls it.")] = None,
+    device: Annotated[
+        Literal["cpu", "cuda"] | None,
+        typer.Option(help="cpu or cuda; left out: the GPU if there is one."),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="A few small shapes, in seconds: shows that it works, not what the machine can do.",
+        ),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Accelerator the rows name; left out: what its driver calls it."
+        ),
+    ] = None,
 ) -> None:
     """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and `tco calibrate`."""
     from datetime import datetime
@@ -187,10 +289,20 @@ def measure(
     torch = load_torch()
     target = choose_device(torch, device)
     accelerator = name or device_name(torch, target)
-    asked = Session(torch, target, quick, accelerator, datetime.now().astimezone().date().isoformat(), not given.quiet, say)
+    asked = Session(
+        torch,
+        target,
+        quick,
+        accelerator,
+        datetime.now().astimezone().date().isoformat(),
+        not given.quiet,
+        say,
+    )
     columns, rows = (kernel_session if kind == "kernels" else collective_session)(asked)
     if not rows:
         return
     write_atomically(output, to_csv(columns, rows))
     if not known.part(accelerator):
-        say(f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for these rows; describe it in --data, or give --name")
+        say(
+            f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for these rows; describe it in --data, or give --name"
+        )

@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 def price(
     given: Request,
     scenario: Scenario,
-    cash_flow: Annotated[bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")] = False,
+    cash_flow: Annotated[
+        bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")
+    ] = False,
     swap: Annotated[
-        str | None, typer.Option(metavar="KEY=VALUE@MONTH", help="With --cash-flow: another variant from a month on, such as switch=gen2@24.")
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE@MONTH",
+            help="With --cash-flow: another variant from a month on, such as switch=gen2@24.",
+        ),
     ] = None,
 ) -> None:
     """Show the cost lines of one scenario, down to the chip-hour."""
@@ -37,10 +43,14 @@ def price(
         from tco.studies.evaluation import evaluate_each
         from tco.studies.money import money_of
 
-        catalogue, (result,) = given.evaluated([scenario], workload=cash_flow or given.form == "json")
+        catalogue, (result,) = given.evaluated(
+            [scenario], workload=cash_flow or given.form == "json"
+        )
         money = None
         if chosen is not None:
-            (after,) = evaluate_each([scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value})
+            (after,) = evaluate_each(
+                [scenario], given.data, given.settings, given.variant | {chosen.key: chosen.value}
+            )
             money = money_of(result, catalogue, after.result, chosen.month)
         elif cash_flow:
             money = money_of(result, catalogue)
@@ -67,20 +77,32 @@ def explain(
     scenario: Scenario,
     metric: Annotated[
         str | None,
-        called("metrics", "A metric that `tco metrics list` shows, or the name of a cell that an explanation shows, or of an input."),
+        called(
+            "metrics",
+            "A metric that `tco metrics list` shows, or the name of a cell that an explanation shows, or of an input.",
+        ),
     ] = None,
-    depth: Annotated[int | None, typer.Option(min=1, help="How many levels of the tree to open; the table form opens three.")] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many levels of the tree to open; the table form opens three."
+        ),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Open the whole tree.")] = False,
 ) -> None:
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
     if metric is None:
-        raise UsageError(f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain")
+        raise UsageError(
+            f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain"
+        )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
     given.emit_kept([scenario], lambda: explained(given, scenario, metric, depth, everything))
 
 
-def explained(given: Request, scenario: str, metric: str, depth: int | None, everything: bool) -> Answer:
+def explained(
+    given: Request, scenario: str, metric: str, depth: int | None, everything: bool
+) -> Answer:
     """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.chain.metrics import METRICS
     from tco.chain.result import why_absent
@@ -88,18 +110,26 @@ def explained(given: Request, scenario: str, metric: str, depth: int | None, eve
     from tco.outputs.explanation import SHALLOW, View, explanation_answer
 
     if scenario in METRICS:
-        raise UsageError(f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}")
+        raise UsageError(
+            f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}"
+        )
     catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
-        raise DataError(f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}")
+        raise DataError(
+            f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}"
+        )
     cells = {node.id: node for node in walk(*result.nodes.values())}
     root = result.nodes.get(metric) or cells.get(metric)
     if root is None and metric not in METRICS:
         told = [name for name, one in METRICS.items() if metric.lower() in one.label.lower()][:6]
         also = f"; metrics of that word: {', '.join(told)}" if told else ""
-        raise DataError(f"{unknown('metric or cell', metric, [*METRICS, *cells])}{also}; `tco metrics list` shows the metrics")
+        raise DataError(
+            f"{unknown('metric or cell', metric, [*METRICS, *cells])}{also}; `tco metrics list` shows the metrics"
+        )
     if root is None and (counted := result.metrics.get(metric)) is not None:
-        raise DataError(f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that")
+        raise DataError(
+            f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that"
+        )
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
     view = View(catalogue, depth)
@@ -112,7 +142,10 @@ def inputs(
     given: Request,
     scenario: Scenario,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD]...", help="Those alone that these words tell of: chip price, interest.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[WORD]...", help="Those alone that these words tell of: chip price, interest."
+        ),
     ] = None,
 ) -> None:
     """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
@@ -123,7 +156,13 @@ def inputs(
     (asked,) = given.asked([scenario], priced=False)
     catalogue, result = asked.catalogue, asked.result
     price = built_up(asked)
-    rows = named([*listed(catalogue, result), *([price] if price else [])], words or (), load_system(catalogue, result.system).chip)
+    rows = named(
+        [*listed(catalogue, result), *([price] if price else [])],
+        words or (),
+        load_system(catalogue, result.system).chip,
+    )
     if not rows:
-        raise DataError(f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all")
+        raise DataError(
+            f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all"
+        )
     given.emit(inputs_answer(catalogue, result, rows))

@@ -28,7 +28,9 @@ def ending_of(output: str) -> str:
     found = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
     if found not in ENDINGS:
         hint = " (a folder's name ends in /)" if isdir(output) else ""
-        raise UsageError(f"--output {output}: unknown ending {found!r}, expected one of {', '.join(ENDINGS)}{hint}")
+        raise UsageError(
+            f"--output {output}: unknown ending {found!r}, expected one of {', '.join(ENDINGS)}{hint}"
+        )
     return found
 
 
@@ -37,7 +39,12 @@ def export(
     given: Request,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to: FILE.xlsx, .csv, .json or .parquet, or FOLDER/ for a data package.",
+        ),
     ],
     scenarios: Scenarios = None,
     baseline: Baseline = None,
@@ -53,8 +60,14 @@ def export(
     catalogue, results = given.evaluated(names, priced=False, refuse=False, trace=trace)
     refuse_namesakes(results)
     base, results = compared(results, baseline)
-    write_workbook(given, output, catalogue, results, base, names) if trace else write_tables(given, output, ending, catalogue, results, base)
-    notes = [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
+    write_workbook(given, output, catalogue, results, base, names) if trace else write_tables(
+        given, output, ending, catalogue, results, base
+    )
+    notes = [
+        f"{result.scenario}: {note}"
+        for result in results
+        for note in (*result.notes, *result.ages.notes)
+    ]
     given.tell([NOTE] if given.redact else notes)  # a note may tell of own values
 
 
@@ -66,17 +79,28 @@ def refuse_namesakes(results: Sequence[Result]) -> None:
         raise UsageError(f"two scenarios are called {twice}, expected names that tell them apart")
 
 
-def write_workbook(given: Request, output: str, catalogue: Catalogue, results: Sequence[Result], baseline: str, names: Sequence[str]) -> None:
+def write_workbook(
+    given: Request,
+    output: str,
+    catalogue: Catalogue,
+    results: Sequence[Result],
+    baseline: str,
+    names: Sequence[str],
+) -> None:
     """Write the workbook; one that is to keep own values back cannot, since it recalculates from them."""
     from tco.foundation.files import write_atomically
     from tco.outputs.workbook.book import workbook_of
 
     for name, result in zip(names, results, strict=True):
         if not result.nodes:
-            raise DataError(f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables of it can be exported")
+            raise DataError(
+                f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables of it can be exported"
+            )
     if given.redact:
         if any(one.overlay for result in results for one in result.inputs.values()):
-            raise UsageError("--redact: a workbook recalculates from its inputs and cannot withhold your own; export tables, or without own values")
+            raise UsageError(
+                "--redact: a workbook recalculates from its inputs and cannot withhold your own; export tables, or without own values"
+            )
         from tco.cli.keeping import shown
 
         shown({})
@@ -84,16 +108,33 @@ def write_workbook(given: Request, output: str, catalogue: Catalogue, results: S
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, made_by))
 
 
-def write_tables(given: Request, output: str, ending: str, catalogue: Catalogue, results: Sequence[Result], baseline: str) -> None:
+def write_tables(
+    given: Request,
+    output: str,
+    ending: str,
+    catalogue: Catalogue,
+    results: Sequence[Result],
+    baseline: str,
+) -> None:
     """Write what the scenarios come to as tables, in the form an ending asks for."""
     from tco.foundation.files import write_atomically
-    from tco.outputs.export import DESCRIPTION, export_document, package_files, parquet_of, tables_of
+    from tco.outputs.export import (
+        DESCRIPTION,
+        export_document,
+        package_files,
+        parquet_of,
+        tables_of,
+    )
     from tco.outputs.premises import shared
     from tco.outputs.record import document, to_json
     from tco.outputs.table import to_csv
 
     tables = tables_of(results, catalogue)
-    asked = document("export", catalogue, {"inputs": shared(results), "set": given.settings, "variant": given.variant})
+    asked = document(
+        "export",
+        catalogue,
+        {"inputs": shared(results), "set": given.settings, "variant": given.variant},
+    )
     if given.redact:
         from tco.cli.keeping import shown
 
@@ -114,7 +155,9 @@ def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
     from tco.foundation.files import write_all
 
     if isdir(folder) and any(folder.iterdir()) and not (folder / mark).is_file():
-        raise UsageError(f"{folder}/: holds other files, expected a new or empty folder, or one that holds {mark}, to write anew")
+        raise UsageError(
+            f"{folder}/: holds other files, expected a new or empty folder, or one that holds {mark}, to write anew"
+        )
     if not isdir(folder.absolute().parent):
         raise UsageError(f"{folder}/: cannot be written (No such file or directory)")
     write_all(folder, files)
@@ -128,7 +171,15 @@ MARK = "tco-report.json"  # the file by which a folder of pages is known
 @command(app, "set", usual=("data", "quiet", "redact"))
 def report(
     given: Request,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to: FILE.html, or FOLDER/ for pages that a site may publish.")],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to: FILE.html, or FOLDER/ for pages that a site may publish.",
+        ),
+    ],
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
@@ -142,12 +193,22 @@ def report(
 
     folder = output.endswith(FOLDER)
     if not folder and Path(output).suffix.lower() not in PAGES:
-        raise UsageError(f"--output {output}: unknown ending {Path(output).suffix!r}, expected {', '.join(PAGES)} or a folder/")
+        raise UsageError(
+            f"--output {output}: unknown ending {Path(output).suffix!r}, expected {', '.join(PAGES)} or a folder/"
+        )
     names = list(dict.fromkeys(scenarios or HEADLINE))
     material = material_of(names, baseline, given.data, given.settings)
     refuse_namesakes([one.result for one in material.asked])
-    made_by = ["tco", "report", *given.words(names, baseline), "--output", Path(output).name + FOLDER * folder]
-    page = page_of(material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"])
+    made_by = [
+        "tco",
+        "report",
+        *given.words(names, baseline),
+        "--output",
+        Path(output).name + FOLDER * folder,
+    ]
+    page = page_of(
+        material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"]
+    )
     pages = {output: page}
     if folder:
         from tco.outputs.page.report import gallery_of
@@ -161,7 +222,9 @@ def report(
         page = next(iter(pages.values()))
     if folder:
         made = {name: written(one) for name, one in pages.items()}
-        write_folder(Path(output), made | {MARK: to_json(dict(page.made) | {"pages": sorted(made)})}, MARK)
+        write_folder(
+            Path(output), made | {MARK: to_json(dict(page.made) | {"pages": sorted(made)})}, MARK
+        )
     else:
         write_atomically(Path(output), written(page))
     given.tell(page.notes)

@@ -11,12 +11,49 @@ from typer.core import TyperCommand, TyperGroup
 from tco.foundation.errors import nearest
 
 HEADINGS = {  # heading -> the commands under it
-    "Analyse": ("compare", "price", "perf", "frontier", "bom", "fabric", "network", "collective", "kernel", "fleet", "gigawatt", "rents", "service"),
-    "Explain": ("explain", "diff", "uncertainty", "sensitivity", "solve", "sweep", "metrics", "inputs", "help"),
+    "Analyse": (
+        "compare",
+        "price",
+        "perf",
+        "frontier",
+        "bom",
+        "fabric",
+        "network",
+        "collective",
+        "kernel",
+        "fleet",
+        "gigawatt",
+        "rents",
+        "service",
+    ),
+    "Explain": (
+        "explain",
+        "diff",
+        "uncertainty",
+        "sensitivity",
+        "solve",
+        "sweep",
+        "metrics",
+        "inputs",
+        "help",
+    ),
     "Export": ("report", "plot", "export"),
     "Check": ("baseline", "claims", "validate", "calibrate", "measure"),
     "Data": (
-        *("init", "scenarios", "systems", "parts", "models", "sites", "terms", "workloads", "traffic", "clusters", "perspectives", "rebates"),
+        *(
+            "init",
+            "scenarios",
+            "systems",
+            "parts",
+            "models",
+            "sites",
+            "terms",
+            "workloads",
+            "traffic",
+            "clusters",
+            "perspectives",
+            "rebates",
+        ),
         "sources",
     ),
 }
@@ -40,7 +77,9 @@ class Page:
         for one in self.get_params(ctx):  # type: ignore[attr-defined]
             if (record := one.get_help_record(ctx)) is not None:
                 usual = "Arguments" if one.param_type_name == "argument" else "Options"
-                sections.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+                sections.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(
+                    record
+                )
         write_sections(sections, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -60,7 +99,12 @@ class Listing(Page, TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is named; of an unknown one with no name near it, say which there are."""
-        if ctx.parent is not None and args and args[0] not in (names := self.list_commands(ctx)) and not nearest(args[0], names):
+        if (
+            ctx.parent is not None
+            and args
+            and args[0] not in (names := self.list_commands(ctx))
+            and not nearest(args[0], names)
+        ):
             ctx.fail(f"No such command {args[0]!r}; there are {', '.join(names)}")
         return super().resolve_command(ctx, args)
 
@@ -76,8 +120,13 @@ class Listing(Page, TyperGroup):
         super().format_options(ctx, formatter)
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
-            heading, command = UNDER.get(name, OTHERS) if ctx.parent is None else "Commands", self.get_command(ctx, name)
-            sections.setdefault(heading, []).append((name, ((command and command.help) or "").partition("\n\n")[0]))
+            heading, command = (
+                UNDER.get(name, OTHERS) if ctx.parent is None else "Commands",
+                self.get_command(ctx, name),
+            )
+            sections.setdefault(heading, []).append(
+                (name, ((command and command.help) or "").partition("\n\n")[0])
+            )
         write_sections(sections, formatter)
 
 
@@ -103,7 +152,13 @@ def kept_examples() -> dict[str, tuple[str, ...]]:
 
 def examples(words: str) -> tuple[str, ...]:
     """Return the examples on the page of a command, each a command line that runs; those of a shelf follow from what it shows."""
-    group, _, what = words.rpartition(" ") if words.endswith((" list", " check")) else (words, "", "")
+    group, _, what = (
+        words.rpartition(" ") if words.endswith((" list", " check")) else (words, "", "")
+    )
     shown = kept_examples().get(f"{group} show", ())
-    usual = {"": (f"{group} list", *shown[:1]), "list": (words, f"{words} --format csv"), "check": (words, f"{words} --data data")}
+    usual = {
+        "": (f"{group} list", *shown[:1]),
+        "list": (words, f"{words} --format csv"),
+        "check": (words, f"{words} --data data"),
+    }
     return kept_examples().get(words) or (usual[what] if shown else ())

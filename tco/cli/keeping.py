@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from tco.outputs.page.page import Page
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
-SPANS = (1000.0, 30.0, 4.0, 1.5)  # how far stand-ins lie from what is shipped: as far as there are answers
+SPANS = (
+    1000.0,
+    30.0,
+    4.0,
+    1.5,
+)  # how far stand-ins lie from what is shipped: as far as there are answers
 
 
 class Made(Exception):  # noqa: N818 - it ends a run and is no error
@@ -42,7 +47,9 @@ class Others:
     def __init__(self, before: Others | None = None) -> None:
         self.answers: list[Any] = [*before.answers] if before else []
         self.errors: list[str] = [*before.errors] if before else []
-        self.met: set[str] = {*before.met} if before else set()  # the own values that had a stand-in
+        self.met: set[str] = (
+            {*before.met} if before else set()
+        )  # the own values that had a stand-in
 
 
 _others: ContextVar[Others] = ContextVar("others")
@@ -72,10 +79,14 @@ def keeping_back(run: Callable[[], None]) -> None:
 
 def others_of(run: Callable[[], None], near: Others) -> Others:
     """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as all of them come to one."""
-    for span in SPANS[-1:] if near.errors else SPANS:  # where what is near ends in an error, so does every other lot
+    for span in (
+        SPANS[-1:] if near.errors else SPANS
+    ):  # where what is near ends in an error, so does every other lot
         found = Others(near)
         for number in range(1, len(WAYS)):
-            if (number == 3 and len(found.met) < 2) or (found.errors and span != SPANS[-1]):  # two values need all the ways, one needs three
+            if (number == 3 and len(found.met) < 2) or (
+                found.errors and span != SPANS[-1]
+            ):  # two values need all the ways, one needs three
                 break
             make(run, Making(number, found.met, span), found)
         if not found.errors:
@@ -141,29 +152,52 @@ def without_own_values(answer: Answer, form: str) -> Answer:
         "lines": own_form().split("\n") if own_form else [],
     }
     kept = shown(made)
-    notes = [note for note in kept["notes"] if note != WITHHELD] + ([NOTE] if withheld(kept) else [])
+    notes = [note for note in kept["notes"] if note != WITHHELD] + (
+        [NOTE] if withheld(kept) else []
+    )
     texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
-    return Answer(lambda: kept["document"], lambda: kept["tables"], kept["rows"].columns, kept["rows"].rows, notes, texts)
+    return Answer(
+        lambda: kept["document"],
+        lambda: kept["tables"],
+        kept["rows"].columns,
+        kept["rows"].rows,
+        notes,
+        texts,
+    )
 
 
 def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[str]]:
     """Return a figure and its notes without what tells of own values; a figure that does is refused, as no mark of it could stay where it is."""
-    figure, notes = shown((figure, notes), lambda one, other: (one[0] if one[0] == other[0] else WITHHELD, alike(one[1], other[1])))
+    figure, notes = shown(
+        (figure, notes),
+        lambda one, other: (one[0] if one[0] == other[0] else WITHHELD, alike(one[1], other[1])),
+    )
     if figure == WITHHELD:
-        raise KeptBackError("--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them")
+        raise KeptBackError(
+            "--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them"
+        )
     return figure, [note for note in notes if note != WITHHELD]
 
 
-def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def alike_states(
+    one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """Return the states of a baseline without what differs; each names the metrics it withholds, which no check looks at."""
     found = {}
     for name, state in one.items():
         its = other.get(name, {})
         made = alike(state, its)
         for part in ("metrics", "inputs", "quantities"):
-            made[part] = {key: value for key, value in state[part].items() if value == its.get(part, {}).get(key)}
+            made[part] = {
+                key: value
+                for key, value in state[part].items()
+                if value == its.get(part, {}).get(key)
+            }
         made["plan"] = state["plan"] if state["plan"] == its.get("plan") else None
-        gone = {*state.get("withheld", ()), *(metric for metric in state["metrics"] if metric not in made["metrics"])}
+        gone = {
+            *state.get("withheld", ()),
+            *(metric for metric in state["metrics"] if metric not in made["metrics"]),
+        }
         found[name] = made | {"withheld": sorted(gone)}
     return found
 
@@ -171,4 +205,8 @@ def alike_states(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]
 def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
     """Return pages without what tells of own values: words and tables as all others, figures and the what-if whole or not at all."""
     kept: dict[str, Page] = shown(pages)
-    return {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page} if withheld(kept) else kept
+    return (
+        {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page}
+        if withheld(kept)
+        else kept
+    )

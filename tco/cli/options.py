@@ -41,26 +41,68 @@ def completed(kind: str) -> Callable[[str], list[str]]:
 
 def called(kind: str, text: str, shown: str | None = None) -> Any:
     """Return the argument that names something of a kind, which the shell completes."""
-    return typer.Argument(metavar=shown, help=text, autocompletion=completed(kind), show_default=False)
+    return typer.Argument(
+        metavar=shown, help=text, autocompletion=completed(kind), show_default=False
+    )
 
 
 Scenario = Annotated[str, called("scenarios", "A scenario's name or file, or the id of a system.")]
-Scenarios = Annotated[list[str] | None, called("scenarios", "Names or files; left out: the four headline racks.", "[SCENARIO]...")]
-Named = Annotated[list[str], called("scenarios", "Names or files of scenarios, or systems on the headline's terms.", "SCENARIO...")]
+Scenarios = Annotated[
+    list[str] | None,
+    called("scenarios", "Names or files; left out: the four headline racks.", "[SCENARIO]..."),
+]
+Named = Annotated[
+    list[str],
+    called(
+        "scenarios",
+        "Names or files of scenarios, or systems on the headline's terms.",
+        "SCENARIO...",
+    ),
+]
 System = Annotated[str, called("systems", "A system's id; `tco systems list` shows them.")]
 Baseline = Annotated[str | None, typer.Option(metavar="NAME", help="The scenario to compare with.")]
-RatioTo = Annotated[str | None, typer.Option("--baseline", metavar="SCENARIO", help="What a ratio is relative to, gb200-nvl72 unless named.")]
-Metric = Annotated[str, typer.Option("--metric", metavar="METRIC", help="The metric that is asked for.", autocompletion=completed("metrics"))]
+RatioTo = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="SCENARIO",
+        help="What a ratio is relative to, gb200-nvl72 unless named.",
+    ),
+]
+Metric = Annotated[
+    str,
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        help="The metric that is asked for.",
+        autocompletion=completed("metrics"),
+    ),
+]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="METRIC", help="This metric only. Repeatable.", autocompletion=completed("metrics")),
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        help="This metric only. Repeatable.",
+        autocompletion=completed("metrics"),
+    ),
 ]
 Samples = Annotated[int, typer.Option(metavar="N", help="How many draws.")]
-Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Other seeds give other draws, the same seed the same.")]
-Workers = Annotated[
-    int | None, typer.Option(metavar="N", help="Worker processes on this machine, each with blocks of cases or draws; none: this process alone.")
+Seed = Annotated[
+    int,
+    typer.Option(metavar="S", min=0, help="Other seeds give other draws, the same seed the same."),
 ]
-Cluster = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Worker processes on this machine, each with blocks of cases or draws; none: this process alone.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="The workers of a Dask scheduler, tcp://HOST:8786."),
+]
 Starts = Annotated[
     list[str] | None,
     typer.Option(
@@ -73,7 +115,9 @@ Starts = Annotated[
 Ends = Annotated[
     list[str] | None,
     typer.Option(
-        "--to", metavar="Y", help="Where to end, for each; unless given thirty times today's, of two inputs three times, of a date two years on."
+        "--to",
+        metavar="Y",
+        help="Where to end, for each; unless given thirty times today's, of two inputs three times, of a date two years on.",
     ),
 ]
 
@@ -102,7 +146,12 @@ SHARED: dict[str, tuple[Any, Any]] = {
         autocompletion=completed("settings"),
         **WHAT_IF,
     ),
-    "date": shared(*(str | None, "--date"), metavar="YYYY-MM", help="At the prices of this month: terms.date.", **WHAT_IF),
+    "date": shared(
+        *(str | None, "--date"),
+        metavar="YYYY-MM",
+        help="At the prices of this month: terms.date.",
+        **WHAT_IF,
+    ),
     "anchor": shared(
         *(Path | None, "--anchor"),
         metavar="FILE.csv",
@@ -116,14 +165,36 @@ SHARED: dict[str, tuple[Any, Any]] = {
         **WHAT_IF,
     ),
     "variant": shared(
-        *(list[str] | None, "--variant"), metavar="KEY=VALUE", help="Choose a variant of the system, such as switch=gen2. Repeatable.", **WHAT_IF
+        *(list[str] | None, "--variant"),
+        metavar="KEY=VALUE",
+        help="Choose a variant of the system, such as switch=gen2. Repeatable.",
+        **WHAT_IF,
     ),
-    "data": shared(*(Path | None, "--data"), metavar="DIR", help="Your own data folder, laid over the shipped one; ./data is taken anyway.", **HOW),
-    "form": shared(choices(), "--format", default="table", help="How the answer is printed.", **HOW),
-    "output": shared(Path | None, "--output", "-o", metavar="FILE", help="Write to a file, in the form of its ending.", **HOW),
+    "data": shared(
+        *(Path | None, "--data"),
+        metavar="DIR",
+        help="Your own data folder, laid over the shipped one; ./data is taken anyway.",
+        **HOW,
+    ),
+    "form": shared(
+        choices(), "--format", default="table", help="How the answer is printed.", **HOW
+    ),
+    "output": shared(
+        Path | None,
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write to a file, in the form of its ending.",
+        **HOW,
+    ),
     "quiet": shared(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
     "redact": shared(
-        *(bool, "--redact"), default=False, envvar=REDACT, show_envvar=False, help="Withhold whatever rests on values of your own.", **HOW
+        *(bool, "--redact"),
+        default=False,
+        envvar=REDACT,
+        show_envvar=False,
+        help="Withhold whatever rests on values of your own.",
+        **HOW,
     ),
 }
 USUAL = ("data", "form", "output", "quiet", "redact")
@@ -150,7 +221,9 @@ class Request:
 
     """
 
-    def __init__(self, texts: Mapping[str, Any], command_line: tuple[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, texts: Mapping[str, Any], command_line: tuple[str, Mapping[str, Any]]
+    ) -> None:
         self.texts = {name: default for name, (_, default) in SHARED.items()} | dict(texts)
         self.command_line = command_line
         self.data: Path | None = self.texts["data"]
@@ -188,25 +261,39 @@ class Request:
         """Return scenarios evaluated as the options say, each with what it was asked with."""
         from tco.studies.evaluation import HEADLINE, evaluate_each
 
-        return evaluate_each(names or HEADLINE, self.data, self.settings, self.variant, self.plan, **how)
+        return evaluate_each(
+            names or HEADLINE, self.data, self.settings, self.variant, self.plan, **how
+        )
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
         """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""
         catalogue, (result,) = self.evaluated([scenario], priced=False)
         if result.texts["workload.kind"] == "stated":
-            raise DataError(f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show")
+            raise DataError(
+                f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show"
+            )
         if result.serving is not None and result.serving.reason:
             raise DataError(f"{scenario}: {result.serving.reason}")
         if not result.report.phases:
-            raise DataError(f"{scenario}: a saved answer, which keeps its plan but no operators; expected a scenario such as {result.scenario}")
+            raise DataError(
+                f"{scenario}: a saved answer, which keeps its plan but no operators; expected a scenario such as {result.scenario}"
+            )
         return catalogue, result
 
     def words(self, names: Sequence[str], baseline: str | None) -> list[str]:
         """Return what was asked for as words of a command line; with `--redact` a setting, which is a person's own value, is not told."""
         found = [*names]
         for option, some in (("--set", self.settings), ("--variant", self.variant)):
-            found += [word for key, value in some.items() for word in (option, f"{key}={'...' if self.redact else value}")]
-        return [*found, *(["--baseline", baseline] if baseline else []), *(["--data", str(self.data)] if self.data else [])]
+            found += [
+                word
+                for key, value in some.items()
+                for word in (option, f"{key}={'...' if self.redact else value}")
+            ]
+        return [
+            *found,
+            *(["--baseline", baseline] if baseline else []),
+            *(["--data", str(self.data)] if self.data else []),
+        ]
 
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
@@ -268,14 +355,20 @@ def form_of(form: str, output: Path | None) -> str:
     endings = {one.ending: name for name, one in FORMS.items()}
     named = endings.get(output.suffix.lower())
     if named is None:
-        raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(sorted(endings))}")
+        raise UsageError(
+            f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(sorted(endings))}"
+        )
     if form not in (named, "table"):
         raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")
     return named
 
 
 def command(
-    group: typer.Typer, *takes: str, name: str | None = None, usual: tuple[str, ...] = USUAL, forms: tuple[str, ...] = ()
+    group: typer.Typer,
+    *takes: str,
+    name: str | None = None,
+    usual: tuple[str, ...] = USUAL,
+    forms: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command: its first parameter is a `Request`, the others are its own, then come the shared options it `takes`.
 
@@ -288,14 +381,22 @@ def command(
         dated = ("date",) if "set" in takes and "date" not in {one.name for one in own} else ()
         options = {one: SHARED[one] for one in SHARED if one in (*takes, *usual, *dated)}
         if forms:
-            options["form"] = Annotated[choices(*forms), *options["form"][0].__metadata__], options["form"][1]
-        more = [inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for one, (kind, default) in options.items()]
+            options["form"] = (
+                Annotated[choices(*forms), *options["form"][0].__metadata__],
+                options["form"][1],
+            )
+        more = [
+            inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for one, (kind, default) in options.items()
+        ]
 
         def run(**texts: Any) -> None:
             command_line = (f"{function.__module__}.{function.__name__}", dict(texts))
             mine = {one.name: texts.pop(one.name) for one in own}
             if "redact" not in options and os.environ.get(REDACT, "").lower() in ASKED:
-                raise UsageError(f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes cannot withhold your own values; unset it")
+                raise UsageError(
+                    f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes cannot withhold your own values; unset it"
+                )
             if not texts.get("redact"):
                 function(Request(texts, command_line), **mine)
                 return
@@ -303,7 +404,11 @@ def command(
 
             keeping_back(lambda: function(Request(texts, command_line), **mine))
 
-        run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
+        run.__name__, run.__doc__, run.__module__ = (
+            function.__name__,
+            function.__doc__,
+            function.__module__,
+        )
         run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
         group.command(name, cls=Taught)(run)
@@ -333,7 +438,9 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not sign or not key.strip() or not value.strip():
-            raise UsageError(f"{option} {text if making.get() is None else '...'!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE")
+            raise UsageError(
+                f"{option} {text if making.get() is None else '...'!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE"
+            )
         found[key.strip()] = value.strip()
     if one := making.get():
         one.said.update(found.items())
@@ -350,7 +457,9 @@ def axes(text: str | None) -> Any:
         plan = load_result(text).plan
         if plan is None:
             raise UsageError(f"--plan {text}: this result has no plan")
-        return plan._replace(chosen=0) if hasattr(plan, "chosen") else plan  # who states a plan means it as it is
+        return (
+            plan._replace(chosen=0) if hasattr(plan, "chosen") else plan
+        )  # who states a plan means it as it is
     found: dict[str, str] = {}
     for one in text.split(","):
         name, sign, value = (part.strip() for part in one.partition("="))

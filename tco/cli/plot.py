@@ -11,27 +11,64 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Metric, Named, RatioTo, Request, Samples, Scenario, Scenarios, Seed, System, called, command
+from tco.cli.options import (
+    Metric,
+    Named,
+    RatioTo,
+    Request,
+    Samples,
+    Scenario,
+    Scenarios,
+    Seed,
+    System,
+    called,
+    command,
+)
 from tco.foundation.errors import UsageError
 
 SVG, PNG = ".svg", ".png"
 METRIC = "usd_per_million_output_tokens"
 WIDE = 760  # pixels, as figures are drawn for a screen: help reads none of them
 
-plot = typer.Typer(cls=Listing, no_args_is_help=True, help="Draw a figure into an SVG or PNG file: for print, a page, a phone.")
+plot = typer.Typer(
+    cls=Listing,
+    no_args_is_help=True,
+    help="Draw a figure into an SVG or PNG file: for print, a page, a phone.",
+)
 app.add_typer(plot, name="plot")
-kind = partial(command, plot, usual=("data", "quiet", "redact"))  # a figure has no form but that of its file
+kind = partial(
+    command, plot, usual=("data", "quiet", "redact")
+)  # a figure has no form but that of its file
 
 
 def known_ending(output: Path) -> Path:
     """Return the name of a figure's file; one that is of neither form raises `UsageError`, before anything is computed."""
     if output.suffix.lower() not in (SVG, PNG):
-        raise UsageError(f"--output {output}: unknown ending {output.suffix!r}, expected one of {SVG}, {PNG}")
+        raise UsageError(
+            f"--output {output}: unknown ending {output.suffix!r}, expected one of {SVG}, {PNG}"
+        )
     return output
 
 
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", callback=known_ending, help="Where to: FILE.svg or FILE.png.")]
-Width = Annotated[int, typer.Option(metavar="PIXELS", min=320, max=2000, help="How wide it is laid out: 360 for a phone or a column of print.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        callback=known_ending,
+        help="Where to: FILE.svg or FILE.png.",
+    ),
+]
+Width = Annotated[
+    int,
+    typer.Option(
+        metavar="PIXELS",
+        min=320,
+        max=2000,
+        help="How wide it is laid out: 360 for a phone or a column of print.",
+    ),
+]
 
 
 def write(given: Request, output: Path, figure: str, notes: Sequence[str] = ()) -> None:
@@ -70,7 +107,12 @@ def cost(
     from tco.outputs.figures.cost import cost_figure
 
     _, results = given.evaluated(scenarios, workload=False)
-    write(given, output, cost_figure(results, width), [f"{result.scenario}: {note}" for result in results for note in result.notes])
+    write(
+        given,
+        output,
+        cost_figure(results, width),
+        [f"{result.scenario}: {note}" for result in results for note in result.notes],
+    )
 
 
 @kind("plan", "set", "variant")
@@ -96,8 +138,16 @@ def frontier(
     given: Request,
     output: Output,
     scenarios: Named,
-    prefill: Annotated[list[str] | None, typer.Option(metavar="SCENARIO", help="Read prompts on a pool of another system. Repeatable.")] = None,
-    against: Annotated[Literal["cost", "chip", "power"], typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt.")] = "cost",
+    prefill: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCENARIO", help="Read prompts on a pool of another system. Repeatable."
+        ),
+    ] = None,
+    against: Annotated[
+        Literal["cost", "chip", "power"],
+        typer.Option(help="Dollars a token, tokens a chip, or tokens a megawatt."),
+    ] = "cost",
     width: Width = WIDE,
 ) -> None:
     """Draw what interactivity costs on each system."""
@@ -112,7 +162,9 @@ def frontier(
     if not prefill:  # what is drawn are scenarios, and no pairs of them
         asked = evaluate_each(scenarios, given.data, given.settings, refuse=False)
         ranges = [one.range(metric) for one in confidence_of(asked, asked[0].result.scenario).sure]
-    notes = [f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes]
+    notes = [
+        f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes
+    ]
     write(given, output, frontier_figure(found, metric, width, ranges), notes)
 
 
@@ -129,7 +181,15 @@ def tornado(
     from tco.outputs.figures.tornado import tornado_figure
     from tco.studies.sensitivity import sensitivity
 
-    found = sensitivity(scenario, metric, given.data, given.settings, given.variant, baseline=baseline, hold=given.hold)
+    found = sensitivity(
+        scenario,
+        metric,
+        given.data,
+        given.settings,
+        given.variant,
+        baseline=baseline,
+        hold=given.hold,
+    )
     write(given, output, tornado_figure(found, width), found.sides[0].result.notes)
 
 
@@ -156,12 +216,25 @@ def drawn_range(
 def drawn_map(
     given: Request,
     output: Output,
-    vary: Annotated[list[str], typer.Option("--vary", metavar="PATH", help="An input to move; named twice, for the two axes.")],
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            "--vary", metavar="PATH", help="An input to move; named twice, for the two axes."
+        ),
+    ],
     scenarios: Scenarios = None,
     metric: Metric = METRIC,
-    start: Annotated[list[str] | None, typer.Option("--from", metavar="X", help="Where an input begins, in the order of --vary.")] = None,
-    end: Annotated[list[str] | None, typer.Option("--to", metavar="Y", help="Where it ends; three times today's unless given.")] = None,
-    steps: Annotated[int, typer.Option(metavar="N", min=2, max=65, help="How many values each input has.")] = 13,
+    start: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="X", help="Where an input begins, in the order of --vary."),
+    ] = None,
+    end: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="Y", help="Where it ends; three times today's unless given."),
+    ] = None,
+    steps: Annotated[
+        int, typer.Option(metavar="N", min=2, max=65, help="How many values each input has.")
+    ] = 13,
     width: Width = WIDE,
 ) -> None:
     """Draw who wins where: two inputs moved together, the plan re-optimised in every cell."""
@@ -170,7 +243,16 @@ def drawn_map(
     from tco.studies.maps import field_of
 
     ranges = list(zip(of_two(start, "--from"), of_two(end, "--to"), strict=True))
-    found = field_of(scenarios or HEADLINE, vary, metric, ranges, given.data, given.settings, given.variant, steps)
+    found = field_of(
+        scenarios or HEADLINE,
+        vary,
+        metric,
+        ranges,
+        given.data,
+        given.settings,
+        given.variant,
+        steps,
+    )
     write(given, output, map_figure(found, width))
 
 
@@ -178,7 +260,9 @@ def drawn_map(
 def fabric(
     given: Request,
     output: Output,
-    systems: Annotated[list[str], called("systems", "Ids of systems; `tco systems list` shows them.", "SYSTEM...")],
+    systems: Annotated[
+        list[str], called("systems", "Ids of systems; `tco systems list` shows them.", "SYSTEM...")
+    ],
     width: Width = WIDE,
 ) -> None:
     """Draw what scale-up fabrics give: injection, all-to-all and hops, scope by scope."""
@@ -193,7 +277,10 @@ def fabric(
         inputs = system_inputs(catalogue, name, given.settings, given.variant)
         values = inputs.values(as_number)
         found.append((inputs.system.name, fabric_scopes(inputs.system, values)))
-        unused += [f"{path} is set, but the fabric of {name} does not rest on it" for path in inputs.unused(values)]
+        unused += [
+            f"{path} is set, but the fabric of {name} does not rest on it"
+            for path in inputs.unused(values)
+        ]
     write(given, output, fabric_figure(found, width), unused)
 
 

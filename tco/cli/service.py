@@ -19,17 +19,38 @@ TRAFFIC = SHELVES["traffic"]
 def service(
     given: Request,
     scenarios: Named,
-    traffic: Annotated[str, typer.Option(metavar="NAME", help="Traffic by its name, or a file of it; `tco traffic list` shows them.")] = "chat",
+    traffic: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Traffic by its name, or a file of it; `tco traffic list` shows them.",
+        ),
+    ] = "chat",
     promise: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. Repeatable."),
+        typer.Option(
+            metavar="TEXT",
+            help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. Repeatable.",
+        ),
     ] = None,
-    racks: Annotated[float | None, typer.Option(min=0, metavar="N", help="Refuse a load that asks for more racks to be bought.")] = None,
+    racks: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="N", help="Refuse a load that asks for more racks to be bought."
+        ),
+    ] = None,
     router: Annotated[
         Literal["affinity", "random", "round-robin"],
         typer.Option(help="Which engine reads a prompt: that of its session, any, or the next."),
     ] = "affinity",
-    samples: Annotated[int, typer.Option(min=0, metavar="N", help="Draws of prices and practice for the cost's P10 to P90; none: no range.")] = 0,
+    samples: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Draws of prices and practice for the cost's P10 to P90; none: no range.",
+        ),
+    ] = 0,
     seed: Seed = 0,
 ) -> None:
     """Show the fewest racks that keep promises under traffic, and what tokens, requests and agents cost on them."""
@@ -37,15 +58,21 @@ def service(
     from tco.studies.service import services
 
     how = {"racks": racks, "router": router, "samples": samples, "seed": seed}
-    asked, missed = services(scenarios, traffic, promise or (), given.settings, given.variant, given.data, **how)
+    asked, missed = services(
+        scenarios, traffic, promise or (), given.settings, given.variant, given.data, **how
+    )
     given.emit(service_answer(given.catalogue_of(scenarios[0]), asked, missed))
 
 
 @command(TRAFFIC, name="new", usual=("data",))
 def new_traffic(
     given: Request,
-    traffic: Annotated[str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")],
-    like: Annotated[str, typer.Option("--like", metavar="ID", help="What it is copied from.")] = "chat",
+    traffic: Annotated[
+        str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")
+    ],
+    like: Annotated[
+        str, typer.Option("--like", metavar="ID", help="What it is copied from.")
+    ] = "chat",
 ) -> None:
     """Write traffic of your own to edit, in ./data or --data: that of another."""
     from tco.catalog.drafts import refuse_taken, write_draft
@@ -54,15 +81,28 @@ def new_traffic(
 
     catalogue, folder = known(given), own_folder(given)
     refuse_taken(traffic, catalogue.ids("traffic"), "traffic")
-    write_draft(folder, {f"traffic/{traffic}.toml": read_text(catalogue.document("traffic", like, "traffic")[0])})
-    put(f"{folder}/traffic/{traffic}.toml: as {like}, to edit. Try: tco service gb200-nvl72 --traffic {traffic}{option(given)}\n")
+    write_draft(
+        folder,
+        {f"traffic/{traffic}.toml": read_text(catalogue.document("traffic", like, "traffic")[0])},
+    )
+    put(
+        f"{folder}/traffic/{traffic}.toml: as {like}, to edit. Try: tco service gb200-nvl72 --traffic {traffic}{option(given)}\n"
+    )
 
 
 @command(TRAFFIC, name="from", usual=("data", "quiet"))
 def traffic_from(
     given: Request,
-    trace: Annotated[Path, typer.Argument(metavar="TRACE.csv", help="arrived,input_tokens,output_tokens and, if known, session and prefix tokens.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.toml", help="Where the traffic goes.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRACE.csv",
+            help="arrived,input_tokens,output_tokens and, if known, session and prefix tokens.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.toml", help="Where the traffic goes.")
+    ],
 ) -> None:
     """Sum up a trace of requests as traffic: rate, bursts, lengths, sessions."""
     from tco.foundation.files import write_atomically
@@ -71,4 +111,6 @@ def traffic_from(
     found = read_trace(trace)
     write_atomically(output, traffic_text(found, trace.name))
     if not given.quiet:
-        put(f"{output}: {len(found.arrived):,} requests of {trace}. Try: tco service gb200-nvl72 --traffic {output}\n")
+        put(
+            f"{output}: {len(found.arrived):,} requests of {trace}. Try: tco service gb200-nvl72 --traffic {output}\n"
+        )

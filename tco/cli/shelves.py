@@ -19,8 +19,22 @@ if TYPE_CHECKING:
 Id = Annotated[str, typer.Argument(help="An id that `list` shows.")]
 Checked = tuple[list[str], list[Any]]  # findings, and figures of publications
 ONE = {  # shelf -> what one of it is called
-    **{"parts": "part", "systems": "system", "models": "model", "scenarios": "scenario", "sources": "source", "rebates": "agreement"},
-    **{"sites": "site", "terms": "set of terms", "workloads": "workload", "clusters": "cluster", "perspectives": "perspective", "traffic": "traffic"},
+    **{
+        "parts": "part",
+        "systems": "system",
+        "models": "model",
+        "scenarios": "scenario",
+        "sources": "source",
+        "rebates": "agreement",
+    },
+    **{
+        "sites": "site",
+        "terms": "set of terms",
+        "workloads": "workload",
+        "clusters": "cluster",
+        "perspectives": "perspective",
+        "traffic": "traffic",
+    },
 }
 
 
@@ -30,7 +44,15 @@ def parts_check(catalogue: Catalogue) -> list[str]:
     from tco.catalog import checks
 
     findings = checks.check_parts(catalogue)
-    for folder in ("sites", "terms", "workloads", "clusters", "rebates", "performance", "perspectives"):
+    for folder in (
+        "sites",
+        "terms",
+        "workloads",
+        "clusters",
+        "rebates",
+        "performance",
+        "perspectives",
+    ):
         findings += checks.check_documents(catalogue, folder, GROUPS.get(folder, folder))
     return findings
 
@@ -44,10 +66,22 @@ def systems_check(catalogue: Catalogue) -> list[str]:
     findings = checks.check_systems(catalogue)
     for name in [] if findings else catalogue.ids("systems"):
         branches = catalogue.document("systems", name, "system")[1].get("variants", {})
-        for key, option in [("", ""), *((key, option) for key, options in branches.items() for option in options if option != "default")]:
+        for key, option in [
+            ("", ""),
+            *(
+                (key, option)
+                for key, options in branches.items()
+                for option in options
+                if option != "default"
+            ),
+        ]:
             try:
                 made = bill_of_system(catalogue, name, {}, {key: option} if key else {})
-                findings += [finding for finding in unstated(made.system, catalogue) if finding not in findings]
+                findings += [
+                    finding
+                    for finding in unstated(made.system, catalogue)
+                    if finding not in findings
+                ]
             except TcoError as error:
                 findings.append(f"{name} {key}={option}: {error}")
     return findings
@@ -72,7 +106,9 @@ def rebates_check(catalogue: Catalogue) -> list[str]:
 
     findings = checks.check_documents(catalogue, "rebates", "rebates")
     for name in catalogue.ids("rebates"):
-        lost = [part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts]
+        lost = [
+            part for part in load_agreement(catalogue, name).parts if part not in catalogue.parts
+        ]
         findings += [f"rebates/{name}.toml: covers the unknown part {part!r}" for part in lost]
     return findings
 
@@ -115,7 +151,11 @@ def documents_check(folder: str, catalogue: Catalogue) -> list[str]:
 
     findings = checks.check_documents(catalogue, folder, GROUPS[folder])
     judged = partial(judge, catalogue, folder)
-    return findings or [f"{folder}/{name}.toml: {error}" for name in catalogue.ids(folder) if (error := error_of(judged, name))]
+    return findings or [
+        f"{folder}/{name}.toml: {error}"
+        for name in catalogue.ids(folder)
+        if (error := error_of(judged, name))
+    ]
 
 
 def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
@@ -128,7 +168,14 @@ def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
 
 
 # Documents of values are inputs of a group; each is judged by reading what its texts name, in the headline's inputs with it in place of its own.
-GROUPS = {"sites": "site", "terms": "terms", "workloads": "workload", "clusters": "cluster", "perspectives": "terms", "traffic": "traffic"}
+GROUPS = {
+    "sites": "site",
+    "terms": "terms",
+    "workloads": "workload",
+    "clusters": "cluster",
+    "perspectives": "terms",
+    "traffic": "traffic",
+}
 TEXTS = {"sites": ("site.tenure", "site.cooling"), "terms": ("terms.yield", "terms.commitment")}
 
 
@@ -162,9 +209,15 @@ def judge(catalogue: Catalogue, folder: str, name: str) -> None:
 
 # ---------------------------------------------------------------- show
 ABOUT = {  # shelf -> what its `show` shows
-    **{"parts": "every row of a part, the alternatives among them", "models": "the shape of a model"},
+    **{
+        "parts": "every row of a part, the alternatives among them",
+        "models": "the shape of a model",
+    },
     **{"sources": "a source and every value based on it"},
-    **{folder: f"what a {ONE[folder]} states, as written, with the ranges and sources" for folder in GROUPS},
+    **{
+        folder: f"what a {ONE[folder]} states, as written, with the ranges and sources"
+        for folder in GROUPS
+    },
 }
 
 
@@ -187,7 +240,11 @@ def show_system(given: Request, system: Id) -> None:
     from tco.outputs.shelves import system_answer
 
     inputs = system_inputs(given.catalogue, system, {}, given.variant)
-    given.emit(system_answer(inputs.catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes))
+    given.emit(
+        system_answer(
+            inputs.catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes
+        )
+    )
 
 
 def show_scenario(given: Request, scenario: Id) -> None:
@@ -208,7 +265,11 @@ def show_rebate(given: Request, agreement: Id) -> None:
     catalogue = given.catalogue
     found, inputs = load_agreement(catalogue, agreement), plain_inputs(catalogue, given.settings)
     values = inputs.values()
-    worth, terms, back = worth_of(found, values), stated_of(found, values), given_back(found, values)
+    worth, terms, back = (
+        worth_of(found, values),
+        stated_of(found, values),
+        given_back(found, values),
+    )
     given.emit(rebate_answer(catalogue, found, worth, inputs.date, terms, back))
 
 
@@ -222,7 +283,13 @@ Kind = Annotated[
     ),
 ]
 CHECKS: dict[str, Callable[[Catalogue], list[str]]] = {  # shelf -> what checks it
-    **{"parts": parts_check, "systems": systems_check, "models": models_check, "rebates": rebates_check, "sources": sources_check},
+    **{
+        "parts": parts_check,
+        "systems": systems_check,
+        "models": models_check,
+        "rebates": rebates_check,
+        "sources": sources_check,
+    },
     **{folder: partial(documents_check, folder) for folder in GROUPS},
 }
 SHOWN: dict[str, Callable[..., None]] = {  # shelf -> what shows one of it

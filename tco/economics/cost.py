@@ -84,7 +84,12 @@ WAITING = "waiting"  # the line of what waiting for a system costs, and its clas
 REPAIRS = "terms.repairs"  # share of the parts that fail which the owner buys anew
 FLASH, OBJECTS = "parts.flash-storage.price_per_byte", "parts.object-storage.rent_per_byte"
 FLASH_CAPACITY, OBJECT_CAPACITY = "cluster.flash_capacity", "cluster.object_capacity"
-HARDWARE = ("servers", "network", "storage", "rent")  # classes whose price is that of the hardware; the others rest on terms
+HARDWARE = (
+    "servers",
+    "network",
+    "storage",
+    "rent",
+)  # classes whose price is that of the hardware; the others rest on terms
 
 
 class Cost(NamedTuple):
@@ -107,7 +112,11 @@ class Cost(NamedTuple):
 
     def used(self, per_chip_hour: Any) -> Any:
         """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
-        goodput = np.where(self.goodput > 0, self.goodput, np.nan) if isinstance(self.goodput, np.ndarray) else self.goodput
+        goodput = (
+            np.where(self.goodput > 0, self.goodput, np.nan)
+            if isinstance(self.goodput, np.ndarray)
+            else self.goodput
+        )
         return used_chip_hour(per_chip_hour, goodput, self.utilisation)
 
 
@@ -119,20 +128,37 @@ class Ledger:
         self.chips = chips
         self.lines: list[Flow] = []
 
-    def capital(self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False) -> None:
+    def capital(
+        self,
+        path: str,
+        asset: str,
+        price: Any,
+        kind: str,
+        sources: tuple[str, ...],
+        inputs: tuple[str, ...],
+        overlay: bool = False,
+    ) -> None:
         """Add something bought, recovered over the life of its class of asset; what is no hardware rests on rate and life too."""
-        self.terms.charge(asset)  # found here, so that it is not named by the first line of its class
+        self.terms.charge(
+            asset
+        )  # found here, so that it is not named by the first line of its class
         if asset not in (*HARDWARE, "rebate"):
-            kind = worst([kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))])
+            kind = worst(
+                [kind, *(self.terms.values.input(path).kind for path in self.terms.paths(asset))]
+            )
         with scope(path):
             self.add(self.terms.purchase(path, asset, price, kind, sources, inputs, overlay))
 
-    def priced(self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()) -> None:
+    def priced(
+        self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()
+    ) -> None:
         """Add something bought at a price that rests on some inputs, and on what else is of some kinds."""
         kind, sources, overlay = self.terms.values.grounds(inputs)
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
-    def yearly(self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str) -> Any:
+    def yearly(
+        self, path: str, asset: str, bill: Callable[..., Any], base: Any, *inputs: str
+    ) -> Any:
         """Add a yearly line: the bill of a base, a power or a price, at some inputs."""
         with scope(path):
             cost = bill(base, *(self.terms.values[name] for name in inputs))
@@ -170,19 +196,41 @@ def cost_of_world(
         for part in network.lines:
             with scope("network", part.name):
                 in_common.append(share_of_price(part.price, share))
-            ledger.capital(f"network/{part.name}", "network", in_common[-1], part.kind, part.sources, part.inputs)
+            ledger.capital(
+                f"network/{part.name}",
+                "network",
+                in_common[-1],
+                part.kind,
+                part.sources,
+                part.inputs,
+            )
         network_price = total("network_share", in_common)
-        all_network = total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
+        all_network = (
+            total("scale_out_network", [*in_racks, network_price]) if in_racks else network_price
+        )
         storage = add_storage(ledger, values, bill, share, holding.tiers)
-        capex = total("capex", [bill.price, network_price, storage, *add_surcharges(ledger, values, bill, network_price, storage)])
+        capex = total(
+            "capex",
+            [
+                bill.price,
+                network_price,
+                storage,
+                *add_surcharges(ledger, values, bill, network_price, storage),
+            ],
+        )
         network_power = extended_power(network.power, share)
         drawn = [bill.power, network_power]
         if sidecar is not None:
             drawn.append(sidecar_power(bill.power, values[f"parts.{sidecar}.power_share"]))
         it_power = total("it_power", drawn)
         if holding.design is not None:
-            names = [f"parts.{holding.design}.{name}" for name in ("design_cost", "software_cost", "design_volume")]
-            ledger.priced("design", "design", design_share(chips, *(values[name] for name in names)), *names)
+            names = [
+                f"parts.{holding.design}.{name}"
+                for name in ("design_cost", "software_cost", "design_volume")
+            ]
+            ledger.priced(
+                "design", "design", design_share(chips, *(values[name] for name in names)), *names
+            )
 
         draw = draw_of(values, bill, holding.chip, it_power)
         energy = add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
@@ -218,7 +266,14 @@ def cost_of_world(
         )
 
 
-def with_waiting(values: Values, cost: Cost, per_chip: Any, chips: float, inputs: Sequence[str], own_rates: Container[str] = ()) -> Cost:
+def with_waiting(
+    values: Values,
+    cost: Cost,
+    per_chip: Any,
+    chips: float,
+    inputs: Sequence[str],
+    own_rates: Container[str] = (),
+) -> Cost:
     """Return a cost with a line for waiting until the system is there.
 
     Args:
@@ -237,19 +292,33 @@ def with_waiting(values: Values, cost: Cost, per_chip: Any, chips: float, inputs
         net = total("cost_per_chip_hour", [cost.per_chip_hour, hour])
         gross = total("gross_cost_per_chip_hour", [cost.gross_per_chip_hour, hour])
     lines = [*cost.lines, *ledger.lines]
-    return cost._replace(lines=lines, per_chip_hour=net, gross_per_chip_hour=gross, waiting_per_chip=per_chip)
+    return cost._replace(
+        lines=lines, per_chip_hour=net, gross_per_chip_hour=gross, waiting_per_chip=per_chip
+    )
 
 
 def draw_of(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
     """Return what racks draw on average over their provisioned power: chips that wait for work draw less, and most of the rest as much as ever."""
     with scope("site", "draw"):
         chips = [line.power for line in bill.lines if line.part == chip]
-        parts = (total("chip_power", chips) if chips else 0.0, it_power, values["site.idle_chips"], values["site.idle_rest"])
+        parts = (
+            total("chip_power", chips) if chips else 0.0,
+            it_power,
+            values["site.idle_chips"],
+            values["site.idle_rest"],
+        )
         idle = idle_draw(*parts)
-        return average_draw(values["site.load_factor"], values["terms.utilisation"], values["site.load_utilisation"], idle)
+        return average_draw(
+            values["site.load_factor"],
+            values["terms.utilisation"],
+            values["site.load_utilisation"],
+            idle,
+        )
 
 
-def add_storage(ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]) -> Any:
+def add_storage(
+    ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]
+) -> Any:
     """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys, objects it rents; return what is bought."""
     flash, objects = tiers
     if not flash and not objects:
@@ -282,13 +351,23 @@ def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[s
         if line.extended is None:
             continue
         asset = "network" if line.part in network else "servers"
-        ledger.capital(f"{asset}/{line.path}", asset, line.extended, line.kind, line.sources, line.inputs, line.overlay)
+        ledger.capital(
+            f"{asset}/{line.path}",
+            asset,
+            line.extended,
+            line.kind,
+            line.sources,
+            line.inputs,
+            line.overlay,
+        )
         if asset == "network":
             found.append(line.extended)
     return found
 
 
-def add_surcharges(ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any) -> list[Any]:
+def add_surcharges(
+    ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any
+) -> list[Any]:
     """Add what is paid on top of the bill, where the terms have it: the margin of who sells the servers, and tax on purchases."""
     found = []
     margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
@@ -312,15 +391,28 @@ def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Fai
     found, paths = [], [REPAIRS]
     for one in broken:
         place = one.leaf.path
-        held = [line for line in bill.lines if line.extended is not None and (line.path == place or line.path.startswith(f"{place}/"))]
-        held = held or [line for line in bill.lines if line.extended is not None and place.startswith(f"{line.path}/")]
+        held = [
+            line
+            for line in bill.lines
+            if line.extended is not None
+            and (line.path == place or line.path.startswith(f"{place}/"))
+        ]
+        held = held or [
+            line
+            for line in bill.lines
+            if line.extended is not None and place.startswith(f"{line.path}/")
+        ]
         with scope("upkeep/repairs", place):
-            each = price_of_each(total("price", [line.extended for line in held]), one.leaf.quantity)
+            each = price_of_each(
+                total("price", [line.extended for line in held]), one.leaf.quantity
+            )
             found.append(yearly_repairs(each, one.failures, values[REPAIRS]))
         paths.append(one.path)
     with scope("upkeep/repairs"):
         whole = total("all_repairs", found)
-        ledger.add(ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths))))
+        ledger.add(
+            ledger.terms.recurring("upkeep/repairs", "upkeep", whole, tuple(dict.fromkeys(paths)))
+        )
 
 
 def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> Any:
@@ -341,7 +433,14 @@ def hall_rate(values: Values, cooling: str, market_rate: Any) -> Any:
     return formula_of_hall(market_rate, values[path])
 
 
-def add_site(ledger: Ledger, values: Values, power: tuple[Any, Any], tenure: str, holding: Holding, sidecar: str | None) -> Any:
+def add_site(
+    ledger: Ledger,
+    values: Values,
+    power: tuple[Any, Any],
+    tenure: str,
+    holding: Holding,
+    sidecar: str | None,
+) -> Any:
     """Add building or rent, energy and staff of an IT power and the share of it that is drawn; return the energy per chip-hour."""
     it_power, draw = power
     crowded = f"parts.{sidecar}.hall_share"
@@ -363,16 +462,30 @@ def add_site(ledger: Ledger, values: Values, power: tuple[Any, Any], tenure: str
     else:
         paths = ["site.colo_usd_per_kw_month"]
         with scope("site/colocation"):
-            let = it_power if holding.quoted_peak is None else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
+            let = (
+                it_power
+                if holding.quoted_peak is None
+                else rented_power(it_power, values["site.pue_peak"], holding.quoted_peak)
+            )
             rent = values[paths[0]]
             if sidecar is not None:
                 paths.append(crowded)
                 rent = crowded_rent(rent, values[crowded])
-        ledger.yearly("site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths)
+        ledger.yearly(
+            "site/colocation", "building", lambda power, *_: yearly_rent(power, rent), let, *paths
+        )
     if holding.demand_charge:
-        ledger.yearly("site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge")
+        ledger.yearly(
+            "site/demand", "energy", yearly_demand, it_power, "site.pue_peak", "site.demand_charge"
+        )
     terms = ("site.load_factor", "site.pue", "site.electricity_price")
-    return ledger.yearly("site/energy", "energy", lambda power, _, *rest: yearly_energy(power, draw, *rest), it_power, *terms)
+    return ledger.yearly(
+        "site/energy",
+        "energy",
+        lambda power, _, *rest: yearly_energy(power, draw, *rest),
+        it_power,
+        *terms,
+    )
 
 
 def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
@@ -429,18 +542,42 @@ RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price 
 COMMITTED = "committed"
 COMMITMENTS = {  # of a renter, and what his rent may be called: the first that is known of his chip
     COMMITTED: ("rent_one_year", "rent", "rent_reserved", "rent_list", "rent_bound"),
-    **{"one-year": ("rent_one_year",), "three-years": ("rent",), "reserved": ("rent_reserved",), "on-demand": ("rent_on_demand",)},
+    **{
+        "one-year": ("rent_one_year",),
+        "three-years": ("rent",),
+        "reserved": ("rent_reserved",),
+        "on-demand": ("rent_on_demand",),
+    },
     **{"spot": ("rent_spot",), "list": ("rent_list",), "bound": ("rent_bound",)},
 }
 CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
 
 
-def cost_of_rent(values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any, chip: str) -> Cost:
+def cost_of_rent(
+    values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any, chip: str
+) -> Cost:
     """Return the cost of a world to a renter at a chip's rent; racks and network draw their power all the same, and the rent pays for it."""
     with scope("cost"):
         ledger = Ledger(values, chips)
         hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)
         network_power = extended_power(network.power, world_share(chips, values["cluster.chips"]))
         it_power = total("it_power", [bill.power, network_power])
-        power, draw = per_chip(power_per_chip, "it_power", it_power, chips), draw_of(values, bill, chip, it_power)
-        return Cost(ledger.lines, 0.0, 0.0, 0.0, 0.0, it_power, power, 0.0, hour, hour, goodput, values["terms.utilisation"], draw)
+        power, draw = (
+            per_chip(power_per_chip, "it_power", it_power, chips),
+            draw_of(values, bill, chip, it_power),
+        )
+        return Cost(
+            ledger.lines,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            it_power,
+            power,
+            0.0,
+            hour,
+            hour,
+            goodput,
+            values["terms.utilisation"],
+            draw,
+        )

@@ -46,12 +46,23 @@ def idle_deposit(price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: 
 
 
 @formula(unit="USD/chip", source="tco-model")
-def hours_waited(hour: USDPerChipHour, rate: Pure, share: Pure, wait: Month, month: Hour = 730, interval: Month = 1) -> Any:
+def hours_waited(
+    hour: USDPerChipHour,
+    rate: Pure,
+    share: Pure,
+    wait: Month,
+    month: Hour = 730,
+    interval: Month = 1,
+) -> Any:
     """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x rate x share x 730 h x months."""
     return hour * rate * share * month * (wait / interval)
 
 
-GENERAL, VOLUME, BRING_UP = "general_availability", "first_volume", "bring_up"  # attributes of the parts of a tree
+GENERAL, VOLUME, BRING_UP = (
+    "general_availability",
+    "first_volume",
+    "bring_up",
+)  # attributes of the parts of a tree
 HALL = ("building", "cooling")  # classes of assets that stand ready at the date, racks or not
 MONTHS = 12
 Dates = tuple[float, float, float]  # a date as a year with its part, its earliest and its latest
@@ -73,7 +84,9 @@ class Available(NamedTuple):
         return f"{self.volume} ({self.low} to {self.high})"
 
 
-def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]) -> Any:
+def waiting_cost(
+    values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]
+) -> Any:
     """Return what a chip costs from the date it is wanted at until it is there; None where none of the parts states a date."""
     for attribute in (GENERAL, BRING_UP):
         for path in dated(system, attribute, states):
@@ -88,17 +101,29 @@ def waiting_cost(values: Values, system: System, cost: Cost, wanted: str, states
             costs = [hours_waited(hour, values["money.stopgap_premium"], share, wait)]
         with scope("work-left-undone"):
             costs.append(hours_waited(hour, values["money.lost_margin"], rest_of(share), wait))
-        if hall := [line.usd_per_chip_hour for line in cost.lines if line.asset in HALL]:  # who rents chips has none
+        if hall := [
+            line.usd_per_chip_hour for line in cost.lines if line.asset in HALL
+        ]:  # who rents chips has none
             with scope("empty-hall"):
                 costs.append(hours_waited(total("hall", hall), 1.0, 1.0, wait))
-            costs.append(idle_deposit(cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait))
+            costs.append(
+                idle_deposit(
+                    cost.capex_per_chip, values["money.deposit"], values["terms.rate"], wait
+                )
+            )
         return total("waiting", costs)
 
 
 def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[str]:
     """Return the paths that the cost of waiting is priced by."""
     volumes = dated(system, VOLUME, states)
-    return [*volumes, "money.stopgap_share", "money.stopgap_premium", "money.lost_margin", "money.deposit"]
+    return [
+        *volumes,
+        "money.stopgap_share",
+        "money.stopgap_premium",
+        "money.lost_margin",
+        "money.deposit",
+    ]
 
 
 def dated(system: System, attribute: str, states: Callable[[str, str], bool]) -> list[str]:
@@ -127,15 +152,35 @@ def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
     first = None if up is None else month_text(max(volume[0], wanted) + up[0] / MONTHS)
     months = MONTHS * max(volume[0] - wanted, 0.0)
     low, high = map(month_text, volume[1:])
-    return Available(None if general is None else month_text(general[0]), month_text(volume[0]), first, low, high, months)
+    return Available(
+        None if general is None else month_text(general[0]),
+        month_text(volume[0]),
+        first,
+        low,
+        high,
+        months,
+    )
 
 
 def last_of(inputs: Mapping[str, Input], attribute: str) -> Dates | None:
     """Return the latest of what the parts of an answer state, with its range; None where none does."""
     end = f".{attribute}"
-    found = [one for path, one in inputs.items() if path.endswith(end) and path.startswith("parts.")]
-    ends = [(one.value, one.value if one.low is None else one.low, one.value if one.high is None else one.high) for one in found]
-    return (max(one[0] for one in ends), max(one[1] for one in ends), max(one[2] for one in ends)) if ends else None
+    found = [
+        one for path, one in inputs.items() if path.endswith(end) and path.startswith("parts.")
+    ]
+    ends = [
+        (
+            one.value,
+            one.value if one.low is None else one.low,
+            one.value if one.high is None else one.high,
+        )
+        for one in found
+    ]
+    return (
+        (max(one[0] for one in ends), max(one[1] for one in ends), max(one[2] for one in ends))
+        if ends
+        else None
+    )
 
 
 def month_text(year: float) -> str:
@@ -147,9 +192,15 @@ def month_text(year: float) -> str:
 def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
     """Return a note where a system is wanted before anybody may order it."""
     general = last_of(inputs, GENERAL)
-    if general is None or general[0] <= year_of(date) or (found := available_of(inputs, date)) is None:
+    if (
+        general is None
+        or general[0] <= year_of(date)
+        or (found := available_of(inputs, date)) is None
+    ):
         return []
-    return [f"not yet there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"]
+    return [
+        f"not yet there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"
+    ]
 
 
 # ---------------------------------------------------------------- the ages of prices
@@ -160,7 +211,10 @@ ANY = "*"
 def limits() -> dict[tuple[str, str], float]:
     """Return the days a price may be older than the date it is used at, by group, and table or attribute."""
     path = data_directory() / "price_ages.csv"
-    return {(row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}") for line, row in read_csv(path, ("group", "of", "days", "note"))}
+    return {
+        (row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}")
+        for line, row in read_csv(path, ("group", "of", "days", "note"))
+    }
 
 
 ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a file of its own
@@ -217,31 +271,60 @@ class Ages(NamedTuple):
     later: float = 0.0  # share of the bill priced by rows later than its date
     older: float = 0.0  # share of the bill priced by rows older than their kind may be
     notes: tuple[str, ...] = ()  # on the bill
-    hour_older: float = 0.0  # share of the gross chip-hour that rests on old evidence, the hall and power too
+    hour_older: float = (
+        0.0  # share of the gross chip-hour that rests on old evidence, the hall and power too
+    )
     hour_notes: tuple[str, ...] = ()  # on the hall, the terms and the agreements
 
 
-def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str) -> Ages:
+def ages_of(
+    catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str
+) -> Ages:
     """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, Judged] = catalogue.once(("ages", date), dict)
-    found = {line.path: [one for path in line.inputs if (one := judged(known, inputs[path], day)).moves] for line in lines}
-    bill = [(float(line.amount), found[line.path]) for line in lines if line.asset in BILL and not line.recurs]
+    found = {
+        line.path: [one for path in line.inputs if (one := judged(known, inputs[path], day)).moves]
+        for line in lines
+    }
+    bill = [
+        (float(line.amount), found[line.path])
+        for line in lines
+        if line.asset in BILL and not line.recurs
+    ]
     dated = [one for _, rows in bill for one in rows]
     whole = sum(usd for usd, _ in bill)
-    notes = [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"] if day.first > period(newest).last else []
+    notes = (
+        [f"{date} lies beyond the prices known: the last is of {newest}, and holds on"]
+        if day.first > period(newest).last
+        else []
+    )
     first = min(dated, key=lambda one: one.first, default=None)
     if first is not None and (first.first - day.last).days > ORDERED:
-        raise UnavailableError(f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet")
+        raise UnavailableError(
+            f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet"
+        )
     shares = []
     for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):
-        rests = [(usd, amiss) for usd, rows in bill if (amiss := [one.given for one in rows if is_wrong(one)])] if any(map(is_wrong, dated)) else []
+        rests = (
+            [
+                (usd, amiss)
+                for usd, rows in bill
+                if (amiss := [one.given for one in rows if is_wrong(one)])
+            ]
+            if any(map(is_wrong, dated))
+            else []
+        )
         shares.append(sum(usd for usd, _ in rests) / whole if rests else 0.0)
         if rests:
             notes.append(f"{shares[-1] * 100:.1f} %{BY_ROWS}{words}: {largest(rests)}")
     for line in lines:
         if line.asset in ("rebate", "rent"):
-            notes += [aged(line.path, one.given, day.last) for one in found[line.path] if one.later or one.old]
+            notes += [
+                aged(line.path, one.given, day.last)
+                for one in found[line.path]
+                if one.later or one.old
+            ]
     notes += unguarded_notes(_bill_parts(lines, found))
     hour_older, hour_notes = _old_hours(lines, known, inputs, day)
     return Ages(shares[0], shares[1], tuple(notes), hour_older, hour_notes)
@@ -249,23 +332,42 @@ def ages_of(catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, In
 
 def _bill_parts(lines: Sequence[Flow], found: Mapping[str, Sequence[Judged]]) -> list[PartPrice]:
     bill = [line for line in lines if line.asset in BILL and not line.recurs]
-    return [PartPrice(line.path.rpartition("/")[2], float(line.amount), tuple(row.given for row in found[line.path])) for line in bill]
+    return [
+        PartPrice(
+            line.path.rpartition("/")[2],
+            float(line.amount),
+            tuple(row.given for row in found[line.path]),
+        )
+        for line in bill
+    ]
 
 
-def _old_hours(lines: Sequence[Flow], known: dict[str, Judged], inputs: Mapping[str, Input], day: Period) -> tuple[float, tuple[str, ...]]:
+def _old_hours(
+    lines: Sequence[Flow], known: dict[str, Judged], inputs: Mapping[str, Input], day: Period
+) -> tuple[float, tuple[str, ...]]:
     """Return the share of the gross chip-hour that rests on old evidence, and a note on it."""
     old_usd = gross_usd = 0.0
     for line in lines:
         if line.asset != REBATE:
             hour_usd = float(line.usd_per_chip_hour)
             gross_usd += hour_usd
-            rests_on_old = any(judged(known, inputs[path], day).old for path in line.inputs if not path.startswith(TERMS))
+            rests_on_old = any(
+                judged(known, inputs[path], day).old
+                for path in line.inputs
+                if not path.startswith(TERMS)
+            )
             old_usd += hour_usd if rests_on_old else 0.0
-    old_inputs = {path: given for path, given in inputs.items() if path.startswith(NOTED) and judged(known, given, day).old}
+    old_inputs = {
+        path: given
+        for path, given in inputs.items()
+        if path.startswith(NOTED) and judged(known, given, day).old
+    }
     if not old_inputs:
         return (old_usd / gross_usd if gross_usd else 0.0), ()
     share = old_usd / gross_usd
-    names = ", ".join(f"{short_name(path)} ({given.evidence_date})" for path, given in sorted(old_inputs.items()))
+    names = ", ".join(
+        f"{short_name(path)} ({given.evidence_date})" for path, given in sorted(old_inputs.items())
+    )
     words = f"{share * 100:.0f} % of the chip-hour rests on old evidence"
     return share, (f"evidence older than its kind may be: {names}; {words}",)
 
@@ -306,16 +408,24 @@ def largest(rests: list[tuple[float, list[Input]]]) -> str:
     """Return the parts that the largest sums rest on, with the dates of their prices."""
     sums: dict[str, float] = {}
     for usd, found in rests:
-        for part in dict.fromkeys(f"{one.path.split('.')[1]} ({one.evidence_date})" for one in found):
+        for part in dict.fromkeys(
+            f"{one.path.split('.')[1]} ({one.evidence_date})" for one in found
+        ):
             sums[part] = sums.get(part, 0.0) + usd
     names = sorted(sums, key=lambda part: -sums[part])
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return ", ".join(names[:NAMED]) + (
+        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    )
 
 
 def aged(line: str, given: Input, day: datetime.date) -> str:
     """Return a note on a rebate or a rent that rests on a price of another date."""
     of = period(given.evidence_date)
-    away = f"{(of.first - day).days} days after" if of.first > day else f"{(day - of.last).days} days before"
+    away = (
+        f"{(of.first - day).days} days after"
+        if of.first > day
+        else f"{(day - of.last).days} days before"
+    )
     return f"{line}: {short_name(given.path)} is of {given.evidence_date}, {away} {day}"
 
 
@@ -323,8 +433,14 @@ def newest_price(catalogue: Catalogue) -> str:
     """Return the date of the latest price of a part."""
 
     def latest() -> str:
-        priced = {name for (group, name), found in attributes().items() if group == "parts" and found.dated}
-        rows = (row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows)
+        priced = {
+            name
+            for (group, name), found in attributes().items()
+            if group == "parts" and found.dated
+        }
+        rows = (
+            row for (_, name), rows in catalogue.part_rows.items() if name in priced for row in rows
+        )
         return max((row for row in rows if row.as_of), key=lambda row: row.begins).as_of
 
     return str(catalogue.once("newest price", latest))

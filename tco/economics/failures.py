@@ -24,7 +24,9 @@ def failures_per_year(rate: PerYear, parts: Pure) -> Any:
 
 
 @formula(unit="", source="tco-model")
-def stopped_share(failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
+def stopped_share(
+    failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760
+) -> Any:
     """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair / 8,760 h."""
     return failures * stopped / chips * (repair / hours_per_year)
 
@@ -67,7 +69,12 @@ def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> An
 
 
 @formula(unit="", source="tco-model")
-def time_lost(failures: PerYear, time: Second, seconds_per_hour: SecondPerHour = 3600, hours_per_year: HourPerYear = 8760) -> Any:
+def time_lost(
+    failures: PerYear,
+    time: Second,
+    seconds_per_hour: SecondPerHour = 3600,
+    hours_per_year: HourPerYear = 8760,
+) -> Any:
     """Share of the time that goes with an event that stops all chips: x = f t / 8,760 h."""
     return failures * (time / seconds_per_hour) / hours_per_year
 
@@ -97,7 +104,10 @@ def share_of_progress(up: Pure, kept: Pure) -> Any:
 
 
 RATE = "failure_rate"  # attribute of parts that fail often enough to count
-REPAIR, SHARE = "failures.repair_time", "repair_share"  # usual, and an attribute of trays that are repaired sooner or later
+REPAIR, SHARE = (
+    "failures.repair_time",
+    "repair_share",
+)  # usual, and an attribute of trays that are repaired sooner or later
 USUAL_RATE = "failures.chip_rate"  # of a chip whose rate nobody states
 NEVER = 8  # parts to spare, from which on no holder ever lacks one
 SPARE = "_spare"  # ends the name of lanes beyond those that are needed
@@ -116,18 +126,28 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
     """Return the places whose parts fail; `states` says whether somebody states an attribute of a part. A chip always fails."""
     found = []
     for leaf in system.leaves:
-        path = f"parts.{leaf.part}.{RATE}" if states(leaf.part, RATE) else USUAL_RATE if leaf.part == system.chip else None
+        path = (
+            f"parts.{leaf.part}.{RATE}"
+            if states(leaf.part, RATE)
+            else USUAL_RATE
+            if leaf.part == system.chip
+            else None
+        )
         if path is not None:
             tray = leaf.parent.rpartition("/")[2]
             with scope(leaf.path):
                 share = f"parts.{tray}.{SHARE}" if states(tray, SHARE) else None
-                found.append(Failing(leaf, path, failures_per_year(values[path], leaf.quantity), share))
+                found.append(
+                    Failing(leaf, path, failures_per_year(values[path], leaf.quantity), share)
+                )
     return found
 
 
 def repair_of(values: Values, one: Failing) -> Any:
     """Return the time until a part that failed works again: the usual one, as the tray around it changes it."""
-    return values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
+    return (
+        values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
+    )
 
 
 # ---------------------------------------------------------------- structure: what stops with what
@@ -138,11 +158,19 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
     """
 
     def count() -> tuple[float, float]:
-        holders = max(sum(other.quantity for other in system.leaves if other.path == leaf.parent), 1.0)
-        below = sum(other.quantity for other in system.leaves if other.part == system.chip and other.path.startswith(f"{leaf.parent}/"))
+        holders = max(
+            sum(other.quantity for other in system.leaves if other.path == leaf.parent), 1.0
+        )
+        below = sum(
+            other.quantity
+            for other in system.leaves
+            if other.part == system.chip and other.path.startswith(f"{leaf.parent}/")
+        )
         stopped = max((below or system.chips) / holders, 1.0)
         if system.fabric.get("kind") == "torus":
-            stopped = min(system.chips, float(math.prod(system.fabric.get("block", (system.chips,)))))
+            stopped = min(
+                system.chips, float(math.prod(system.fabric.get("block", (system.chips,))))
+            )
         return stopped, holders
 
     found: tuple[float, float] = system.once(("chips stopped", leaf.path), count)
@@ -155,7 +183,9 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
     It can spare those beyond the switches that its lanes fill, spare lanes left out: spare lanes without a switch at their end help nobody.
     """
     fabric = system.fabric
-    groups = float(fabric.get("planes", 1)) * (system.racks if "planes" in fabric or fabric.get("kind") == "two-star" else 1.0)
+    groups = float(fabric.get("planes", 1)) * (
+        system.racks if "planes" in fabric or fabric.get("kind") == "two-star" else 1.0
+    )
     each = round(leaf.quantity / groups)
     lanes = fabric.get("lanes", {})
     spare = sum(count for name, count in lanes.items() if name.endswith(SPARE))
@@ -169,14 +199,21 @@ def too_many(down: Any, parts: int, spared: int) -> Iterator[tuple[int, Any]]:
     """Yield how many more of some parts are down than can be spared, and the chance of it."""
     for failed in range(spared + 1, parts + 1):
         with scope(f"down-{failed}"):
-            yield failed - spared, chance_down(down, float(math.comb(parts, failed)), float(failed), float(parts - failed))
+            yield (
+                failed - spared,
+                chance_down(
+                    down, float(math.comb(parts, failed)), float(failed), float(parts - failed)
+                ),
+            )
 
 
 def redundancy(system: System, one: Failing) -> tuple[int, int]:
     """Return how many parts of a kind stand in for each other, and how many of them may be down before chips stop or are slower."""
     if is_switch(system, one):
         return switches_of_a_chip(system, one.leaf)[:2]
-    return round(one.leaf.quantity / chips_stopped(system, one.leaf)[1]), round(system.spares.get(one.leaf.part, 0))
+    return round(one.leaf.quantity / chips_stopped(system, one.leaf)[1]), round(
+        system.spares.get(one.leaf.part, 0)
+    )
 
 
 def interrupting(values: Values, system: System, one: Failing) -> Any:
@@ -225,15 +262,32 @@ def availability(values: Values, system: System, found: list[Failing], trains: b
             if not is_switch(system, one):
                 lost.append(hours_lost(values, system, one))
             elif not redundancy(system, one)[1]:
-                lost.append(stopped_share(one.failures, system.chips, system.chips, values["failures.swap_time"]))
-    if not trains:  # a job that trains starts again from a checkpoint, which costs more than loading weights
-        lost.append(time_lost(interruptions(values, system, found), values["failures.restart_time"]))
-    return share_of_progress(share_up(total("stopped", lost)), rest_of(values["failures.planned_share"]))
+                lost.append(
+                    stopped_share(
+                        one.failures, system.chips, system.chips, values["failures.swap_time"]
+                    )
+                )
+    if (
+        not trains
+    ):  # a job that trains starts again from a checkpoint, which costs more than loading weights
+        lost.append(
+            time_lost(interruptions(values, system, found), values["failures.restart_time"])
+        )
+    return share_of_progress(
+        share_up(total("stopped", lost)), rest_of(values["failures.planned_share"])
+    )
 
 
 def interruptions(values: Values, system: System, found: list[Failing]) -> Any:
     """Return the failures of a world in a year that stop what runs on it."""
-    return total("interruptions", [interrupting(values, system, one) for one in found if system.spares.get(one.leaf.part, 0) < NEVER])
+    return total(
+        "interruptions",
+        [
+            interrupting(values, system, one)
+            for one in found
+            if system.spares.get(one.leaf.part, 0) < NEVER
+        ],
+    )
 
 
 def is_switch(system: System, one: Failing) -> bool:

@@ -9,7 +9,18 @@ import numpy as np
 
 from tco.foundation.formula import formula
 from tco.foundation.trace import plain, scope
-from tco.foundation.units import USD, Chip, HourPerYear, Month, MonthPerYear, PerYear, Pure, USDPerChipHour, USDPerYear, Year
+from tco.foundation.units import (
+    USD,
+    Chip,
+    HourPerYear,
+    Month,
+    MonthPerYear,
+    PerYear,
+    Pure,
+    USDPerChipHour,
+    USDPerYear,
+    Year,
+)
 from tco.foundation.values import Values, following
 
 
@@ -97,11 +108,20 @@ def chips_cost(chips: Chip, hour: USDPerChipHour, hours_per_year: HourPerYear = 
 
 
 OPERATION = "terms.life"  # how long a world is run, and what recurs is paid
-LIVES = {"network": "terms.life_network", "building": "terms.life_building"}  # classes of assets with a life of their own
+LIVES = {
+    "network": "terms.life_network",
+    "building": "terms.life_building",
+}  # classes of assets with a life of their own
 SOLD = ("servers", "storage")  # classes of which a residual is left at the end of their life
-RESIDUAL, LOSS = "terms.residual", "terms.value_loss"  # at the end of a life, and by the year, which the one follows from where it is stated
+RESIDUAL, LOSS = (
+    "terms.residual",
+    "terms.value_loss",
+)  # at the end of a life, and by the year, which the one follows from where it is stated
 RATE = "terms.rate"
-RATES = {"network": "terms.rate_network", "building": "terms.rate_building"}  # classes that may be financed at a rate of their own
+RATES = {
+    "network": "terms.rate_network",
+    "building": "terms.rate_building",
+}  # classes that may be financed at a rate of their own
 MONTHLY = 1  # months between payments: of what recurs, and of what repays a purchase with interest
 
 
@@ -146,9 +166,13 @@ class Terms:
     def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
         self.values = values
         self.own_rates = own_rates  # classes whose rate is stated apart
-        self.rates: dict[str, tuple[Any, Any]] = {}  # of a month, with its length in years, by the path of the yearly rate
+        self.rates: dict[
+            str, tuple[Any, Any]
+        ] = {}  # of a month, with its length in years, by the path of the yearly rate
         self.recoveries: dict[tuple[str, str], Any] = {}  # by the paths of rate and life
-        self.resold: dict[tuple[str, str], Any] = {}  # charges on what leaves a residual, by the same
+        self.resold: dict[
+            tuple[str, str], Any
+        ] = {}  # charges on what leaves a residual, by the same
         self.charges: dict[str, Any] = {}  # by class
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
@@ -168,7 +192,10 @@ class Terms:
         """Return the interest of a month at a yearly rate, as loans quote it, and the length of a month in years."""
         if rate not in self.rates:
             with scope("recovery", *([] if rate == RATE else [named(rate)])):
-                self.rates[rate] = rate_of_period(self.values[rate], MONTHLY), period_in_years(MONTHLY)
+                self.rates[rate] = (
+                    rate_of_period(self.values[rate], MONTHLY),
+                    period_in_years(MONTHLY),
+                )
         return self.rates[rate]
 
     def recovery(self, asset: str) -> Any:
@@ -197,7 +224,14 @@ class Terms:
         return self.resold[paths]
 
     def purchase(
-        self, path: str, asset: str, price: Any, kind: str, sources: tuple[str, ...], inputs: tuple[str, ...], overlay: bool = False
+        self,
+        path: str,
+        asset: str,
+        price: Any,
+        kind: str,
+        sources: tuple[str, ...],
+        inputs: tuple[str, ...],
+        overlay: bool = False,
     ) -> Flow:
         """Return the flow of something bought before operation begins."""
         if asset not in self.known:
@@ -208,10 +242,24 @@ class Terms:
     def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
         """Return the flow of a yearly cost that rests on some inputs, paid at the end of every month."""
         kind, sources, overlay = self.values.grounds(inputs)
-        return Flow(path, asset, yearly, MONTHLY, self.values[OPERATION], MONTHLY, 0.0, kind, sources, inputs, overlay)
+        return Flow(
+            path,
+            asset,
+            yearly,
+            MONTHLY,
+            self.values[OPERATION],
+            MONTHLY,
+            0.0,
+            kind,
+            sources,
+            inputs,
+            overlay,
+        )
 
 
-FROM_THE_AGE = {RESIDUAL: following(residual_by_age, LOSS, OPERATION)}  # the residual, by the loss of value a year and the life
+FROM_THE_AGE = {
+    RESIDUAL: following(residual_by_age, LOSS, OPERATION)
+}  # the residual, by the loss of value a year and the life
 
 
 def named(path: str) -> str:
@@ -235,6 +283,13 @@ def payments(flow: Flow) -> list[Payment]:
     months = round(12 * float(plain(flow.life)))
     if flow.recurs:
         each = payment(flow.amount, flow.recurrence)
-        return [Payment(month, each, flow.path) for month in range(flow.first_month, months + 1, flow.recurrence)]
-    back = [] if flow.asset not in SOLD else [Payment(flow.first_month + months, resale(flow.amount, flow.residual), flow.path)]
+        return [
+            Payment(month, each, flow.path)
+            for month in range(flow.first_month, months + 1, flow.recurrence)
+        ]
+    back = (
+        []
+        if flow.asset not in SOLD
+        else [Payment(flow.first_month + months, resale(flow.amount, flow.residual), flow.path)]
+    )
     return [Payment(flow.first_month, flow.amount, flow.path), *back]

@@ -36,7 +36,11 @@ def events_of_cluster(rate: PerYear, parts: Pure, world: Pure, cluster: Pure) ->
 
 @formula(unit="s", source="kokolis2024")
 def time_between_failures(
-    failures: PerYear, world: Pure, cluster: Pure, seconds_per_hour: SecondPerHour = 3600, hours_per_year: HourPerYear = 8760
+    failures: PerYear,
+    world: Pure,
+    cluster: Pure,
+    seconds_per_hour: SecondPerHour = 3600,
+    hours_per_year: HourPerYear = 8760,
 ) -> Any:
     """Mean time between failures of a job on a cluster whose worlds fail so often: M = 8,760 h / (f x cluster / world)."""
     return seconds_per_hour * hours_per_year / (failures * cluster / world)
@@ -50,7 +54,11 @@ def checkpoint_interval(stall: Second, between: Second) -> Any:
     M (1 + W(-exp(-1 - C / M))).
     """
     share = np.minimum(stall / (2 * between), 1)
-    return select(stall < 2 * between, np.sqrt(2 * stall * between) * (1 + np.sqrt(share) / 3 + share / 9) - stall, between)
+    return select(
+        stall < 2 * between,
+        np.sqrt(2 * stall * between) * (1 + np.sqrt(share) / 3 + share / 9) - stall,
+        between,
+    )
 
 
 @formula(unit="", source="daly2006")
@@ -88,16 +96,26 @@ TIERS = (  # of checkpoints: how long one stops the job, and how long it takes t
 )
 
 
-def goodput(values: Values, system: System, found: list[Failing], trains: bool, stated: bool) -> Any:
+def goodput(
+    values: Values, system: System, found: list[Failing], trains: bool, stated: bool
+) -> Any:
     """Return the share of the hours paid for that makes progress, by which the cost of an hour is divided.
 
     The availability follows from the failures unless it is `stated`, by a contract or by the user; what a job that trains loses by
     starting again comes on top.
     """
-    up = values[AVAILABILITY] if stated else values.derived(AVAILABILITY, "", lambda: availability(values, system, found, trains))
+    up = (
+        values[AVAILABILITY]
+        if stated
+        else values.derived(AVAILABILITY, "", lambda: availability(values, system, found, trains))
+    )
     if trains:
         return job(values, system, found, up)
-    lost = [] if stated else [bandwidth_lost(values, system, one) for one in found if is_switch(system, one)]
+    lost = (
+        []
+        if stated
+        else [bandwidth_lost(values, system, one) for one in found if is_switch(system, one)]
+    )
     return share_of_progress(up, rest_of(total("bandwidth", lost))) if lost else up
 
 
@@ -113,12 +131,16 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     chips, cluster = system.chips, values["cluster.chips"]
     failures = interruptions_of_job(values, system, found)
     kept = []
-    for (name, stall, restart), between in zip(TIERS, between_restarts(values, system, failures), strict=True):
+    for (name, stall, restart), between in zip(
+        TIERS, between_restarts(values, system, failures), strict=True
+    ):
         with scope(name):
             interval = checkpoint_interval(values[stall], between)
             kept.append(checkpoint_efficiency(interval, values[stall], values[restart], between))
     with scope("elastic"):
-        survived = events_of_cluster(interrupting_failures(failures, values["failures.elastic_share"]), 1.0, chips, cluster)
+        survived = events_of_cluster(
+            interrupting_failures(failures, values["failures.elastic_share"]), 1.0, chips, cluster
+        )
         kept.append(share_between_pauses(time_lost(survived, values["failures.elastic_stall"])))
     with scope("flaps"):
         flaps = events_of_cluster(values["failures.flap_rate"], links_of(system), chips, cluster)
@@ -126,30 +148,47 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
     with scope("silent"):
         errors = events_of_cluster(values["failures.silent_rate"], chips, chips, cluster)
         missed = interrupting_failures(errors, rest_of(values["failures.silent_detected"]))
-        kept.append(share_up(time_lost(missed, values["failures.silent_time"])))  # an error throws away what follows it for some time
+        kept.append(
+            share_up(time_lost(missed, values["failures.silent_time"]))
+        )  # an error throws away what follows it for some time
     return progress(up, reduce(share_of_progress, kept), values["failures.straggling"])
 
 
 def interruptions_of_job(values: Values, system: System, found: list[Failing]) -> Any:
     """Return what stops a job in a year for each of its worlds: parts that fail, and what is no part."""
-    return total("failures", [interruptions(values, system, found), failures_per_year(values["failures.job_rate"], system.chips)])
+    return total(
+        "failures",
+        [
+            interruptions(values, system, found),
+            failures_per_year(values["failures.job_rate"], system.chips),
+        ],
+    )
 
 
 def between_restarts(values: Values, system: System, failures: Any) -> tuple[Any, Any]:
     """Return the mean times between the failures after which a job starts again, from a near copy and from storage."""
     every = time_between_failures(failures, system.chips, values["cluster.chips"])
-    between, local = between_such(every, rest_of(values["failures.elastic_share"])), values["failures.local_share"]
+    between, local = (
+        between_such(every, rest_of(values["failures.elastic_share"])),
+        values["failures.local_share"],
+    )
     return between_such(between, local), between_such(between, rest_of(local))
 
 
 def long_checkpoints(values: Values, system: System, found: list[Failing]) -> list[str]:
     """Return a note for each tier of checkpoints that stop a job for longer than it works between them."""
     notes = []
-    for (_, path, _), between in zip(TIERS, between_restarts(values, system, interruptions_of_job(values, system, found)), strict=True):
+    for (_, path, _), between in zip(
+        TIERS,
+        between_restarts(values, system, interruptions_of_job(values, system, found)),
+        strict=True,
+    ):
         stall = plain(values[path])
         work = plain(checkpoint_interval(stall, between))
         if somewhere(stall > work):
-            notes.append(f"{path} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of work that are best between two checkpoints")
+            notes.append(
+                f"{path} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of work that are best between two checkpoints"
+            )
     return notes
 
 

@@ -32,12 +32,18 @@ class PartPrice(NamedTuple):
 def failing_figures() -> dict[tuple[str, str], int]:
     """Return how many published figures check each price in force, by path and date."""
     rows = read_csv(data_directory() / GUARDS, COLUMNS)
-    return {(row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows}
+    return {
+        (row["path"], row["as_of"]): int(row["dearer"]) + int(row["cheaper"]) for _, row in rows
+    }
 
 
 def is_unguarded(part_price: PartPrice) -> bool:
     """Say whether a part rests on prices in force that nothing checks."""
-    counts = [failing_figures().get((given.path, given.as_of)) for given in part_price.prices if not given.overlay]
+    counts = [
+        failing_figures().get((given.path, given.as_of))
+        for given in part_price.prices
+        if not given.overlay
+    ]
     return bool(counts) and all(count == 0 for count in counts)
 
 
@@ -59,10 +65,15 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
         sums[part_price.part] = sums.get(part_price.part, 0.0) + part_price.usd
         if is_unguarded(part_price):
             unchecked.add(part_price.part)
-    parts = sorted((part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd), key=lambda part: -sums[part])
+    parts = sorted(
+        (part for part in unchecked if sums[part] > LEAST_SHARE * bill_usd),
+        key=lambda part: -sums[part],
+    )
     if not parts:
         return []
     share = sum(sums[part] for part in parts) / bill_usd
     rest = f" and {len(parts) - NAMED_PARTS} more" if len(parts) > NAMED_PARTS else ""
     names = ", ".join(parts[:NAMED_PARTS]) + rest
-    return [f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of another checks: {names}"]
+    return [
+        f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of another checks: {names}"
+    ]

@@ -17,8 +17,15 @@ from tco.foundation.values import Values
 from tco.hardware.bill import BillLine, share_of_price
 
 FOLDER = "perspectives"
-BUILT_UP, SELLING_PRICE, RENT = BASES = ("built-up", "selling-price", "rent")  # what is paid for a system
-WORDS = {BUILT_UP: "is built by {builder} for its own use", SELLING_PRICE: "is sold at its vendor's price"}
+BUILT_UP, SELLING_PRICE, RENT = BASES = (
+    "built-up",
+    "selling-price",
+    "rent",
+)  # what is paid for a system
+WORDS = {
+    BUILT_UP: "is built by {builder} for its own use",
+    SELLING_PRICE: "is sold at its vendor's price",
+}
 
 
 class Perspective(NamedTuple):
@@ -38,7 +45,9 @@ class Perspective(NamedTuple):
 
 def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
     """Return the perspective of `data/perspectives/<name>.toml`; an unknown name, a missing key or an unknown basis raises `DataError`."""
-    found: Perspective = catalogue.once(("perspective", name), lambda: read_perspective(catalogue, name))
+    found: Perspective = catalogue.once(
+        ("perspective", name), lambda: read_perspective(catalogue, name)
+    )
     return found
 
 
@@ -54,7 +63,13 @@ def read_perspective(catalogue: Catalogue, name: str) -> Perspective:
     for basis in document["pays"]:
         if basis not in BASES:
             raise unknown("basis of cost", str(basis), BASES, f"{path}: pays")
-    return Perspective(name, str(document["name"]), str(document["owner"]), tuple(document["pays"]), str(document.get("note", "")))
+    return Perspective(
+        name,
+        str(document["name"]),
+        str(document["owner"]),
+        tuple(document["pays"]),
+        str(document.get("note", "")),
+    )
 
 
 def owner_of(perspective: Perspective, system: System) -> str:
@@ -62,12 +77,18 @@ def owner_of(perspective: Perspective, system: System) -> str:
     return perspective.owner if perspective.rents else system.builder or perspective.owner
 
 
-def refuse_misfit(catalogue: Catalogue, perspective: Perspective, system: System, owner: str) -> None:
+def refuse_misfit(
+    catalogue: Catalogue, perspective: Perspective, system: System, owner: str
+) -> None:
     """Raise `UnavailableError` where an owner cannot have a system: it is not for sale, or sold when only own ones count."""
     if perspective.rents or system.bare:
         return
     if system.owner_pays not in perspective.pays:
-        fit = [name for name in catalogue.ids(FOLDER) if {system.owner_pays, RENT} & set(load_perspective(catalogue, name).pays)]
+        fit = [
+            name
+            for name in catalogue.ids(FOLDER)
+            if {system.owner_pays, RENT} & set(load_perspective(catalogue, name).pays)
+        ]
         how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
         raise UnavailableError(
             f"terms.perspective={perspective.id} pays {' or '.join(perspective.pays)}, {system.id} {how}; those that fit: {', '.join(fit)}"
@@ -87,13 +108,24 @@ def design_share(chips: Pure, design_cost: USD, software_cost: USD, design_volum
 class Holding(NamedTuple):
     """What of owner, racks and site decides which lines a cost has."""
 
-    design: str | None = None  # the chip whose design the owner pays for; none where its price holds it
+    design: str | None = (
+        None  # the chip whose design the owner pays for; none where its price holds it
+    )
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
-    hall: str | None = None  # cooling of the hall, where the site states how its price departs from the market's average
-    backup_in_racks: bool = False  # batteries stand in the racks, and the site states what its building saves
-    demand_charge: bool = False  # the site's utility charges for its highest draw apart from its energy
+    hall: str | None = (
+        None  # cooling of the hall, where the site states how its price departs from the market's average
+    )
+    backup_in_racks: bool = (
+        False  # batteries stand in the racks, and the site states what its building saves
+    )
+    demand_charge: bool = (
+        False  # the site's utility charges for its highest draw apart from its energy
+    )
     quoted_peak: float | None = None  # the peak PUE of the hall whose rent the site states
-    tiers: tuple[bool, bool] = (False, False)  # whether the cluster states its flash, and its objects
+    tiers: tuple[bool, bool] = (
+        False,
+        False,
+    )  # whether the cluster states its flash, and its objects
     own_rates: frozenset[str] = frozenset()  # classes of assets whose rate is stated apart
     chip: str = ""  # the part that draws less where it waits for work
 
@@ -102,22 +134,53 @@ KINDS = {  # of agreements, and what each rests on
     "share-of-spend": ("share_of_spend",),
     "warrant-share": ("share_of_spend", "strike", "reference_price"),
     "warrant-spend": ("shares", "strike", "spend_threshold", "vested"),
-    "warrant-power": ("shares", "strike", "power_threshold", "vested", "power_per_chip", "reachable"),
+    "warrant-power": (
+        "shares",
+        "strike",
+        "power_threshold",
+        "vested",
+        "power_per_chip",
+        "reachable",
+    ),
     "equity": ("invested",),
 }
-NO_DISCOUNT = ("equity",)  # kinds that are known and give nothing back: a supplier buys shares of his customer
+NO_DISCOUNT = (
+    "equity",
+)  # kinds that are known and give nothing back: a supplier buys shares of his customer
 
 
 @formula(unit="USD", source="formulas-warrants")
-def warrant_rebate_by_share(spend: USD, share_of_spend: Pure, share_price: USDPerShare, strike: USDPerShare, reference_price: USDPerShare) -> Any:
+def warrant_rebate_by_share(
+    spend: USD,
+    share_of_spend: Pure,
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    reference_price: USDPerShare,
+) -> Any:
     """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K); what is fixed are the shares a dollar vests."""
-    return share_of_spend * spend * np.maximum(share_price - strike, 0 * strike) / (reference_price - strike)
+    return (
+        share_of_spend
+        * spend
+        * np.maximum(share_price - strike, 0 * strike)
+        / (reference_price - strike)
+    )
 
 
 @formula(unit="USD", source="formulas-warrants")
-def warrant_rebate_on_spend(spend: USD, shares: Share, share_price: USDPerShare, strike: USDPerShare, spend_threshold: USD, vested: Pure) -> Any:
+def warrant_rebate_on_spend(
+    spend: USD,
+    shares: Share,
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    spend_threshold: USD,
+    vested: Pure,
+) -> Any:
     """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar vests as much as any other until all has."""
-    return shares * np.maximum(share_price - strike, 0 * strike) * np.minimum(spend / spend_threshold, 1 - vested)
+    return (
+        shares
+        * np.maximum(share_price - strike, 0 * strike)
+        * np.minimum(spend / spend_threshold, 1 - vested)
+    )
 
 
 @formula(unit="W", source="formulas-warrants")
@@ -128,19 +191,39 @@ def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Any:
 
 @formula(unit="USD", source="formulas-warrants")
 def warrant_rebate_on_power(
-    power: Watt, shares: Share, share_price: USDPerShare, strike: USDPerShare, power_threshold: Watt, vested: Pure, reachable: Pure
+    power: Watt,
+    shares: Share,
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    power_threshold: Watt,
+    vested: Pure,
+    reachable: Pure,
 ) -> Any:
     """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 - vested), h of the shares within their hurdles."""
-    return reachable * shares * np.maximum(share_price - strike, 0 * strike) * np.minimum(power / power_threshold, 1 - vested)
+    return (
+        reachable
+        * shares
+        * np.maximum(share_price - strike, 0 * strike)
+        * np.minimum(power / power_threshold, 1 - vested)
+    )
 
 
 @formula(unit="USD/share", source="black-scholes1973")
-def black_scholes_call(share_price: USDPerShare, strike: USDPerShare, riskless_rate: Pure, volatility: Pure, life: Year, period: Year = 1) -> Any:
+def black_scholes_call(
+    share_price: USDPerShare,
+    strike: USDPerShare,
+    riskless_rate: Pure,
+    volatility: Pure,
+    life: Year,
+    period: Year = 1,
+) -> Any:
     """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +- s^2/2) T) / (s sqrt T)."""
     years = life / period
     spread = volatility * np.sqrt(years)
     first = (np.log(share_price / strike) + (riskless_rate + volatility**2 / 2) * years) / spread
-    return share_price * normal_cdf(first) - strike * np.exp(-riskless_rate * years) * normal_cdf(first - spread)
+    return share_price * normal_cdf(first) - strike * np.exp(-riskless_rate * years) * normal_cdf(
+        first - spread
+    )
 
 
 @formula(unit="", source="formulas-warrants")
@@ -191,8 +274,12 @@ def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
         if key not in document:
             raise DataError(f"{path}: the key {key!r} is missing")
         texts = document[key] if key == "parts" else [document[key]]
-        if not isinstance(texts, list) or any(not isinstance(text, str) or not text for text in texts):
-            raise DataError(f"{path}: {key} is {document[key]!r}, expected {'a list of texts' if key == 'parts' else 'a text'}")
+        if not isinstance(texts, list) or any(
+            not isinstance(text, str) or not text for text in texts
+        ):
+            raise DataError(
+                f"{path}: {key} is {document[key]!r}, expected {'a list of texts' if key == 'parts' else 'a text'}"
+            )
     if document["kind"] not in KINDS:
         raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
     for key in ("from", "until"):
@@ -230,7 +317,9 @@ def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agr
         if one.holder != owner or not one.in_force(date) or not one.gives_back:
             continue
         if one.supplier in found:
-            raise DataError(f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in force at {date}; no purchase earns twice")
+            raise DataError(
+                f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in force at {date}; no purchase earns twice"
+            )
         found[one.supplier] = one
     return list(found.values())
 
@@ -240,7 +329,14 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
     with scope("rebates", agreement.id):
         path = f"rebates.{agreement.id}"
         paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
-        spend = total("covered_spend", [line.extended for line in lines if line.part in agreement.parts and line.extended is not None])
+        spend = total(
+            "covered_spend",
+            [
+                line.extended
+                for line in lines
+                if line.part in agreement.parts and line.extended is not None
+            ],
+        )
         if agreement.kind == "share-of-spend":
             value = share_of_price(spend, *(values[one] for one in paths))
         else:
@@ -254,16 +350,28 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
                 value = warrant_rebate_on_spend(spend, first, price, strike, *rest)
             else:
                 threshold, vested, power_per_chip, reachable = rest
-                value = warrant_rebate_on_power(deployment_power(chips, power_per_chip), first, price, strike, threshold, vested, reachable)
+                value = warrant_rebate_on_power(
+                    deployment_power(chips, power_per_chip),
+                    first,
+                    price,
+                    strike,
+                    threshold,
+                    vested,
+                    reachable,
+                )
         kind, sources, _ = values.grounds(paths)
-        return Rebate(path, agreement.supplier, value, kind, sources, tuple(paths), agreement.note, spend)
+        return Rebate(
+            path, agreement.supplier, value, kind, sources, tuple(paths), agreement.note, spend
+        )
 
 
 def refuse_low_reference(path: str, values: Values) -> None:
     """Refuse a share of spend that was stated at a share price at which the right is worth nothing: it would be a debt, or without end."""
     strike, reference = (values.number(f"{path}.{name}") for name in ("strike", "reference_price"))
     if np.any(reference <= strike):
-        raise DataError(f"{path}.reference_price: not above {path}.strike, expected a share price at which the right is worth something")
+        raise DataError(
+            f"{path}.reference_price: not above {path}.strike, expected a share price at which the right is worth something"
+        )
 
 
 class Worth(NamedTuple):
@@ -284,7 +392,11 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
     path = f"rebates.{agreement.id}"
     price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
     now = intrinsic_value(price, strike)
-    option = black_scholes_call(price, strike, *(values[f"{path}.{name}"] for name in ("riskless_rate", "volatility", "life")))
+    option = black_scholes_call(
+        price,
+        strike,
+        *(values[f"{path}.{name}"] for name in ("riskless_rate", "volatility", "life")),
+    )
     discounts = [None, None]
     if agreement.kind == "warrant-spend":
         terms = values[f"{path}.shares"], values[f"{path}.spend_threshold"]
@@ -295,7 +407,11 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
 def stated_of(agreement: Agreement, values: Values) -> list[Input]:
     """Return what an agreement rests on: its own terms, and the share of the supplier where it is paid in those."""
     paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
-    shares = [] if agreement.kind in ("share-of-spend", *NO_DISCOUNT) else [f"shares.{agreement.company}.price"]
+    shares = (
+        []
+        if agreement.kind in ("share-of-spend", *NO_DISCOUNT)
+        else [f"shares.{agreement.company}.price"]
+    )
     return [values.input(path) for path in (*paths, *shares)]
 
 
@@ -307,4 +423,6 @@ def given_back(agreement: Agreement, values: Values) -> Any:
     if agreement.kind != "warrant-share":
         return None
     price, strike = values[f"shares.{agreement.company}.price"], values[f"{path}.strike"]
-    return warrant_rebate_by_share(1.0, values[f"{path}.share_of_spend"], price, strike, values[f"{path}.reference_price"])
+    return warrant_rebate_by_share(
+        1.0, values[f"{path}.share_of_spend"], price, strike, values[f"{path}.reference_price"]
+    )

@@ -107,17 +107,27 @@ def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Any:
 @formula(unit="", source="tco-model")
 def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Any:
     """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0), l being that at a utilisation of u0, and i that of idle racks."""
-    return np.minimum(load_factor * ((idle + (1 - idle) * utilisation) / (idle + (1 - idle) * usual)), 1)
+    return np.minimum(
+        load_factor * ((idle + (1 - idle) * utilisation) / (idle + (1 - idle) * usual)), 1
+    )
 
 
 @formula(unit="USD/year", source="tco-model")
-def yearly_energy(it_power: Watt, load_factor: Pure, pue: Pure, price: USDPerWattHour, hours_per_year: HourPerYear = 8760) -> Any:
+def yearly_energy(
+    it_power: Watt,
+    load_factor: Pure,
+    pue: Pure,
+    price: USDPerWattHour,
+    hours_per_year: HourPerYear = 8760,
+) -> Any:
     """Energy bill: E = P x load x PUE x 8,760 h x price."""
     return it_power * load_factor * pue * hours_per_year * price
 
 
 @formula(unit="USD/year", source="tco-model")
-def yearly_demand(it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12) -> Any:
+def yearly_demand(
+    it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12
+) -> Any:
     """What a utility charges for the highest draw of each month beside its energy: D = P x PUE_peak x charge x 12."""
     return it_power * pue_peak * charge * months_per_year
 
@@ -159,7 +169,13 @@ def worlds_in_power(power: Watt, world_power: Watt) -> Any:
 
 
 @formula(unit="USD/W/year", source="tco-model")
-def yearly_margin(income: USDPerChipHour, cost: USDPerChipHour, chips: Chip, site_power: Watt, hours_per_year: HourPerYear = 8760) -> Any:
+def yearly_margin(
+    income: USDPerChipHour,
+    cost: USDPerChipHour,
+    chips: Chip,
+    site_power: Watt,
+    hours_per_year: HourPerYear = 8760,
+) -> Any:
     """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760 h / P, each per chip and calendar hour."""
     return (income - cost) * chips * hours_per_year / site_power
 
@@ -183,7 +199,9 @@ def yearly_stored(capacity: Byte, rent: USDPerByteMonth, months_per_year: MonthP
 
 
 @formula(unit="g/chip/h", source="tco-model")
-def grid_carbon(it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: GramPerWattHour) -> Any:
+def grid_carbon(
+    it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: GramPerWattHour
+) -> Any:
     """Gas a grid emits for a chip and calendar hour: g = P x load x PUE x intensity; the average of a year's grid, whatever was bought."""
     return it_power * load_factor * pue * intensity
 
@@ -195,7 +213,13 @@ def logic_area(die_area: SquareMillimetre, dies: Pure) -> Any:
 
 
 @formula(unit="g", source="tco-model")
-def carbon_of_chip(area: SquareMillimetre, logic: GramPerSquareMillimetre, capacity: Byte, memory: GramPerByte, board: Gram) -> Any:
+def carbon_of_chip(
+    area: SquareMillimetre,
+    logic: GramPerSquareMillimetre,
+    capacity: Byte,
+    memory: GramPerByte,
+    board: Gram,
+) -> Any:
     """Gas emitted to make a chip on its board: m = A f_logic + C f_memory + b."""
     return area * logic + capacity * memory + board
 
@@ -208,7 +232,13 @@ def carbon_per_power(it_power: WattPerChip, factor: GramPerWatt) -> Any:
 
 @formula(unit="g/chip/h", source="tco-model")
 def embodied_carbon(
-    made: Gram, rack: GramPerChip, life: Year, building: GramPerChip, life_building: Year, one_chip: Chip = 1, hours_per_year: HourPerYear = 8760
+    made: Gram,
+    rack: GramPerChip,
+    life: Year,
+    building: GramPerChip,
+    life_building: Year,
+    one_chip: Chip = 1,
+    hours_per_year: HourPerYear = 8760,
 ) -> Any:
     """Gas of making a chip, its share of the rack and of the building, over the hours each serves: g = ((m + m_r) / n + m_b / n_b) / 8,760 h."""
     return ((made / one_chip + rack) / life + building / life_building) / hours_per_year

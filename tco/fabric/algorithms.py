@@ -18,13 +18,27 @@ from tco.fabric import costs as cost
 from tco.fabric.experts import expert_ways
 from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
 from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
-from tco.fabric.timing import Reach, Timing, Ways, at_once, partly, pipelined, straight_latency, wire
+from tco.fabric.timing import (
+    Reach,
+    Timing,
+    Ways,
+    at_once,
+    partly,
+    pipelined,
+    straight_latency,
+    wire,
+)
 from tco.foundation.errors import unknown
 from tco.foundation.formula import everywhere, least, minimum, somewhere, total
 from tco.foundation.trace import scope
 
 OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-recv")
-PHASES = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "broadcast": 1}  # times that ranks double their way through a group
+PHASES = {
+    "all-reduce": 2,
+    "all-gather": 1,
+    "reduce-scatter": 1,
+    "broadcast": 1,
+}  # times that ranks double their way through a group
 SOME, VAST = 1e6, 1e15  # bytes
 DECADES = 12.0  # of buffers from one byte on, which a bisection halves
 HALVINGS = 50
@@ -52,7 +66,10 @@ def signalled(at: Reach, operation: str) -> Reach:
     if doubling is None or operation not in PHASES:
         return at
     signals = cost.doublings_time(PHASES[operation], at.group.ranks, doubling.ranks, doubling.step)
-    longer = t._replace(start=total("signalled_start", [t.start, signals]), direct_start=total("signalled_start", [t.direct_start, signals]))
+    longer = t._replace(
+        start=total("signalled_start", [t.start, signals]),
+        direct_start=total("signalled_start", [t.direct_start, signals]),
+    )
     return at._replace(links=at.links._replace(latencies=longer))
 
 
@@ -91,7 +108,9 @@ def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any
         found = ways(at, operation, size)
         if name is not None:
             found = {name: named(found, operation, name)}
-        return least("quickest", [timing.time for timing in offered(at, operation, found, size).values()])
+        return least(
+            "quickest", [timing.time for timing in offered(at, operation, found, size).values()]
+        )
 
 
 def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
@@ -109,7 +128,10 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
 def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
     """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its time on three sizes."""
     at = reach(links, group)
-    empty, some, vast = (called(at, operation, named(ways(at, operation, size), operation, name)(), size).time for size in (0.0, SOME, VAST))
+    empty, some, vast = (
+        called(at, operation, named(ways(at, operation, size), operation, name)(), size).time
+        for size in (0.0, SOME, VAST)
+    )
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
 
 
@@ -118,7 +140,9 @@ def doubling_size(links: Links, operation: str, ranks: Any) -> float:
     low, high = 0.0, DECADES
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        below = cheapest(links, operation, ranks, 10**middle) < 2 * cheapest(links, operation, ranks, 0.0)
+        below = cheapest(links, operation, ranks, 10**middle) < 2 * cheapest(
+            links, operation, ranks, 0.0
+        )
         low, high = (middle, high) if below else (low, middle)
     return float(10**low)
 
@@ -151,7 +175,10 @@ class Shares(NamedTuple):
 
 def shares_of(at: Reach, size: Any, passes: int, reduces: bool) -> Shares:
     """Return what each rank of a group sends."""
-    inner, outer = cost.ring_bytes(size, at.group.ranks, passes), cost.outer_share(size, at.group.domains, at.group.per_domain, passes)
+    inner, outer = (
+        cost.ring_bytes(size, at.group.ranks, passes),
+        cost.outer_share(size, at.group.domains, at.group.per_domain, passes),
+    )
     return Shares(passes, reduces, inner, outer)
 
 
@@ -170,16 +197,29 @@ def ring(at: Reach, share: Shares, wire: Any) -> Timing:
 def halving(at: Reach, share: Shares, wire: Any) -> Timing:
     """Return the timing of recursive halving and doubling."""
     t, group = at.links.latencies, at.group
-    latency = cost.halving_latency(t.start, share.passes, group.per_domain, group.domains, t.step, at.step)
-    return pipelined(at, latency, wire, halvings(group.per_domain) + halvings(group.domains) if share.reduces else None)
+    latency = cost.halving_latency(
+        t.start, share.passes, group.per_domain, group.domains, t.step, at.step
+    )
+    return pipelined(
+        at,
+        latency,
+        wire,
+        halvings(group.per_domain) + halvings(group.domains) if share.reduces else None,
+    )
 
 
 def direct(at: Reach, share: Shares) -> Timing:
     """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of its domain and to its pairs in others."""
     t, group = at.links.latencies, at.group
     wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
-    latency = cost.direct_latency(t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step)
-    adding = minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1) if share.reduces else None
+    latency = cost.direct_latency(
+        t.direct_start, share.passes, group.ranks, group.domains, t.far_step, at.step
+    )
+    adding = (
+        minimum(group.ranks - group.domains, 1) + minimum(group.domains - 1, 1)
+        if share.reduces
+        else None
+    )
     return at_once(at, t.direct_start, latency, wire, adding)
 
 
@@ -200,19 +240,31 @@ def bucket(at: Reach, size: Any, share: Shares) -> Timing:
         phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
         before = before * ring_size
     phases.append(cost.wire_time(0.0, at.links.inside, share.outer, at.rate))
-    return pipelined(at, bucket_latency(at, share.passes), total("bucket_wire", phases), adding_steps(at) if share.reduces else None)
+    return pipelined(
+        at,
+        bucket_latency(at, share.passes),
+        total("bucket_wire", phases),
+        adding_steps(at) if share.reduces else None,
+    )
 
 
 def bucket_all(at: Reach, share: Shares) -> Timing:
     """Return the timing of bucket rings with the data split over rotated orders, all dimensions busy at once."""
-    return pipelined(at, bucket_latency(at, share.passes), ring_wire(at, share), adding_steps(at) if share.reduces else None)
+    return pipelined(
+        at,
+        bucket_latency(at, share.passes),
+        ring_wire(at, share),
+        adding_steps(at) if share.reduces else None,
+    )
 
 
 def bucket_latency(at: Reach, passes: int) -> Any:
     """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the network between tori."""
     t = at.links.latencies
     inside = cost.torus_latency(t.start, passes, at.links.steps, t.near_step)
-    return cost.ring_latency(inside, passes, at.group.domains, at.group.domains, t.near_step, at.step)
+    return cost.ring_latency(
+        inside, passes, at.group.domains, at.group.domains, t.near_step, at.step
+    )
 
 
 def adding_steps(at: Reach) -> Any:
@@ -223,7 +275,9 @@ def adding_steps(at: Reach) -> Any:
 def tree(at: Reach, share: Shares, wire: Any) -> Timing:
     """Return the timing of a tree up and down: chains inside boards, binary above them."""
     t, group, board = at.links.latencies, at.group, at.links.board
-    latency = cost.tree_latency(t.start, share.passes, group.per_domain, board, group.domains, t.step, at.step)
+    latency = cost.tree_latency(
+        t.start, share.passes, group.per_domain, board, group.domains, t.step, at.step
+    )
     return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
 
 
@@ -274,18 +328,28 @@ def all_reduce(at: Reach, size: Any) -> Ways:
 def one_shot(at: Reach, size: Any) -> Timing:
     """Return the timing of every rank reading the whole buffer of every other."""
     t = at.links.latencies
-    everything, across = cost.one_shot_bytes(size, at.group.ranks), cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain)
+    everything, across = (
+        cost.one_shot_bytes(size, at.group.ranks),
+        cost.one_shot_crossing(size, at.group.ranks, at.group.per_domain),
+    )
     latency = straight_latency(at, t.direct_start, 1, t.far_step)
-    wire = cost.wire_time(everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate)
+    wire = cost.wire_time(
+        everything, at.links.direct if at.links.torus is None else at.links.spread, across, at.rate
+    )
     return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
 
 
 def in_network(at: Reach, size: Any) -> Timing:
     """Return the timing of a reduction in the switches."""
     t = at.links.latencies
-    inner, outer = cost.in_network_bytes(size, at.group.per_domain), cost.outer_share(size, at.group.domains, at.group.per_domain, 2)
+    inner, outer = (
+        cost.in_network_bytes(size, at.group.per_domain),
+        cost.outer_share(size, at.group.domains, at.group.per_domain, 2),
+    )
     wire = cost.wire_time(inner, at.links.direct, outer, at.rate)
-    timing = pipelined(at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire)
+    timing = pipelined(
+        at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire
+    )
     return timing if everywhere(at.links.reduces) else partly(timing, at.links.reduces)
 
 
@@ -303,11 +367,22 @@ def broadcast(at: Reach, size: Any) -> Ways:
     t, group = at.links.latencies, at.group
 
     def wire() -> Any:
-        return cost.wire_time(size, at.links.inside, cost.broadcast_crossing(size, group.domains, group.per_domain), at.rate)
+        return cost.wire_time(
+            size,
+            at.links.inside,
+            cost.broadcast_crossing(size, group.domains, group.per_domain),
+            at.rate,
+        )
 
     return {
-        "ring": lambda: pipelined(at, cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, at.step), wire()),
-        "tree": lambda: pipelined(at, cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, at.step), wire()),
+        "ring": lambda: pipelined(
+            at, cost.ring_latency(t.start, 1, group.ranks, group.domains, t.step, at.step), wire()
+        ),
+        "tree": lambda: pipelined(
+            at,
+            cost.halving_latency(t.start, 1, group.per_domain, group.domains, t.step, at.step),
+            wire(),
+        ),
     }
 
 
@@ -317,7 +392,10 @@ def send_receive(at: Reach, size: Any) -> Ways:
 
     def straight() -> Timing:
         latency = straight_latency(at, t.start, 1, t.step)
-        across, staying = cost.crossing_bytes(size, at.group.domains), cost.staying_bytes(size, at.group.domains)
+        across, staying = (
+            cost.crossing_bytes(size, at.group.domains),
+            cost.staying_bytes(size, at.group.domains),
+        )
         return at_once(at, t.start, latency, wire(at, staying, across, at.links.inside))
 
     return {"direct": straight}

@@ -21,7 +21,9 @@ def lanes_rate(lanes: Pure, lane: BytePerSecond) -> Any:
 
 
 @formula(unit="", source="tco-calibration")
-def latency_scale(clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1) -> Any:
+def latency_scale(
+    clock: PerSecond, dies: Pure, die_factor: Pure, reference_clock: PerSecond, age: Pure = 1
+) -> Any:
     """On-chip latency against the reference chip: inverse clock, a factor where fences cross dies, young software: s = f_ref / f x (1 or phi) a."""
     return reference_clock / clock * select(dies > 1, die_factor, 1.0) * age
 
@@ -51,9 +53,13 @@ def reducing_latency(latency: Second, steps: Pure, reduction: Second) -> Any:
 
 
 @formula(unit="byte/s", source="tco-model")
-def mesh_injection(bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure) -> Any:
+def mesh_injection(
+    bandwidth: BytePerSecond, point_to_point: Pure, ranks: Pure, domain: Pure
+) -> Any:
     """What a rank injects: all its links behind a switch, on a mesh only those to ranks in use: B min(1, (Y-1)/(D-1))."""
-    return bandwidth * select(point_to_point > 0.5, minimum(maximum(ranks - 1, 1) / maximum(domain - 1, 1), 1.0), 1.0)
+    return bandwidth * select(
+        point_to_point > 0.5, minimum(maximum(ranks - 1, 1) / maximum(domain - 1, 1), 1.0), 1.0
+    )
 
 
 @formula(unit="byte", source="thakur2005")
@@ -129,13 +135,17 @@ def scope_latency(extent: Pure, scope: Pure, near: Second, far: Second) -> Any:
 
 
 @formula(unit="s", source="hockney1994")
-def wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond) -> Any:
+def wire_time(
+    inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond
+) -> Any:
     """Time on the wire of both tiers at once: w = max(Q_in/B_in, Q_out/B_out)."""
     return maximum(inner / inner_rate, outer / outer_rate)
 
 
 @formula(unit="s", source="tco-model")
-def shared_wire_time(inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure) -> Any:
+def shared_wire_time(
+    inner: Byte, inner_rate: BytePerSecond, outer: Byte, outer_rate: BytePerSecond, shared: Pure
+) -> Any:
     """Time on the wire where what leaves the domain passes the same ports: w = max((Q_in + Q_out)/B_in, Q_out/B_out); shared is 1 or 0."""
     return maximum((inner + shared * outer) / inner_rate, outer / outer_rate)
 
@@ -163,13 +173,23 @@ def half_rate_size(latency: Second, rate: BytePerSecond, size: Byte, time: Secon
 
 
 @formula(unit="s", source="thakur2005")
-def ring_latency(start: Second, passes: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+def ring_latency(
+    start: Second, passes: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
+) -> Any:
     """Latency of a ring: l = start + p ((N - X) alpha_in + (X - 1) alpha_out)."""
     return start + passes * ((ranks - domains) * step + (domains - 1) * outer_step)
 
 
 @formula(unit="s", source="sanders2009")
-def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+def tree_latency(
+    start: Second,
+    passes: Pure,
+    per_domain: Pure,
+    board: Pure,
+    domains: Pure,
+    step: Second,
+    outer_step: Second,
+) -> Any:
     """Latency of a tree: a chain inside a board, binary above: l = start + p ((c - 1 + log2(Y/c)) alpha_in + log2(X) alpha_out)."""
     chain = minimum(per_domain, board)
     inside = chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9)
@@ -180,13 +200,19 @@ def tree_latency(start: Second, passes: Pure, per_domain: Pure, board: Pure, dom
 def tree_depth(per_domain: Pure, board: Pure, domains: Pure) -> Any:
     """Steps of a tree from the leaves to the root: a chain inside a board, binary above: c - 1 + log2(Y/c) + log2(X)."""
     chain = minimum(per_domain, board)
-    return chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9) + np.ceil(np.log2(domains) - 1e-9)
+    return (
+        chain - 1 + np.ceil(np.log2(per_domain / chain) - 1e-9) + np.ceil(np.log2(domains) - 1e-9)
+    )
 
 
 @formula(unit="s", source="thakur2005")
-def halving_latency(start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+def halving_latency(
+    start: Second, passes: Pure, per_domain: Pure, domains: Pure, step: Second, outer_step: Second
+) -> Any:
     """Latency of recursive halving or doubling: l = start + p (log2(Y) alpha_in + log2(X) alpha_out)."""
-    return start + passes * (np.ceil(np.log2(per_domain) - 1e-9) * step + np.ceil(np.log2(domains) - 1e-9) * outer_step)
+    return start + passes * (
+        np.ceil(np.log2(per_domain) - 1e-9) * step + np.ceil(np.log2(domains) - 1e-9) * outer_step
+    )
 
 
 @formula(unit="s", source="nccl-tuning")
@@ -196,19 +222,29 @@ def in_network_latency_of(start: Second, extra: Second, domains: Pure, outer_ste
 
 
 @formula(unit="s", source="tco-model")
-def direct_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+def direct_latency(
+    start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
+) -> Any:
     """Latency of direct exchanges, all at once in each phase: l = start + phases (alpha_in if a domain holds several, alpha_out if crossed)."""
-    return start + phases * (minimum(ranks - domains, 1) * step + minimum(domains - 1, 1) * outer_step)
+    return start + phases * (
+        minimum(ranks - domains, 1) * step + minimum(domains - 1, 1) * outer_step
+    )
 
 
 @formula(unit="s", source="tco-model")
-def forwarded_latency(start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+def forwarded_latency(
+    start: Second, phases: Pure, ranks: Pure, domains: Pure, step: Second, outer_step: Second
+) -> Any:
     """Latency of direct exchanges forwarded by what lies on the way: l = start + phases max(alpha_in, alpha_out if domains are crossed)."""
-    return start + phases * maximum(minimum(ranks - domains, 1) * step, minimum(domains - 1, 1) * outer_step)
+    return start + phases * maximum(
+        minimum(ranks - domains, 1) * step, minimum(domains - 1, 1) * outer_step
+    )
 
 
 @formula(unit="s", source="bruck1997")
-def exchange_latency(start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second) -> Any:
+def exchange_latency(
+    start: Second, ranks: Pure, domains: Pure, step: Second, outer_step: Second
+) -> Any:
     """Latency of an all-to-all: l = start + log2(N) alpha_in, and one alpha_out if domains are crossed."""
     return start + np.log2(ranks) * step + minimum(domains - 1, 1) * outer_step
 
@@ -220,9 +256,18 @@ def torus_latency(start: Second, passes: Pure, steps: Pure, step: Second) -> Any
 
 
 @formula(unit="s", source="chan2007")
-def bucket_time(size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1) -> Any:
+def bucket_time(
+    size: Byte, ring: Pure, before: Pure, passes: Pure, link: BytePerSecond, closed: Pure = 1
+) -> Any:
     """Wire time of one dimension of a sequential bucket: p (d-1)/d x M / prod(d before) / (n B), n = 2 on a closed ring, 1 on a line or a pair."""
-    return passes * (ring - 1) / ring * size / before / (maximum(minimum(ring - 1, 1 + closed), 1) * link)
+    return (
+        passes
+        * (ring - 1)
+        / ring
+        * size
+        / before
+        / (maximum(minimum(ring - 1, 1 + closed), 1) * link)
+    )
 
 
 @formula(unit="byte", source="deepep")
@@ -258,7 +303,9 @@ def limited_places(units: Pure, missed: Pure, groups: Pure, drawn: Pure, active:
 
 
 @formula(unit="s", source="deepep")
-def copy_time(tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond) -> Any:
+def copy_time(
+    tokens: Pure, token: Byte, places: Pure, cores: Pure, core_rate: BytePerSecond
+) -> Any:
     """Time some cores need to read a token once and write its copies: T b (1 + U) / (n_SM r)."""
     return tokens * token * (1 + places) / (cores * core_rate)
 

@@ -40,11 +40,17 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
 
     def alone() -> Timing:
         inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
-        kept, left = (cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share) for share in (inside, outside))
+        kept, left = (
+            cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
+            for share in (inside, outside)
+        )
         return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
 
     def once(copied: bool) -> Timing:
-        near, outside = (group.per_domain - 1) / group.per_domain, (group.domains - 1) / group.domains
+        near, outside = (
+            (group.per_domain - 1) / group.per_domain,
+            (group.domains - 1) / group.domains,
+        )
         ranks = places(tokens, group.ranks)
         kept, left = (
             cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
@@ -54,7 +60,13 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
         if copied:
             cores = at.links.library.cores if tokens.cores is None else tokens.cores
             copying = cost.copy_time(tokens.count, tokens.bytes, ranks, cores, at.links.copy_rate)
-        return exchanged(at, at.links.library.kernels[operation], at.step, wire(at, kept, left, at.links.spread), copying)
+        return exchanged(
+            at,
+            at.links.library.kernels[operation],
+            at.step,
+            wire(at, kept, left, at.links.spread),
+            copying,
+        )
 
     found = {"low-latency": alone}
     if operation in at.links.library.kernels:
@@ -69,11 +81,23 @@ def reported_bytes(at: Reach, size: Any) -> Any:
     if not isinstance(size, Tokens):
         return size
     across = np.asarray(at.group.domains) > 1
-    return cost.received_bytes(size.count, size.bytes, places(size, np.where(across, at.group.domains, at.group.ranks)))
+    return cost.received_bytes(
+        size.count, size.bytes, places(size, np.where(across, at.group.domains, at.group.ranks))
+    )
 
 
 def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
     """Return the timing of an expert exchange in some kernels."""
     kernel, network = at.links.latencies.expert_kernel, cost.only_if_shared(step, at.group.domains)
-    latency, moving = cost.expert_latency(kernels, kernel, network), greatest("moving", (wire, copying))
-    return Timing(cost.direct_time(latency, moving), cost.scaled_latency(kernel, kernels), latency, latency, moving, kernels=kernels)
+    latency, moving = (
+        cost.expert_latency(kernels, kernel, network),
+        greatest("moving", (wire, copying)),
+    )
+    return Timing(
+        cost.direct_time(latency, moving),
+        cost.scaled_latency(kernel, kernels),
+        latency,
+        latency,
+        moving,
+        kernels=kernels,
+    )

@@ -16,7 +16,9 @@ from tco.foundation.errors import DataError, unknown
 FOLDER = "libraries"
 EXCHANGES = ("dispatch", "combine")
 COPIED = "normal"  # the way of an expert exchange in which cores copy tokens
-Offers = Mapping[str, Mapping[str, bool]]  # by operation and algorithm: whether groups of several domains have it too
+Offers = Mapping[
+    str, Mapping[str, bool]
+]  # by operation and algorithm: whether groups of several domains have it too
 
 
 class Library(NamedTuple):
@@ -33,7 +35,9 @@ class Library(NamedTuple):
     staged: Any = None  # the caller's, of each byte
     cores: Any = None  # that copy tokens in an expert exchange
     kernels: Mapping[str, Any] = {}  # of an expert exchange that forwards tokens, by operation
-    formats: Mapping[str, tuple[float, float, float]] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
+    formats: Mapping[
+        str, tuple[float, float, float]
+    ] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
 
     def offered(self, operation: str, algorithm: str) -> bool:
         """Say whether an algorithm of an operation is offered to groups inside one domain, if not to all."""
@@ -54,10 +58,16 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
 
             expect(LibrarySchema, path, document)
         inside, anywhere = (
-            {operation: dict.fromkeys(names, wide) for operation, names in document.get(key, {}).items()}
+            {
+                operation: dict.fromkeys(names, wide)
+                for operation, names in document.get(key, {}).items()
+            }
             for key, wide in (("inside_domain", False), ("offers", True))
         )
-        formats = {form: (float(one["element"]), float(one["scale"]), float(one["block"])) for form, one in document.get("formats", {}).items()}
+        formats = {
+            form: (float(one["element"]), float(one["scale"]), float(one["block"]))
+            for form, one in document.get("formats", {}).items()
+        }
         own = Library(
             name,
             str(document.get("name", name)),
@@ -68,7 +78,11 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             exchange=str(document.get("exchange", "")),
             formats=formats,
         )
-        return over(read_library(catalogue, str(document["extends"])), own) if "extends" in document else own
+        return (
+            over(read_library(catalogue, str(document["extends"])), own)
+            if "extends" in document
+            else own
+        )
 
     found: Library = catalogue.once(("library", name), read)
     return found
@@ -79,7 +93,9 @@ def merged(one: Offers, other: Offers) -> Offers:
     found = {}
     for operation in {**one, **other}:
         left, right = one.get(operation, {}), other.get(operation, {})
-        found[operation] = {name: left.get(name, False) or right.get(name, False) for name in {**left, **right}}
+        found[operation] = {
+            name: left.get(name, False) or right.get(name, False) for name in {**left, **right}
+        }
     return found
 
 
@@ -103,7 +119,9 @@ def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
     def read() -> Library:
         found, *rest = [read_library(catalogue, name) for name in wanted]
         for one in rest:
-            found = over(found, one)._replace(id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}")
+            found = over(found, one)._replace(
+                id=f"{found.id}+{one.id}", name=f"{found.name} and {one.name}"
+            )
         return found
 
     joined: Library = catalogue.once(("joined libraries", *wanted), read)
@@ -120,8 +138,16 @@ def family_library(catalogue: Catalogue, family: str) -> Library:
     """Return the libraries a family's chips use unless something else is asked for."""
 
     def read() -> dict[str, list[str]]:
-        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "libraries.toml").is_file()]
-        return {name: [str(each) for each in names] for path in paths for name, names in catalogue.toml(path).items()}
+        paths = [
+            path
+            for folder in catalogue.folders
+            if (path := folder / "performance" / "libraries.toml").is_file()
+        ]
+        return {
+            name: [str(each) for each in names]
+            for path in paths
+            for name, names in catalogue.toml(path).items()
+        }
 
     known: dict[str, list[str]] = catalogue.once("family libraries", read)
     if family not in known:
@@ -133,7 +159,9 @@ def practised(library: Library, values: Mapping[str, Any]) -> Library:
     """Return a library with the practice its rows state: what its caller adds, and how it exchanges expert tokens."""
     if library.caller:
         own = f"performance.{library.caller}"
-        library = library._replace(overhead=values[f"{own}.eager_overhead"], staged=values[f"{own}.staged_time"])
+        library = library._replace(
+            overhead=values[f"{own}.eager_overhead"], staged=values[f"{own}.staged_time"]
+        )
     if library.exchange:
         own = f"performance.{library.exchange}"
         kernels = {operation: values[f"{own}.{operation}_kernels"] for operation in EXCHANGES}
@@ -155,5 +183,10 @@ class NotOfferedError(DataError):
 
 def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> NotOfferedError:
     """Return the error for an operation of which a library offers none of the algorithms that a group has on its fabric."""
-    has = ", ".join(library.offers.get(operation, ())) or f"no {operation}, but {', '.join(library.offers)}"
-    return NotOfferedError(f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm")
+    has = (
+        ", ".join(library.offers.get(operation, ()))
+        or f"no {operation}, but {', '.join(library.offers)}"
+    )
+    return NotOfferedError(
+        f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm"
+    )

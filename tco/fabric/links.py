@@ -35,12 +35,17 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
 
 
 @formula(unit="byte/s", source="tco-model")
-def scale_out_rate(bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure) -> Any:
+def scale_out_rate(
+    bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure
+) -> Any:
     """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u, u tiers of uplinks on the way."""
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
-PROTOCOLS = {"rdma": "network_step", "efa": "efa_step"}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
+PROTOCOLS = {
+    "rdma": "network_step",
+    "efa": "efa_step",
+}  # of the network: the parameter of practice with its step; InfiniBand and RoCE are alike
 
 
 class Route(NamedTuple):
@@ -56,9 +61,14 @@ class Route(NamedTuple):
         return 2 * self.tiers - 1
 
 
-def network_of(values: Mapping[str, Any], route: Route, bandwidth: Any, efficiency: Any, step: Any) -> tuple[Any, Any]:
+def network_of(
+    values: Mapping[str, Any], route: Route, bandwidth: Any, efficiency: Any, step: Any
+) -> tuple[Any, Any]:
     """Return rate and step latency of the scale-out network for a chip, from what its links and a single switch reach."""
-    design, passed = values[f"performance.network.{route.design}_efficiency"], values["cluster.oversubscription"]
+    design, passed = (
+        values[f"performance.network.{route.design}_efficiency"],
+        values["cluster.oversubscription"],
+    )
     rate = scale_out_rate(bandwidth, efficiency, design, passed, route.tiers - 1)
     return rate, step_over_hops(step, values["performance.network.switch_latency"], route.switches)
 
@@ -108,7 +118,9 @@ class Links(NamedTuple):
     lane: Any = None  # rate of a lane of the torus in rings
     pairwise_lane: Any = None  # the same when all talk to all, through the library's channels
     exchange_lane: Any = None  # and by direct kernels
-    rings: tuple[tuple[Any, Any, Any], ...] = ()  # a slice: size, link rate and whether it is closed, of each dimension
+    rings: tuple[
+        tuple[Any, Any, Any], ...
+    ] = ()  # a slice: size, link rate and whether it is closed, of each dimension
     steps: Any = 0  # of bucket rings over all dimensions
     hops: Any = 0  # mean devices between two chips of a domain
     world_hops: Any = 0  # of a world
@@ -117,13 +129,19 @@ class Links(NamedTuple):
     mesh: Any = None  # one where a group that does not fill its domain leaves links idle
     board: Any = 1  # chips of a board
     copy_rate: Any = None  # of one core that copies tokens
-    doubling: Doubling | None = None  # where the steps of collectives are transfers that signal each other
+    doubling: Doubling | None = (
+        None  # where the steps of collectives are transfers that signal each other
+    )
 
 
 def known_of(links: Links, *waits: Any) -> Known:
     """Return what is known of groups on some links whose ranks wait for each other: of equal numbers what was known before."""
     library = links.library
-    own = library._replace(offers=id(library.offers), formats=id(library.formats), kernels=tuple(library.kernels.items()))  # type: ignore[arg-type]
+    own = library._replace(
+        offers=id(library.offers),
+        formats=id(library.formats),
+        kernels=tuple(library.kernels.items()),
+    )  # type: ignore[arg-type]
     return known_on((links._replace(library=own), *waits), library)
 
 
@@ -150,7 +168,10 @@ def placed(ranks: Any, per_domain: Any) -> Group:
 
 def strided(links: Links, stride: Any, ranks: Any) -> Group:
     """Return a group whose ranks are each `stride` chips from the next."""
-    inside, within = (np.gcd(stride * ranks, chips) // np.gcd(stride, chips) for chips in (links.domain, links.world))
+    inside, within = (
+        np.gcd(stride * ranks, chips) // np.gcd(stride, chips)
+        for chips in (links.domain, links.world)
+    )
     return Group(ranks, ranks // inside, inside, ranks // within)
 
 
@@ -166,7 +187,11 @@ def among(domains: Group) -> Group:
 
 def worlds_of(links: Links, group: Group) -> Any:
     """Return the worlds a group stands in."""
-    return ceil_ratio(group.domains * links.domain, links.world) if group.worlds is None else group.worlds
+    return (
+        ceil_ratio(group.domains * links.domain, links.world)
+        if group.worlds is None
+        else group.worlds
+    )
 
 
 def links_for(links: Links, group: Group) -> Links:
@@ -174,18 +199,27 @@ def links_for(links: Links, group: Group) -> Links:
     t = links.latencies
     if links.mesh is not None:
         rates = (links.inside, links.direct, links.pairwise, links.spread)
-        inside, direct, pairwise, spread = (mesh_injection(rate, links.mesh, group.per_domain, links.domain) for rate in rates)
+        inside, direct, pairwise, spread = (
+            mesh_injection(rate, links.mesh, group.per_domain, links.domain) for rate in rates
+        )
         return links._replace(inside=inside, direct=direct, pairwise=pairwise, spread=spread)
     if links.torus is None:
         if not links.tray[0]:
             return links
-        step, far = (scope_latency(group.per_domain, links.tray[0], t.near_step, step) for step in (t.step, t.far_step))
+        step, far = (
+            scope_latency(group.per_domain, links.tray[0], t.near_step, step)
+            for step in (t.step, t.far_step)
+        )
         return links._replace(latencies=t._replace(step=step, far_step=far))
     part = slices_of(links.torus, group.per_domain)
     size, directions, width = part.narrow
-    rings = tuple((ring, lanes_rate(lanes, links.lane), closed) for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True))
+    rings = tuple(
+        (ring, lanes_rate(lanes, links.lane), closed)
+        for (ring, closed), lanes in zip(part.rings, links.torus.lanes, strict=True)
+    )
     pairwise, spread = (
-        slice_all_to_all(size, directions, lanes_rate(width, lane), part.chips) for lane in (links.pairwise_lane, links.exchange_lane)
+        slice_all_to_all(size, directions, lanes_rate(width, lane), part.chips)
+        for lane in (links.pairwise_lane, links.exchange_lane)
     )
     return links._replace(
         inside=lanes_rate(part.injection, links.lane),
@@ -227,21 +261,40 @@ SWITCHES_ACROSS = 2  # one in either domain
 
 
 def latencies_of(
-    values: Mapping[str, Any], chip: str, family: str, inner: Scope, world: Scope, port: Any, network_step: Any, age: Any = None
+    values: Mapping[str, Any],
+    chip: str,
+    family: str,
+    inner: Scope,
+    world: Scope,
+    port: Any,
+    network_step: Any,
+    age: Any = None,
 ) -> Latencies:
     """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
     prior, part = f"performance.{family}", f"parts.{chip}"
     clock, dies = values[f"{part}.max_clock"], values[f"{part}.dies"]
-    scale = latency_scale(clock, dies, values[f"{prior}.die_latency_factor"], values[f"{prior}.reference_clock"], 1.0 if age is None else age)
+    scale = latency_scale(
+        clock,
+        dies,
+        values[f"{prior}.die_latency_factor"],
+        values[f"{prior}.reference_clock"],
+        1.0 if age is None else age,
+    )
 
     def scaled(name: str, ratio: Any = 1.0) -> Any:
         return scaled_latency(values[f"{prior}.{name}"], scale, ratio)
 
-    near = scaled("collective_step", step_ratio(values[f"{part}.pcie_only"], values[f"{prior}.pcie_step_ratio"]))
+    near = scaled(
+        "collective_step",
+        step_ratio(values[f"{part}.pcie_only"], values[f"{prior}.pcie_step_ratio"]),
+    )
     hop = values[f"{prior}.hop_latency"]
     if port is not None:
         hop = forwarding_hop(hop, values[f"{prior}.forwarded_unit"], port)
-    launch, ends = scaled("collective_start"), trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"])
+    launch, ends = (
+        scaled("collective_start"),
+        trips_to_memory(scaled("endpoint_latency"), values[f"{prior}.endpoint_in_memory"]),
+    )
     return Latencies(
         start=total("start_with_ends", [launch, ends]),
         step=step_over_hops(near, hop, inner.hops_mean),
@@ -250,7 +303,9 @@ def latencies_of(
         network_step=network_step,
         crossing_step=step_over_hops(near, hop, SWITCHES_ACROSS) if world.shared else near,
         in_network=values[f"{prior}.in_network_latency"],
-        direct_start=total("start_with_ends", [scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends]),
+        direct_start=total(
+            "start_with_ends", [scaled_latency(launch, values[f"{prior}.direct_start_ratio"]), ends]
+        ),
         expert_kernel=total("start_with_ends", [scaled("expert_kernel_latency"), ends]),
         ends=ends,
         reduction=scaled("reduction_latency"),
@@ -285,7 +340,13 @@ def links_of(
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
-    network, step = network_of(values, route, values[f"{part}.scale_out_bandwidth"], efficiency, values[f"{prior}.{route.step}"])
+    network, step = network_of(
+        values,
+        route,
+        values[f"{part}.scale_out_bandwidth"],
+        efficiency,
+        values[f"{prior}.{route.step}"],
+    )
 
     def balanced(rate: Any) -> Any:
         return rate if inner.balanced else link_rate(rate, values[f"{prior}.load_balance"])
@@ -316,7 +377,10 @@ def links_of(
         board=values[f"parts.{chip}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
         library=practised(library, values),
-        doubling=Doubling(values[f"{part}.dma_signal"], ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]))
+        doubling=Doubling(
+            values[f"{part}.dma_signal"],
+            ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]),
+        )
         if signalled
         else None,
     )
@@ -326,12 +390,29 @@ def domain_of(values: Mapping[str, Any], chip: str) -> Scope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
-    return Scope("world", values[f"{part}.scale_up_domain"], rate, rate, 1.0, 1.0, balanced=True, mesh=values[f"{part}.point_to_point"])
+    return Scope(
+        "world",
+        values[f"{part}.scale_up_domain"],
+        rate,
+        rate,
+        1.0,
+        1.0,
+        balanced=True,
+        mesh=values[f"{part}.point_to_point"],
+    )
 
 
 def links_of_chips(
-    values: Mapping[str, Any], chip: str, family: str, route: Route, library: Library, age: Any = None, signalled: bool = False
+    values: Mapping[str, Any],
+    chip: str,
+    family: str,
+    route: Route,
+    library: Library,
+    age: Any = None,
+    signalled: bool = False,
 ) -> Links:
     """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
     reduces = values[f"parts.{chip}.in_network_reduction"]
-    return links_of(values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled)
+    return links_of(
+        values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled
+    )

@@ -34,8 +34,16 @@ def paces_of(at: Reach, operation: str, one: Any) -> Paces:
     timings = list(offered(at, operation, ways(at, operation, one), one).values())
     axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
     never = [np.isinf(timing.time) for timing in timings]
-    latencies = [np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency for ends, timing in zip(never, timings, strict=True)]
-    found = Paces(*(stacked(terms, axes) for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])))
+    latencies = [
+        np.where(ends, np.inf, timing.latency) if np.any(ends) else timing.latency
+        for ends, timing in zip(never, timings, strict=True)
+    ]
+    found = Paces(
+        *(
+            stacked(terms, axes)
+            for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])
+        )
+    )
     kept = unbeaten(found)
     return Paces(*(field[kept] for field in found)) if len(kept) < len(timings) else found
 
@@ -48,7 +56,9 @@ def unbeaten(paces: Paces) -> list[int]:
         flat = field.reshape(count, -1)
         beats &= (flat[:, None] <= flat[None]).all(axis=2)
     equal = beats & beats.T
-    beats &= ~(equal & (np.arange(count)[:, None] >= np.arange(count)))  # of equals the first one stays
+    beats &= ~(
+        equal & (np.arange(count)[:, None] >= np.arange(count))
+    )  # of equals the first one stays
     return [int(place) for place in np.flatnonzero(~beats.any(axis=0))]
 
 
@@ -65,7 +75,9 @@ def quickest(paces: Paces, amount: Any) -> Any:
         found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)
         return np.minimum.reduce(found)
     times = (
-        cost.pipelined_time(latency, each * amount, chunk) if np.any(chunk) else cost.direct_time(latency, each * amount)
+        cost.pipelined_time(latency, each * amount, chunk)
+        if np.any(chunk)
+        else cost.direct_time(latency, each * amount)
         for latency, each, chunk in zip(*paces, strict=True)
     )
     least = next(times)

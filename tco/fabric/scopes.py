@@ -57,10 +57,15 @@ class Scope(NamedTuple):
     bisection: Any = None
     lanes: Mapping[str, float] = {}
     crossing: Any = None  # bandwidth a chip has to other domains of the same world
-    shared: bool = False  # what crosses passes the ports that serve the inside, and a switch in either domain
+    shared: bool = (
+        False  # what crosses passes the ports that serve the inside, and a switch in either domain
+    )
     torus: Torus | None = None
     lane: Any = None  # bandwidth of a lane of the torus
-    tray: tuple[int, float] = (0, 0.0)  # chips of a tray and hops between them, where trays have links of their own
+    tray: tuple[int, float] = (
+        0,
+        0.0,
+    )  # chips of a tray and hops between them, where trays have links of their own
     mesh: Any = None  # one where every chip is wired to every other; an array of ones and zeros for several fabrics
 
 
@@ -70,7 +75,9 @@ def fabric_scopes(system: System, values: Readable) -> list[Scope]:
     if kind not in KINDS:
         raise unknown("fabric.kind", kind, KINDS, system.where)
     if system.chips < 2 and kind != "star":
-        raise DataError(f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}")
+        raise DataError(
+            f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}"
+        )
     with scope("fabric"):
         scopes = KINDS[kind](system, values)
     return [scopes[0]._replace(scope="rack"), scopes[-1]._replace(scope="world")]
@@ -81,14 +88,18 @@ def lanes(system: System, name: str) -> float:
     try:
         return float(system.fabric["lanes"][name])
     except (KeyError, TypeError, ValueError):
-        raise DataError(f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes") from None
+        raise DataError(
+            f"{system.where}: fabric.lanes.{name} is missing; expected a number of lanes"
+        ) from None
 
 
 def active_lanes(system: System) -> float:
     """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and its pair in the other rack."""
     if system.fabric.get("kind") == "torus":
         return slice_of(torus_of(system), int(system.chips)).injection
-    return sum(lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)])
+    return sum(
+        lanes(system, name) for name in ("tray", "plane", "cross_rack")[: 1 + whole_racks(system)]
+    )
 
 
 def from_the_lanes(system: System) -> dict[str, Rule]:
@@ -96,7 +107,11 @@ def from_the_lanes(system: System) -> dict[str, Rule]:
     if system.fabric.get("kind") not in LANED:
         return {}
     part = f"parts.{system.chip}"
-    return {f"{part}.scale_up_bandwidth": following(lanes_rate, active_lanes(system), f"{part}.lane_bandwidth")}
+    return {
+        f"{part}.scale_up_bandwidth": following(
+            lanes_rate, active_lanes(system), f"{part}.lane_bandwidth"
+        )
+    }
 
 
 def lane_bandwidth(system: System, values: Readable) -> Any:
@@ -119,7 +134,9 @@ def count(system: System, name: str) -> int:
     """Return a whole number of one or more that the fabric section states."""
     value = number(system, name)
     if value < 1 or value != int(value):
-        raise DataError(f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more")
+        raise DataError(
+            f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more"
+        )
     return int(value)
 
 
@@ -128,19 +145,37 @@ def whole_racks(system: System) -> int:
     racks = max(1.0, system.racks)
     if racks not in (1, 2) or system.chips % racks:
         kind = system.fabric.get("kind")
-        raise DataError(f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are {system.chips:g} chips in {racks:g} racks")
+        raise DataError(
+            f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are {system.chips:g} chips in {racks:g} racks"
+        )
     return int(racks)
 
 
 def star(system: System, values: Readable) -> list[Scope]:
     """One layer of switches that every chip reaches on every lane."""
     rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
-    return [Scope("world", chips, rate, rate, 1.0, 1.0, True, lanes_rate(chips / 2, rate), dict(system.fabric.get("lanes", {})))]
+    return [
+        Scope(
+            "world",
+            chips,
+            rate,
+            rate,
+            1.0,
+            1.0,
+            True,
+            lanes_rate(chips / 2, rate),
+            dict(system.fabric.get("lanes", {})),
+        )
+    ]
 
 
 def two_star(system: System, values: Readable) -> list[Scope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
-    rate, chips, racks = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips), whole_racks(system)
+    rate, chips, racks = (
+        values[f"parts.{system.chip}.scale_up_bandwidth"],
+        int(system.chips),
+        whole_racks(system),
+    )
     if racks == 1:
         return star(system, values)
     across = lanes_rate(number(system, "cross_share"), rate)
@@ -150,7 +185,19 @@ def two_star(system: System, values: Readable) -> list[Scope]:
     wires = dict(system.fabric.get("lanes", {}))
     return [
         Scope("rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires),
-        Scope("world", chips, rate, world, mean, 2.0, True, lanes_rate(inside, across), wires, crossing=across, shared=True),
+        Scope(
+            "world",
+            chips,
+            rate,
+            world,
+            mean,
+            2.0,
+            True,
+            lanes_rate(inside, across),
+            wires,
+            crossing=across,
+            shared=True,
+        ),
     ]
 
 
@@ -159,17 +206,40 @@ def mesh(system: System, values: Readable) -> list[Scope]:
     chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
     wires = dict(system.fabric.get("lanes", {}))
-    return [Scope("world", chips, rate, rate, 0.0, 0.0, True, lanes_rate((chips / 2) ** 2, link), wires, mesh=1.0)]
+    return [
+        Scope(
+            "world",
+            chips,
+            rate,
+            rate,
+            0.0,
+            0.0,
+            True,
+            lanes_rate((chips / 2) ** 2, link),
+            wires,
+            mesh=1.0,
+        )
+    ]
 
 
 def torus_dimensions(system: System) -> list[tuple[int, float]]:
     """Return (size, lanes a link) of each dimension that has more than one place."""
     sizes = system.fabric.get("dims")
-    if not isinstance(sizes, list) or len(sizes) > len(AXES) or not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise DataError(f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} dimensions, such as [4, 4, 4]")
+    if (
+        not isinstance(sizes, list)
+        or len(sizes) > len(AXES)
+        or not all(isinstance(size, int) and size > 0 for size in sizes)
+    ):
+        raise DataError(
+            f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} dimensions, such as [4, 4, 4]"
+        )
     if math.prod(sizes) != system.chips:
-        raise DataError(f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} chips, the tree holds {system.chips:g}")
-    return [(size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1]
+        raise DataError(
+            f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} chips, the tree holds {system.chips:g}"
+        )
+    return [
+        (size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1
+    ]
 
 
 def torus(system: System, values: Readable) -> list[Scope]:
@@ -178,16 +248,26 @@ def torus(system: System, values: Readable) -> list[Scope]:
 
     def extent(name: str, chips: int) -> Scope:
         part = slice_of(whole, chips)
-        spanned = [(size, n, lanes_rate(width, rate)) for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True) if size > 1]
+        spanned = [
+            (size, n, lanes_rate(width, rate))
+            for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True)
+            if size > 1
+        ]
         return Scope(
             name,
             part.chips,
             lanes_rate(part.mean_injection, rate),
-            least(f"{name}_all_to_all", [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned]),
+            least(
+                f"{name}_all_to_all",
+                [slice_all_to_all(size, n, link, part.chips) for size, n, link in spanned],
+            ),
             part.hops_mean,
             float(part.hops_worst),
             False,
-            least(f"{name}_bisection", [slice_cut(size, n, link, part.chips) for size, n, link in spanned]),
+            least(
+                f"{name}_bisection",
+                [slice_cut(size, n, link, part.chips) for size, n, link in spanned],
+            ),
             dict(system.fabric["lanes"]),
             torus=whole,
             lane=rate,
@@ -200,28 +280,50 @@ def torus(system: System, values: Readable) -> list[Scope]:
 def torus_of(system: System) -> Torus:
     """Return the structure of a torus, with the block whose multiples its optical switches close into tori of their own."""
     dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
-    if not isinstance(block, list) or (block and (len(block) != len(dimensions) or not all(isinstance(size, int) and size > 0 for size in block))):
-        raise DataError(f"{system.where}: fabric.block is {block!r}, expected a size for each of the {len(dimensions)} dimensions, such as [4, 4, 4]")
-    return Torus(tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block))
+    if not isinstance(block, list) or (
+        block
+        and (
+            len(block) != len(dimensions)
+            or not all(isinstance(size, int) and size > 0 for size in block)
+        )
+    ):
+        raise DataError(
+            f"{system.where}: fabric.block is {block!r}, expected a size for each of the {len(dimensions)} dimensions, such as [4, 4, 4]"
+        )
+    return Torus(
+        tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block)
+    )
 
 
 def two_level(system: System, values: Readable) -> list[Scope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
     rate = lane_bandwidth(system, values)
     racks, chips = whole_racks(system), int(system.chips)
-    inside, tray_chips, planes = chips // racks, count(system, "chips_per_tray"), count(system, "planes")
+    inside, tray_chips, planes = (
+        chips // racks,
+        count(system, "chips_per_tray"),
+        count(system, "planes"),
+    )
     if inside % tray_chips or tray_chips % planes or tray_chips < 2:
-        raise DataError(f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes")
+        raise DataError(
+            f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes"
+        )
     plane, tray = (lanes_rate(lanes(system, name), rate) for name in ("plane", "tray"))
     injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
     in_rack = {name: lanes(system, name) for name in ("tray", "plane")}
-    spare = {"plane_spare": lanes(system, "plane_spare")} if "plane_spare" in system.fabric["lanes"] else {}
+    spare = (
+        {"plane_spare": lanes(system, "plane_spare")}
+        if "plane_spare" in system.fabric["lanes"]
+        else {}
+    )
     hops = number(system, "tray_hops")
     mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
     rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
     rate_inside = least("rack_all_to_all", rate_of(1))
     cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
-    rack = Scope("rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays)
+    rack = Scope(
+        "rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays
+    )
     if racks == 1:
         return [rack]
     cross = lanes_rate(lanes(system, "cross_rack"), rate)
@@ -240,15 +342,29 @@ def two_level(system: System, values: Readable) -> list[Scope]:
     return [rack, world]
 
 
-def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray: Any, tray_switched: bool, racks: int) -> list[Any]:
+def two_level_rates(
+    inside: int,
+    tray_chips: int,
+    planes: int,
+    plane: Any,
+    tray: Any,
+    tray_switched: bool,
+    racks: int,
+) -> list[Any]:
     """Return the all-to-all rate each group of lanes allows; the least of them is what balanced routing reaches.
 
     Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a chip on the right plane; without a
     tray switch only the links to those chips serve. The chips of one's own tray and plane may be reached either way.
     """
     per_plane, chips = tray_chips // planes, racks * inside
-    other_trays, other_planes, beside = inside - tray_chips, inside - inside // planes, per_plane - 1
-    to_planes = tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
+    other_trays, other_planes, beside = (
+        inside - tray_chips,
+        inside - inside // planes,
+        per_plane - 1,
+    )
+    to_planes = (
+        tray if tray_switched else lanes_rate((tray_chips - per_plane) / (tray_chips - 1), tray)
+    )
     rates = [served_rate(plane, racks * other_trays, chips)] if other_trays else []
     if planes > 1:
         rates.append(served_rate(to_planes, racks * other_planes, chips))
@@ -259,7 +375,9 @@ def two_level_rates(inside: int, tray_chips: int, planes: int, plane: Any, tray:
     return rates
 
 
-def two_level_hops(racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float) -> tuple[float, float]:
+def two_level_hops(
+    racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float
+) -> tuple[float, float]:
     """Return the mean and the most intermediate devices between two distinct chips of a two-level fabric, which looks alike from every chip."""
     places = itertools.product(range(racks), range(in_rack // tray_chips), range(tray_chips))
     found = [hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
@@ -282,10 +400,22 @@ def hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: f
 def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
     """Return the devices between the first chip of a system of two levels and another."""
     if system.fabric.get("kind") != "two-level":
-        raise DataError(f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one")
-    racks, tray_chips, planes = whole_racks(system), count(system, "chips_per_tray"), count(system, "planes")
-    if not (0 <= rack < racks and 0 <= tray < system.chips / racks / tray_chips and 0 <= position < tray_chips):
-        raise DataError(f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}")
+        raise DataError(
+            f"{system.where}: chips stand at no place of a tray, the fabric is no two-level one"
+        )
+    racks, tray_chips, planes = (
+        whole_racks(system),
+        count(system, "chips_per_tray"),
+        count(system, "planes"),
+    )
+    if not (
+        0 <= rack < racks
+        and 0 <= tray < system.chips / racks / tray_chips
+        and 0 <= position < tray_chips
+    ):
+        raise DataError(
+            f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}"
+        )
     return hops_of_place(rack, tray, position, planes, number(system, "tray_hops"))
 
 

@@ -42,7 +42,10 @@ class Slice(NamedTuple):
     @property
     def directions(self) -> tuple[int, ...]:
         """Links by which the worst-placed chip takes part in a dimension: two of a ring, one of a line or a pair."""
-        return tuple(min(size - 1, 2 if closed else 1) for size, closed in zip(self.sizes, self.closed, strict=True))
+        return tuple(
+            min(size - 1, 2 if closed else 1)
+            for size, closed in zip(self.sizes, self.closed, strict=True)
+        )
 
     @property
     def injection(self) -> float:
@@ -53,7 +56,8 @@ class Slice(NamedTuple):
     def mean_injection(self) -> float:
         """Lanes of a chip on average: a line of d has d - 1 links."""
         shares = (
-            n if closed or size < 3 else 2 * (size - 1) / size for n, size, closed in zip(self.directions, self.sizes, self.closed, strict=True)
+            n if closed or size < 3 else 2 * (size - 1) / size
+            for n, size, closed in zip(self.directions, self.sizes, self.closed, strict=True)
         )
         return sum(share * width for share, width in zip(shares, self.lanes, strict=True))
 
@@ -66,7 +70,10 @@ class Slice(NamedTuple):
     def narrowest(self) -> int:
         """Dimension that allows the least when all talk to all."""
         shared = zip(self.sizes, self.directions, self.lanes, strict=True)
-        rates = [links * width * size / (size * size // 4) if size > 1 else math.inf for size, links, width in shared]
+        rates = [
+            links * width * size / (size * size // 4) if size > 1 else math.inf
+            for size, links, width in shared
+        ]
         return rates.index(min(rates))
 
     @property
@@ -79,18 +86,29 @@ class Slice(NamedTuple):
     def hops_mean(self) -> float:
         """Mean intermediate chips between distinct chips: floor(d^2/4)/d links of a ring, (d^2-1)/(3d) of a line."""
         pairs = zip(self.sizes, self.closed, strict=True)
-        links = sum((size * size // 4) / size if closed else (size * size - 1) / (3 * size) for size, closed in pairs)
+        links = sum(
+            (size * size // 4) / size if closed else (size * size - 1) / (3 * size)
+            for size, closed in pairs
+        )
         return links * self.chips / (self.chips - 1) - 1
 
     @property
     def hops_worst(self) -> int:
         """Most intermediate chips between two chips."""
-        return sum(size // 2 if closed else size - 1 for size, closed in zip(self.sizes, self.closed, strict=True)) - 1
+        return (
+            sum(
+                size // 2 if closed else size - 1
+                for size, closed in zip(self.sizes, self.closed, strict=True)
+            )
+            - 1
+        )
 
 
 def closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
     """Say which dimensions of a slice are closed rings."""
-    blocks = bool(torus.block) and all(size % part == 0 for size, part in zip(sizes, torus.block, strict=True))
+    blocks = bool(torus.block) and all(
+        size % part == 0 for size, part in zip(sizes, torus.block, strict=True)
+    )
     return tuple(blocks or size == whole for size, whole in zip(sizes, torus.sizes, strict=True))
 
 
@@ -103,8 +121,20 @@ def slice_of(torus: Torus, chips: int) -> Slice:
     each = [[part for part in range(1, size + 1) if size % part == 0] for size in torus.sizes]
     shapes = [sizes for sizes in itertools.product(*each) if math.prod(sizes) >= chips]
     least = min(math.prod(sizes) for sizes in shapes)
-    found = [Slice(sizes, closed_rings(torus, sizes), torus.lanes) for sizes in shapes if math.prod(sizes) == least]
-    return min(found, key=lambda one: (-one.all_to_all, one.steps, -one.injection, tuple(-size for size in one.sizes)))
+    found = [
+        Slice(sizes, closed_rings(torus, sizes), torus.lanes)
+        for sizes in shapes
+        if math.prod(sizes) == least
+    ]
+    return min(
+        found,
+        key=lambda one: (
+            -one.all_to_all,
+            one.steps,
+            -one.injection,
+            tuple(-size for size in one.sizes),
+        ),
+    )
 
 
 class Slices(NamedTuple):
@@ -129,8 +159,14 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
         found = np.array([pick(one) for one in each], dtype=float)
         return found[where].reshape(sizes.shape) if sizes.ndim else float(found[0])
 
-    size, directions, width = (field(lambda one, name=name: getattr(one, name)[one.narrowest]) for name in ("sizes", "directions", "lanes"))
-    rings = tuple((field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at])) for at in range(len(torus.sizes)))
+    size, directions, width = (
+        field(lambda one, name=name: getattr(one, name)[one.narrowest])
+        for name in ("sizes", "directions", "lanes")
+    )
+    rings = tuple(
+        (field(lambda one, at=at: one.sizes[at]), field(lambda one, at=at: one.closed[at]))
+        for at in range(len(torus.sizes))
+    )
     known = map(field, map(attrgetter, ("chips", "injection", "hops_mean", "hops_worst", "steps")))
     return Slices._make((*known, rings, (size, directions, width)))
 

@@ -25,7 +25,9 @@ class Timing(NamedTuple):
     chunk: Any = 0.0  # of a transfer in chunks; zero where it is in one piece
 
 
-Ways = Mapping[str, Callable[[], Timing]]  # the algorithms of an operation, each timed when it is asked for
+Ways = Mapping[
+    str, Callable[[], Timing]
+]  # the algorithms of an operation, each timed when it is asked for
 
 
 class Reach(NamedTuple):
@@ -44,7 +46,9 @@ def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
     across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
     if t.forwarded_step is None:
         return across
-    within = cost.forwarded_latency(start, phases, at.group.ranks, at.group.domains, step, at.straight)
+    within = cost.forwarded_latency(
+        start, phases, at.group.ranks, at.group.domains, step, at.straight
+    )
     return cost.scope_latency(at.group.worlds, 1, within, across)
 
 
@@ -60,12 +64,18 @@ def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timin
     """Return the timing of a transfer in chunks, of whose steps some add up."""
     t = at.links.latencies
     whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    return Timing(cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk)
+    return Timing(
+        cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk
+    )
 
 
 def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
     """Return the timing of a transfer in one piece, of whose steps some add up."""
-    whole = latency if reducing is None else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
+    whole = (
+        latency
+        if reducing is None
+        else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
+    )
     return Timing(cost.direct_time(whole, wire), start, latency, whole, wire)
 
 

@@ -16,16 +16,29 @@ def arithmetic() -> str:
     """Return numpy's version and the instructions it uses here, for instance 'numpy 2.4.6 (X86_V2 X86_V3)': equal ones round alike."""
     config: Any = np.show_config(mode="dicts")
     simd = config["SIMD Extensions"]
-    return f"numpy {np.__version__} ({' '.join([*simd.get('baseline', []), *simd.get('found', [])])})"
+    return (
+        f"numpy {np.__version__} ({' '.join([*simd.get('baseline', []), *simd.get('found', [])])})"
+    )
 
 
 def agree(figures: Iterable[float | None], others: Iterable[float | None]) -> bool:
     """Say whether some figures are the same to 1e-9, none being nothing else than none."""
-    one, other = (np.array([np.nan if figure is None else figure for figure in many], dtype=float) for many in (figures, others))
-    return one.shape == other.shape and np.allclose(one, other, rtol=AGREE, atol=0.0, equal_nan=True)
+    one, other = (
+        np.array([np.nan if figure is None else figure for figure in many], dtype=float)
+        for many in (figures, others)
+    )
+    return one.shape == other.shape and np.allclose(
+        one, other, rtol=AGREE, atol=0.0, equal_nan=True
+    )
 
 
 def mixed(kinds: Iterable[str]) -> list[str]:
     """Return a note where more than one arithmetic has made some figures."""
     found = sorted(set(kinds))
-    return [] if len(found) < 2 else [f"made with {' and with '.join(found)}: figures agree to {AGREE:.0e}, not to the byte"]
+    return (
+        []
+        if len(found) < 2
+        else [
+            f"made with {' and with '.join(found)}: figures agree to {AGREE:.0e}, not to the byte"
+        ]
+    )

@@ -54,7 +54,9 @@ class Symbol(NDArrayOperatorsMixin):
         return Symbol("select", self, yes, no)
 
     def _refuse(self) -> Any:
-        raise TypeError("a formula may not branch on a value or turn it into a Python number; use select, np.maximum, np.minimum")
+        raise TypeError(
+            "a formula may not branch on a value or turn it into a Python number; use select, np.maximum, np.minimum"
+        )
 
     __bool__ = __float__ = __int__ = __index__ = _refuse
     __hash__ = object.__hash__
@@ -83,7 +85,10 @@ def _render(value: Any) -> tuple[str, int]:
     for position, argument in enumerate(arguments):
         text, inner = _render(argument)
         # a - (b - c) and a / (b * c) keep their brackets; so do (a ** b) ** c and -(a + b)
-        tight = inner < rank or (inner == rank and (position == 1 if operation in "-/" else position == 0 and operation == "**"))
+        tight = inner < rank or (
+            inner == rank
+            and (position == 1 if operation in "-/" else position == 0 and operation == "**")
+        )
         texts.append(f"({text})" if tight else text)
     if operation == "neg":
         return f"-{texts[0]}", rank
@@ -107,7 +112,11 @@ def fingerprint(formula: Formula) -> str:
     """Return a short hash of all a formula computes with: equation, units of result and parameters, defaults."""
     import hashlib  # an answer that keeps nothing starts without it
 
-    parts = (equation(formula), formula.unit, *(f"{name} {unit}" for name, unit in formula.parameters.items()))
+    parts = (
+        equation(formula),
+        formula.unit,
+        *(f"{name} {unit}" for name, unit in formula.parameters.items()),
+    )
     defaults = (f"{name} {value!r}" for name, value in formula.defaults.items())
     return hashlib.sha256("\n".join((*parts, *defaults)).encode()).hexdigest()[:12]
 

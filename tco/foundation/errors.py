@@ -42,7 +42,9 @@ def library(name: str, what: str, extra: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise UsageError(f"{what} needs {name.partition('.')[0]}: pip install '.[{extra}]'") from None
+        raise UsageError(
+            f"{what} needs {name.partition('.')[0]}: pip install '.[{extra}]'"
+        ) from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -64,7 +66,9 @@ def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Data
     return DataError(f"{where + ': ' if where else ''}unknown {what} {name!r}{hint}")
 
 
-def refuse_unknown(what: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
+def refuse_unknown(
+    what: str, names: Iterable[str], known: Collection[str], where: str = ""
+) -> None:
     """Refuse the first of some ids that is not among the `known` ones."""
     if (name := next((one for one in names if one not in known), None)) is not None:
         raise unknown(what, name, known, where)

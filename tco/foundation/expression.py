@@ -18,7 +18,9 @@ from tco.foundation.formula import Formula
 from tco.foundation.units import dimension_text, unit
 
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:[-.]\w+)*(?:@\w+=[\w-]+)?")
-FACTOR = re.compile(r"(/ )?(\[\w+\])(?: \*\* ([\d.]+))?")  # of a dimension as `dimension_text` writes it
+FACTOR = re.compile(
+    r"(/ )?(\[\w+\])(?: \*\* ([\d.]+))?"
+)  # of a dimension as `dimension_text` writes it
 LONGEST = 2000  # characters of a formula
 ALIKE = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mod: operator.mod}
 OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -61,16 +63,25 @@ def amount(value: float, unit_text: str) -> Amount:
 
 def powers_of(dimension: str) -> dict[str, float]:
     """Return the powers of a dimension such as '[currency] / [chip] / [time]'."""
-    return {name: (-1 if below else 1) * float(power or 1) for below, name, power in FACTOR.findall(dimension)}
+    return {
+        name: (-1 if below else 1) * float(power or 1)
+        for below, name, power in FACTOR.findall(dimension)
+    }
 
 
 def scaled(powers: Mapping[str, float], other: Mapping[str, float], by: float) -> dict[str, float]:
     """Return the powers of one dimension times another to a power."""
-    found = {name: powers.get(name, 0.0) + by * other.get(name, 0.0) for name in {**powers, **other}}
+    found = {
+        name: powers.get(name, 0.0) + by * other.get(name, 0.0) for name in {**powers, **other}
+    }
     return {name: power for name, power in found.items() if power}
 
 
-GATHERED: dict[str, Callable[..., float]] = {"min": min, "max": max, "round": round}  # whatever the unit
+GATHERED: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "round": round,
+}  # whatever the unit
 
 
 def evaluate(text: str, scope: Scope, place: Callable[[int], str]) -> Amount:
@@ -82,7 +93,9 @@ def in_unit(found: Amount, unit_text: str, place: Callable[[int], str]) -> float
     """Return what a formula came to in the unit it is shown in; one of another dimension raises `DataError`."""
     wanted = unit(unit_text)
     if found.powers != powers_of(wanted.dimension):
-        raise DataError(f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in {unit_text or '1'!r} ({wanted.dimension})")
+        raise DataError(
+            f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in {unit_text or '1'!r} ({wanted.dimension})"
+        )
     return found.value / wanted.factor
 
 
@@ -95,14 +108,22 @@ class Reading:
     def whole(self) -> Amount:
         """Return what the formula comes to."""
         if not self.text.isascii() or len(self.text) > LONGEST:
-            raise DataError(f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters")
-        plain = NAME.sub(lambda found: re.sub(r"[-.@=]", "_", found[0]), self.text)  # as long as the text: offsets stay
+            raise DataError(
+                f"{self.place(0)}: expected a formula of at most {LONGEST:,} ASCII characters"
+            )
+        plain = NAME.sub(
+            lambda found: re.sub(r"[-.@=]", "_", found[0]), self.text
+        )  # as long as the text: offsets stay
         try:
             return self.of(ast.parse(plain, mode="eval").body)
         except SyntaxError as error:
-            raise DataError(f"{self.place((error.offset or 1) - 1)}: broken formula ({error.msg})") from None
+            raise DataError(
+                f"{self.place((error.offset or 1) - 1)}: broken formula ({error.msg})"
+            ) from None
         except (OverflowError, RecursionError, MemoryError):
-            raise DataError(f"{self.place(0)}: a formula nested too deeply, or a number beyond 1e308") from None
+            raise DataError(
+                f"{self.place(0)}: a formula nested too deeply, or a number beyond 1e308"
+            ) from None
 
     def fault(self, node: Any, what: str) -> DataError:
         """Return an error that names the place of a node."""
@@ -126,7 +147,10 @@ class Reading:
                 return self.joined(node, type(op), self.of(left), self.of(right))
             case ast.Call(func=ast.Name()):
                 return self.called(node)
-        raise self.fault(node, f"{self.source(node)!r} is no number, name, call, or sum, product or power of them")
+        raise self.fault(
+            node,
+            f"{self.source(node)!r} is no number, name, call, or sum, product or power of them",
+        )
 
     def asked(self, node: ast.expr, ask: Callable[[], Any]) -> Any:
         """Return what the scope answers; its errors are told with the place."""
@@ -135,7 +159,9 @@ class Reading:
         except DataError as error:
             raise self.fault(node, str(error)) from None
 
-    def joined(self, node: ast.expr, kind: type[ast.operator], left: Amount, right: Amount) -> Amount:
+    def joined(
+        self, node: ast.expr, kind: type[ast.operator], left: Amount, right: Amount
+    ) -> Amount:
         """Return what an operator makes of two amounts."""
         powers = left.powers
         if kind in ALIKE:
@@ -153,18 +179,28 @@ class Reading:
     def alike(self, node: ast.expr, found: Amount, powers: Mapping[str, float]) -> None:
         """Refuse an amount of another dimension than expected."""
         if found.powers != powers:
-            raise self.fault(node, f"{self.source(node)!r}: {dimension_text(found.powers)}, expected {dimension_text(powers)}")
+            raise self.fault(
+                node,
+                f"{self.source(node)!r}: {dimension_text(found.powers)}, expected {dimension_text(powers)}",
+            )
 
     def called(self, node: ast.Call) -> Amount:
         """Return what a function gives."""
         name = self.source(node.func)
         if name not in GATHERED:
             if name not in self.scope.functions:
-                raise unknown("function", name, [*self.scope.functions, *GATHERED], self.place(node.col_offset))
+                raise unknown(
+                    "function",
+                    name,
+                    [*self.scope.functions, *GATHERED],
+                    self.place(node.col_offset),
+                )
             return self.answered(node, name, self.scope.functions[name])
         amounts = [self.of(argument) for argument in node.args]
         if not amounts or node.keywords or (name == "round") != (len(amounts) == 1):
-            raise self.fault(node, f"expected {name}({'number' if name == 'round' else 'number, number, ...'})")
+            raise self.fault(
+                node, f"expected {name}({'number' if name == 'round' else 'number, number, ...'})"
+            )
         for argument, one in zip(node.args, amounts, strict=True):
             self.alike(argument, one, amounts[0].powers)
         return Amount(float(GATHERED[name](*(one.value for one in amounts))), amounts[0].powers)
@@ -172,14 +208,25 @@ class Reading:
     def answered(self, node: ast.Call, name: str, function: Callable[..., Any]) -> Amount:
         """Return what a function of the scope gives for its names and amounts."""
         expected = signature(function)
-        settings = {self.text[word.col_offset : word.col_offset + len(word.arg)]: word.value for word in node.keywords if word.arg}
+        settings = {
+            self.text[word.col_offset : word.col_offset + len(word.arg)]: word.value
+            for word in node.keywords
+            if word.arg
+        }
         try:
             given = expected.bind(*node.args, **settings).arguments
-            complete = all(one.name in given for one in expected.parameters.values() if one.kind is Parameter.VAR_POSITIONAL)
+            complete = all(
+                one.name in given
+                for one in expected.parameters.values()
+                if one.kind is Parameter.VAR_POSITIONAL
+            )
         except TypeError:
             complete = False
         if not complete:
-            raise self.fault(node, f"expected {name}({', '.join(str(one).partition(':')[0] for one in expected.parameters.values())})")
+            raise self.fault(
+                node,
+                f"expected {name}({', '.join(str(one).partition(':')[0] for one in expected.parameters.values())})",
+            )
         names: list[Any] = []
         texts: dict[str, str] = {}
         for key, nodes in given.items():
@@ -187,7 +234,10 @@ class Reading:
             if parameter.kind is Parameter.VAR_KEYWORD:
                 texts = {path: self.scope.text(self.source(value)) for path, value in nodes.items()}
             else:
-                names += [self.argument(parameter, one) for one in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])]
+                names += [
+                    self.argument(parameter, one)
+                    for one in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
+                ]
         result: Amount = self.asked(node, lambda: function(*names, **texts))
         return result
 
@@ -198,7 +248,13 @@ class Reading:
             self.asked(node, lambda: self.scope.check(parameter.name, name))
             return name
         found = self.of(node)
-        self.alike(node, found, {} if parameter.annotation == "float" else powers_of(unit(parameter.annotation).dimension))
+        self.alike(
+            node,
+            found,
+            {}
+            if parameter.annotation == "float"
+            else powers_of(unit(parameter.annotation).dimension),
+        )
         return found.value
 
 
@@ -209,6 +265,9 @@ def offered(formula: Formula) -> Callable[..., Amount]:
         return amount(formula.function(*values), formula.unit)
 
     kind, missing = Parameter.POSITIONAL_ONLY, Parameter.empty
-    given = [Parameter(name, kind, annotation=text, default=formula.defaults.get(name, missing)) for name, text in formula.parameters.items()]
+    given = [
+        Parameter(name, kind, annotation=text, default=formula.defaults.get(name, missing))
+        for name, text in formula.parameters.items()
+    ]
     call.__signature__ = signature(call).replace(parameters=given)  # type: ignore[attr-defined]
     return call

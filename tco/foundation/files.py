@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 LARGEST_FILE = 64 * 2**20  # bytes; a larger data file is a mistake
 DEEPEST = 200  # dots of a line of TOML, but those of texts and numbers
 QUOTED = re.compile(r"""\"[^"]*"|'[^']*'|\d\.\d""")
-LARGEST_TOML = 2**20  # bytes; a document that people write is shorter, and a larger one takes long to read
+LARGEST_TOML = (
+    2**20
+)  # bytes; a document that people write is shorter, and a larger one takes long to read
 
 
 @cache
@@ -52,7 +54,9 @@ def read_text(path: Path, most: int | None = None) -> str:
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, expected a file") from None
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text (byte {error.start}), expected a text file") from None
+        raise DataError(
+            f"{path}: not UTF-8 text (byte {error.start}), expected a text file"
+        ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -62,15 +66,25 @@ def opened(path: Path | str, flags: int = 0) -> BinaryIO:
     import os
     import stat
 
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags)
-    mode = os.fstat(handle).st_mode  # of what is open: whatever stands at the path next is another file
+    handle = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags
+    )
+    mode = os.fstat(
+        handle
+    ).st_mode  # of what is open: whatever stands at the path next is another file
     if not stat.S_ISREG(mode):
         os.close(handle)
-        raise IsADirectoryError if stat.S_ISDIR(mode) else DataError(f"{path}: is a pipe, a socket or a device, expected a file")
+        raise (
+            IsADirectoryError
+            if stat.S_ISDIR(mode)
+            else DataError(f"{path}: is a pipe, a socket or a device, expected a file")
+        )
     return os.fdopen(handle, "rb")
 
 
-def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+def read_csv(
+    path: Path, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, row) of a CSV file that has `columns`, and may have the `optional` ones."""
     text = read_text(path)
     if "\0" in text:
@@ -83,13 +97,21 @@ def read_csv(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -
         missing = [name for name in columns if name not in header]
         surplus = [name for name in header if name not in columns and name not in optional]
         if missing or surplus or len(set(header)) != len(header):
-            fault = f"lacks column {missing[0]!r}" if missing else f"has the unexpected column {surplus[0]!r}" if surplus else "repeats a column"
+            fault = (
+                f"lacks column {missing[0]!r}"
+                if missing
+                else f"has the unexpected column {surplus[0]!r}"
+                if surplus
+                else "repeats a column"
+            )
             raise DataError(f"{path}:1: {fault}, expected {', '.join(columns)}")
         for cells in reader:
             if not cells:
                 continue
             if len(cells) != len(header):
-                raise DataError(f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} ({', '.join(header)})")
+                raise DataError(
+                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} ({', '.join(header)})"
+                )
             yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: broken CSV ({error})") from None
@@ -114,9 +136,13 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = read_text(path, LARGEST_TOML)
     if not text.strip():
         raise DataError(f"{path}: is empty, expected TOML")
-    for number, line in enumerate(text.split("\n"), 1):  # what reads TOML takes the square of the steps of a dotted key
+    for number, line in enumerate(
+        text.split("\n"), 1
+    ):  # what reads TOML takes the square of the steps of a dotted key
         if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
-            raise DataError(f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected a plain TOML file")
+            raise DataError(
+                f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected a plain TOML file"
+            )
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -134,7 +160,9 @@ def read_json(path: Path, expected: str) -> Any:
     try:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}") from None
+        raise DataError(
+            f"{path}:{error.lineno}: broken JSON ({error.msg}), expected {expected}"
+        ) from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply, expected {expected}") from None
     except ValueError as error:  # a number of more digits than Python reads
@@ -219,7 +247,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     data = content if isinstance(content, bytes) else content.encode("utf-8")
     try:
         place = path.resolve()
-        if place.is_symlink():  # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
+        if (
+            place.is_symlink()
+        ):  # a loop of links is a RuntimeError before Python 3.13, and left as it is from then on
             raise UsageError(f"{path}: cannot be written (a loop of links)")
         before = place.stat() if place.exists() else None
         if before and stat.S_ISDIR(before.st_mode):
@@ -232,7 +262,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             return
         replace(place, data, lambda name: _take_rights(name, before))
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise UsageError(
+            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})"
+        ) from None
 
 
 def replace(place: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:

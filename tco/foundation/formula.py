@@ -49,9 +49,13 @@ class Formula:
         annotations = function.__annotations__
         code = function.__code__
         names = code.co_varnames[: code.co_argcount]
-        self.parameters: dict[str, str] = {name: getattr(units, annotations[name]).__metadata__[0] for name in names}
+        self.parameters: dict[str, str] = {
+            name: getattr(units, annotations[name]).__metadata__[0] for name in names
+        }
         given = function.__defaults__ or ()
-        self.defaults: dict[str, float] = dict(zip(names[len(names) - len(given) :], given, strict=True))
+        self.defaults: dict[str, float] = dict(
+            zip(names[len(names) - len(given) :], given, strict=True)
+        )
 
     def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
         """Pickle the name alone: a trace that is read again rests on the formulas of the program that reads it."""
@@ -86,7 +90,11 @@ def formula(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]
             result: R = recorder.call(record, arguments, named)
             return result
 
-        call.__doc__, call.__name__, call.__module__ = function.__doc__, function.__name__, function.__module__
+        call.__doc__, call.__name__, call.__module__ = (
+            function.__doc__,
+            function.__name__,
+            function.__module__,
+        )
         call.__wrapped__ = function  # type: ignore[attr-defined]
         return call
 
@@ -120,7 +128,12 @@ def greatest(name: str, candidates: Sequence[Any]) -> Any:
 MANY = 2**11  # numbers of an array that is large beside the cost of a call
 
 
-def least_over(name: str, candidates: tuple[tuple[float, ...], ...], compute: Callable[..., Any], *arguments: Any) -> Any:
+def least_over(
+    name: str,
+    candidates: tuple[tuple[float, ...], ...],
+    compute: Callable[..., Any],
+    *arguments: Any,
+) -> Any:
     """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain numbers: as `least`, in one call.
 
     The candidates are stacked on an axis in front of all others the arguments have: each of their numbers becomes an array of shape
@@ -158,7 +171,10 @@ def stacked(terms: Sequence[Any], axes: int) -> Any:
 @cache
 def _stacked(candidates: tuple[tuple[float, ...], ...], axes: int) -> tuple[Any, ...]:
     """Return each number of the candidates as an array whose first axis is theirs."""
-    return tuple(np.array(column, dtype=float).reshape(-1, *([1] * axes)) for column in zip(*candidates, strict=True))
+    return tuple(
+        np.array(column, dtype=float).reshape(-1, *([1] * axes))
+        for column in zip(*candidates, strict=True)
+    )
 
 
 def select(condition: Any, yes: Any, no: Any) -> Any:
@@ -170,7 +186,9 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition, yes, no)
 
 
-NUMBERS = frozenset((float, int, np.float64))  # what Python compares in a tenth of the time a call of numpy takes
+NUMBERS = frozenset(
+    (float, int, np.float64)
+)  # what Python compares in a tenth of the time a call of numpy takes
 
 
 def maximum(one: Any, other: Any) -> Any:
@@ -189,12 +207,18 @@ def minimum(one: Any, other: Any) -> Any:
 
 def somewhere(condition: Any) -> bool:
     """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it is of, or for any of many."""
-    return bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
+    return (
+        bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
+    )
 
 
 def everywhere(condition: Any) -> bool:
     """Say whether a condition on structure holds for the one plan it is of, or for all of many."""
-    return np.count_nonzero(condition) == condition.size if isinstance(condition, np.ndarray) else bool(condition)
+    return (
+        np.count_nonzero(condition) == condition.size
+        if isinstance(condition, np.ndarray)
+        else bool(condition)
+    )
 
 
 def ceil_ratio(numerator: Any, denominator: Any) -> Any:
@@ -204,7 +228,15 @@ def ceil_ratio(numerator: Any, denominator: Any) -> Any:
 
 
 # Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the highest power down.
-_TAIL_OVER = (0.0352624965998911, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871, 221.213596169931, 220.206867912376)
+_TAIL_OVER = (
+    0.0352624965998911,
+    0.700383064443688,
+    6.37396220353165,
+    33.912866078383,
+    112.079291497871,
+    221.213596169931,
+    220.206867912376,
+)
 _TAIL_UNDER = (
     0.0883883476483184,
     1.75566716318264,

@@ -22,7 +22,10 @@ from tco.foundation.files import data_directory, opened, replace, scenario_direc
 LIBRARIES = ("numpy", "scipy", "pint")  # that compute
 LARGEST = 64 * 2**20  # bytes of a file that is kept
 UNREAD = ("__pycache__", "measured")  # folders that no answer rests on
-SWITCHES = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")  # by which numpy is told what a processor may do
+SWITCHES = (
+    "NPY_DISABLE_CPU_FEATURES",
+    "NPY_ENABLE_CPU_FEATURES",
+)  # by which numpy is told what a processor may do
 PROCESSOR = Path("/proc/cpuinfo")  # of Linux
 ABLE = ("flags", "Features")  # its lines of what a processor can do
 
@@ -65,7 +68,9 @@ def own_bytes(path: Path) -> bytes:
 
 def refuse_others(state: os.stat_result) -> None:
     """Raise `OSError` of what is a link, or what others own or may write to."""
-    if stat.S_ISLNK(state.st_mode) or (hasattr(os, "geteuid") and (state.st_uid != os.geteuid() or state.st_mode & 0o022)):
+    if stat.S_ISLNK(state.st_mode) or (
+        hasattr(os, "geteuid") and (state.st_uid != os.geteuid() or state.st_mode & 0o022)
+    ):
         raise PermissionError
 
 
@@ -97,14 +102,26 @@ def stamp() -> str:
 
 def computes() -> str:
     """Return what computes, as far as figures round by it: versions of Python and libraries, what the processor can do, what numpy may use of it."""
-    return "\n".join([sys.version, *map(installed, LIBRARIES), sys.platform, processor(), *(os.environ.get(one, "") for one in SWITCHES)])
+    return "\n".join(
+        [
+            sys.version,
+            *map(installed, LIBRARIES),
+            sys.platform,
+            processor(),
+            *(os.environ.get(one, "") for one in SWITCHES),
+        ]
+    )
 
 
 def installed(name: str) -> str:
     """Return what stands beside a library that is called after it and its version; it is not imported, which takes long."""
     found = find_spec(name)
     beside = Path(found.origin).parents[1] if found and found.origin else None
-    return " ".join(sorted(one for one in os.listdir(beside) if one.startswith(f"{name}-"))) if beside else ""
+    return (
+        " ".join(sorted(one for one in os.listdir(beside) if one.startswith(f"{name}-")))
+        if beside
+        else ""
+    )
 
 
 def processor() -> str:
@@ -119,7 +136,10 @@ def processor() -> str:
 def are_shipped(names: Iterable[str]) -> bool:
     """Say whether scenarios are those that travel with the program, on its data: no file, model or folder `data/` of one's own in their place."""
     own = Path("data")
-    known, models = {path.stem for path in scenario_directory().glob("*.toml")}, os.listdir(data_directory() / "models")
+    known, models = (
+        {path.stem for path in scenario_directory().glob("*.toml")},
+        os.listdir(data_directory() / "models"),
+    )
     if (own.is_dir() and own.resolve() != data_directory()) or any(map(os.path.isdir, models)):
         return False
     return all(name in known and not os.path.exists(name) for name in names)

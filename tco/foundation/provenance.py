@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError, KeptBackError
 
-WRITTEN = re.compile(r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d{2})(-(?P<day>\d{2}))?)?", re.ASCII)
-EXPECTED = "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
+WRITTEN = re.compile(
+    r"(?P<year>\d{4})(-Q(?P<quarter>[1-4])|-(?P<month>\d{2})(-(?P<day>\d{2}))?)?", re.ASCII
+)
+EXPECTED = (
+    "expected a year, a quarter, a month or a day, such as 2026, 2026-Q3, 2026-09 or 2026-09-30"
+)
 
 
 class Period(NamedTuple):
@@ -38,12 +42,18 @@ def days_of(text: str) -> Period | None:
     if found is None:
         return None
     year = int(found["year"])
-    quarter, month, day = (None if found[name] is None else int(found[name]) for name in ("quarter", "month", "day"))
-    first, last = (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
+    quarter, month, day = (
+        None if found[name] is None else int(found[name]) for name in ("quarter", "month", "day")
+    )
+    first, last = (
+        (3 * quarter - 2, 3 * quarter) if quarter else (1, 12) if month is None else (month, month)
+    )
     try:
         if day is not None:
             return Period(date(year, first, day), date(year, first, day))
-        return Period(date(year, first, 1), date(year + last // 12, last % 12 + 1, 1) - timedelta(days=1))
+        return Period(
+            date(year, first, 1), date(year + last // 12, last % 12 + 1, 1) - timedelta(days=1)
+        )
     except ValueError:  # a month or a day the calendar lacks
         return None
 
@@ -73,7 +83,9 @@ making: ContextVar[Any] = ContextVar("making", default=None)
 def refuse_own(what: str) -> None:
     """Refuse something of a person's own that an answer is to keep back, and that nothing can stand in for, before any of it is told."""
     if making.get():
-        raise KeptBackError(f"--redact: {what} cannot be withheld: nothing can stand in its place; leave it out, or ask without --redact")
+        raise KeptBackError(
+            f"--redact: {what} cannot be withheld: nothing can stand in its place; leave it out, or ask without --redact"
+        )
 
 
 def worst(kinds: list[str]) -> str:
@@ -101,7 +113,9 @@ class Input(NamedTuple):
     kind: str = "assumed"
     source: str = ""
     note: str = ""
-    shown: tuple[float, str] | None = None  # value and unit as the catalogue or the user writes them
+    shown: tuple[float, str] | None = (
+        None  # value and unit as the catalogue or the user writes them
+    )
     where: str = ""  # file:line or file:key
     overlay: bool = False  # a person's own number
     directness: str = "estimate"  # one of DIRECTNESS
@@ -136,10 +150,20 @@ def bounded(given: Input, minimum: float, maximum: float) -> Input:
     for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
         if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
             unit = given.unit or "1"
-            hint = f"; per cent are written '{number:g}%'" if unit == "ratio" and maximum < number <= 100 * maximum <= 100 else ""
-            raise DataError(f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}{hint}")
+            hint = (
+                f"; per cent are written '{number:g}%'"
+                if unit == "ratio" and maximum < number <= 100 * maximum <= 100
+                else ""
+            )
+            raise DataError(
+                f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}{hint}"
+            )
     if given.low is not None and given.low > given.value:
-        raise DataError(f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}")
+        raise DataError(
+            f"{given.where}: {given.path}: low {given.low:g} is above the value {given.value:g}"
+        )
     if given.high is not None and given.high < given.value:
-        raise DataError(f"{given.where}: {given.path}: high {given.high:g} is below the value {given.value:g}")
+        raise DataError(
+            f"{given.where}: {given.path}: high {given.high:g} is below the value {given.value:g}"
+        )
     return given

@@ -36,5 +36,7 @@ class Shown:
 
 def html_of(frame: Any, title: str, below: str = "") -> str:
     """Return a data frame as HTML under a title, with a line below."""
-    html: str = frame.to_html(float_format=lambda value: f"{value:,.6g}", border=0, max_rows=ROWS, na_rep="")
+    html: str = frame.to_html(
+        float_format=lambda value: f"{value:,.6g}", border=0, max_rows=ROWS, na_rep=""
+    )
     return f"<h4>{escape(title)}</h4>{html}" + (f"<p>{escape(below)}</p>" if below else "")

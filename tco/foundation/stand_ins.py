@@ -19,7 +19,13 @@ WITHHELD = "withheld"
 PLACES = 2**32  # of a path's mark
 NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
 # Whether a making puts a value above what is shipped, by the parity of its path's mark: what two values do against each other shows in the last two.
-WAYS: tuple[Callable[[int], bool], ...] = (lambda _: True, lambda _: True, lambda _: False, lambda mark: bool(mark % 2), lambda mark: not mark % 2)
+WAYS: tuple[Callable[[int], bool], ...] = (
+    lambda _: True,
+    lambda _: True,
+    lambda _: False,
+    lambda mark: bool(mark % 2),
+    lambda mark: not mark % 2,
+)
 
 
 class Making:
@@ -27,10 +33,14 @@ class Making:
 
     def __init__(self, number: int, met: set[str], span: float = NEAR) -> None:
         self.number = number  # of `WAYS`
-        self.span = span  # how many times as great as what is shipped, or as small, a stand-in is at least
+        self.span = (
+            span  # how many times as great as what is shipped, or as small, a stand-in is at least
+        )
         self.met = met  # the paths that have one
         self.shown = False  # its answer met none, and was shown as it is
-        self.said: set[tuple[str, str]] = set()  # paths and texts on the command line: what a study sets in turn is no value of a person's own
+        self.said: set[tuple[str, str]] = (
+            set()
+        )  # paths and texts on the command line: what a study sets in turn is no value of a person's own
 
 
 @contextmanager
@@ -52,22 +62,36 @@ def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) 
     one.met.add(given.path)
     mark = crc32(f"{given.path} {given.as_of}".encode())
     middle = usual if usual and minimum < usual <= maximum else between(minimum, maximum)
-    value = moved(middle, WAYS[one.number](mark), one.span * (1 + mark / PLACES / 2), minimum, maximum)
+    value = moved(
+        middle, WAYS[one.number](mark), one.span * (1 + mark / PLACES / 2), minimum, maximum
+    )
     if given.unit == "count":
         value = max(float(round(value)), math.ceil(minimum), 1.0)
     low, high = (
-        None if end is None else value if end == given.value else max(minimum, min(share * value, maximum))
+        None
+        if end is None
+        else value
+        if end == given.value
+        else max(minimum, min(share * value, maximum))
         for end, share in ((given.low, 0.9), (given.high, 1.1))
     )
     shown = given.shown and (convert(value, given.unit, given.shown[1]), given.shown[1])
-    return given._replace(value=value, low=low, high=high, note=WITHHELD if given.note else "", shown=shown)
+    return given._replace(
+        value=value, low=low, high=high, note=WITHHELD if given.note else "", shown=shown
+    )
 
 
 def between(minimum: float, maximum: float) -> float:
     """Return some value within bounds, for what nothing is shipped of."""
     if not math.isfinite(maximum):
         return max(minimum, 1.0)
-    return math.sqrt(minimum * maximum) if minimum > 0 else math.sqrt(maximum) if maximum > 1 else maximum / 2
+    return (
+        math.sqrt(minimum * maximum)
+        if minimum > 0
+        else math.sqrt(maximum)
+        if maximum > 1
+        else maximum / 2
+    )
 
 
 def moved(middle: float, up: bool, factor: float, minimum: float, maximum: float) -> float:

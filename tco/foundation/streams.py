@@ -7,7 +7,16 @@ import sys
 from tco.foundation.errors import UsageError
 
 # What would move the cursor, break a row or colour a terminal, and what turns the direction of all that follows.
-CONTROLS = (*range(32), 127, *range(128, 160), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+CONTROLS = (
+    *range(32),
+    127,
+    *range(128, 160),
+    0x61C,
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+)
 BLANKS = dict.fromkeys(CONTROLS, " ")
 
 

@@ -21,7 +21,9 @@ from tco.foundation.units import same_unit
 
 STRUCTURE = "structure"  # the source of a count that the system, model or plan itself states
 
-PLACE: ContextVar[str] = ContextVar("place", default="")  # where the nodes of this thread or task are made
+PLACE: ContextVar[str] = ContextVar(
+    "place", default=""
+)  # where the nodes of this thread or task are made
 
 
 class _Nowhere:
@@ -65,7 +67,21 @@ def scope(*names: str) -> _Scope | _Nowhere:
 class Node:
     """One number of the graph: a leaf of the catalogue, a formula call, or a sum."""
 
-    __slots__ = ("formula", "given", "id", "inputs", "kind", "name", "note", "operation", "path", "shown", "source", "unit", "value")
+    __slots__ = (
+        "formula",
+        "given",
+        "id",
+        "inputs",
+        "kind",
+        "name",
+        "note",
+        "operation",
+        "path",
+        "shown",
+        "source",
+        "unit",
+        "value",
+    )
 
     def __init__(self, name: str, value: Any, unit: str, source: str) -> None:
         self.name = name
@@ -100,7 +116,9 @@ class Traced:
     def _refuse(self, *_: Any) -> Any:
         raise TypeError(f"arithmetic on the traced value {self.node.name!r} outside a formula")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        _refuse
+    )
     __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __bool__ = __float__ = __int__ = __index__ = _refuse
     __array_ufunc__ = None
@@ -117,7 +135,9 @@ class Trace:
         self._counts: dict[tuple[Any, ...], Node] = {}
         self._met: dict[str, int] = {}  # how often each id was asked for
 
-    def leaf(self, name: str, value: Any, unit: str, source: str, kind: str, path: str | None = None) -> Traced:
+    def leaf(
+        self, name: str, value: Any, unit: str, source: str, kind: str, path: str | None = None
+    ) -> Traced:
         """Return a traced value with nothing below it."""
         node = Node(name, value, unit, source)
         node.kind, node.path = kind, path
@@ -135,7 +155,9 @@ class Trace:
                 argument = given[name]
                 if isinstance(argument, Traced):
                     if not same_unit(argument.node.unit, unit):
-                        raise TypeError(f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in {argument.node.unit!r}")
+                        raise TypeError(
+                            f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in {argument.node.unit!r}"
+                        )
                     plain[name] = argument.value
                     node.inputs.append((name, argument.node))
                 else:
@@ -165,7 +187,9 @@ class Trace:
                 node.inputs.append((term.node.path or _below(PLACE.get(), term.node), term.node))
                 values.append(term.value)
             else:
-                node.inputs.append((f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit)))
+                node.inputs.append(
+                    (f"term_{position + 1}", self._structural(f"term_{position + 1}", term, unit))
+                )
                 values.append(term)
         with paused():
             result = gathering(name, values)
@@ -202,7 +226,11 @@ class Trace:
 
 def _hashable(value: Any) -> Any:
     """Return what tells a plain value from another: a number is itself whatever its type."""
-    return (value.item() if value.ndim == 0 else (value.shape, value.tobytes())) if hasattr(value, "tobytes") else value
+    return (
+        (value.item() if value.ndim == 0 else (value.shape, value.tobytes()))
+        if hasattr(value, "tobytes")
+        else value
+    )
 
 
 def _below(place: str, node: Node) -> str:

@@ -93,10 +93,17 @@ def unit_table() -> dict[str, Unit]:
     return {row["unit"]: Unit(float(row["factor"]), row["dimension"]) for _, row in rows}
 
 
-WRITTEN = {"USD/Wh": "USD/kWh", "byte": "GB", "byte/s": "GB/s", "FLOP/s": "TFLOP/s"}  # unit of a formula -> the one people write
+WRITTEN = {
+    "USD/Wh": "USD/kWh",
+    "byte": "GB",
+    "byte/s": "GB/s",
+    "FLOP/s": "TFLOP/s",
+}  # unit of a formula -> the one people write
 
 CENTS = frozenset(("c", "ct", "cent", "cents"))
-CURRENCIES = frozenset(("AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "KRW", "RMB", "SGD", "TWD"))  # people write prices in
+CURRENCIES = frozenset(
+    ("AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "KRW", "RMB", "SGD", "TWD")
+)  # people write prices in
 
 
 @cache
@@ -104,7 +111,9 @@ def registry() -> pint.UnitRegistry[Any]:
     """Return the pint registry of `data/units.txt`. Slow to import: for tests and unknown unit texts only."""
     import pint
 
-    return pint.UnitRegistry(str(data_directory() / "units.txt"), auto_reduce_dimensions=True, cache_folder=None)
+    return pint.UnitRegistry(
+        str(data_directory() / "units.txt"), auto_reduce_dimensions=True, cache_folder=None
+    )
 
 
 @cache
@@ -121,9 +130,14 @@ def from_registry(text: str) -> Unit:
         raise wrong
     try:
         base = registry().Quantity(1, text).to_base_units()
-    except Exception as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
+    except (
+        Exception
+    ) as error:  # pint raises many kinds, AssertionError and tokenizer errors among them
         raise wrong from error
-    return Unit(float(base.magnitude), dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}))
+    return Unit(
+        float(base.magnitude),
+        dimension_text({name: float(str(power)) for name, power in base.dimensionality.items()}),
+    )
 
 
 def other_money(text: str) -> str:
@@ -132,7 +146,11 @@ def other_money(text: str) -> str:
     dollars = f"USD{text[len(money) :]}"
     if money in CENTS:
         return f"; a cent is 0.01 USD: write it in {dollars!r}"
-    return f"; money is in USD: convert it at the rate of its date, and write it in {dollars!r}" if money in CURRENCIES else ""
+    return (
+        f"; money is in USD: convert it at the rate of its date, and write it in {dollars!r}"
+        if money in CURRENCIES
+        else ""
+    )
 
 
 def dimension_text(powers: Mapping[str, float]) -> str:
@@ -153,10 +171,14 @@ def convert(value: Number, source: str, target: str) -> Number:
         return value
     have, want = unit(source), unit(target)
     if have.dimension != want.dimension:
-        raise DataError(f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} ({want.dimension})")
+        raise DataError(
+            f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} ({want.dimension})"
+        )
     if have.factor == want.factor:
         return value
-    ratio = want.factor / have.factor  # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
+    ratio = (
+        want.factor / have.factor
+    )  # dividing by a whole ratio keeps 0.09 USD/kWh exact where a product would not
     found: Number = value / ratio if ratio >= 1 else value * (have.factor / want.factor)
     return found
 
@@ -175,8 +197,12 @@ def same_unit(one: str, other: str) -> bool:
 
 
 NUMBER = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?:nan|inf)\b)"
-QUANTITY = re.compile(rf"(?P<dollars>\$?)\s*(?P<number>{NUMBER})(?P<unit>\s+[^\s,.].*|[^\s\d,.].*)?", re.DOTALL)
-SCALED = re.compile(r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL)  # what may follow the number of a price or a count
+QUANTITY = re.compile(
+    rf"(?P<dollars>\$?)\s*(?P<number>{NUMBER})(?P<unit>\s+[^\s,.].*|[^\s\d,.].*)?", re.DOTALL
+)
+SCALED = re.compile(
+    r"(?P<scale>k|K|M|bn|B(?=\s))(?P<unit>(?:\s+USD.*)?)", re.DOTALL
+)  # what may follow the number of a price or a count
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
 
 
@@ -209,15 +235,21 @@ def parse_quantity(text: str, target: str) -> float:
     if not math.isfinite(value):
         raise DataError(f"{text!r} is not a finite number")
     if not unit_text and not is_pure(target):
-        raise DataError(f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'")
+        raise DataError(
+            f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'"
+        )
     return convert(value, unit_text, target)
 
 
 def meant(text: str, target: str) -> str:
     """Return how what was probably meant is written: the number that the text holds, with the unit that is expected."""
-    number = re.match(r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+    number = re.match(
+        r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text)
+    )
     times = {"k": 1e3, "m": 1e6}.get((number[2] or "").lower(), 0) if number else 0
-    written = f"{float(number[1]) * times:g}" if number and times else number[1] if number else "1.5"
+    written = (
+        f"{float(number[1]) * times:g}" if number and times else number[1] if number else "1.5"
+    )
     return f"{written} {WRITTEN.get(target, target)}".rstrip()
 
 
@@ -228,7 +260,10 @@ def table_rows() -> list[tuple[str, float, str]]:
 
 def main() -> None:
     """Rewrite `data/units.csv` from `data/units.txt`; add a line with a new unit text first."""
-    lines = ["unit,factor,dimension", *(f"{text},{factor!r},{dimension}" for text, factor, dimension in table_rows())]
+    lines = [
+        "unit,factor,dimension",
+        *(f"{text},{factor!r},{dimension}" for text, factor, dimension in table_rows()),
+    ]
     (data_directory() / "units.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

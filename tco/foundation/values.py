@@ -21,7 +21,9 @@ from tco.foundation.provenance import UNTOLD, Given, Input, bounded, worst
 from tco.foundation.trace import Trace, Traced, paused, scope
 from tco.foundation.units import convert, is_pure, number_and_unit, parse_quantity
 
-Decisions = Mapping[tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any]  # what came of paths and what goes with them
+Decisions = Mapping[
+    tuple[Callable[..., Any], tuple[str, ...], tuple[Any, ...]], Any
+]  # what came of paths and what goes with them
 T = TypeVar("T")
 Reader = Callable[[Input], Any]
 Rule = Callable[[Callable[[str], Any]], Any]  # computes a value from those it looks up by path
@@ -30,7 +32,9 @@ DERIVED = "tco-model"  # the source of what follows from other inputs
 
 def following(formula: Callable[..., Any], *terms: float | str) -> Rule:
     """Return the rule of a formula, whose terms are numbers, or paths of what it looks up."""
-    return lambda look_up: formula(*(look_up(one) if isinstance(one, str) else one for one in terms))
+    return lambda look_up: formula(
+        *(look_up(one) if isinstance(one, str) else one for one in terms)
+    )
 
 
 def as_number(given: Input) -> Any:
@@ -52,7 +56,9 @@ def as_traced(trace: Trace) -> Reader:
 class Readings(dict[str, float]):
     """Inputs that were read to decide structure, as plain numbers, or true where only whether they are above zero counts, and all they decided."""
 
-    def __init__(self, found: Mapping[str, float] | None = None, decisions: Decisions | None = None) -> None:
+    def __init__(
+        self, found: Mapping[str, float] | None = None, decisions: Decisions | None = None
+    ) -> None:
         super().__init__(found or {})
         self.decisions = dict(decisions or {})
 
@@ -65,9 +71,14 @@ class Readings(dict[str, float]):
         """Say whether other numbers of some of these inputs decide the same; one that nothing is known of stays as it is."""
         every = {**self, **others}
         judged = {path for _, paths, _ in self.decisions for path in paths}
-        if any(one != self[path] for path, one in others.items() if path in self and path not in judged):
+        if any(
+            one != self[path] for path, one in others.items() if path in self and path not in judged
+        ):
             return False
-        return all(decide(*[every[path] for path in paths], *rest) == found for (decide, paths, rest), found in self.decisions.items())
+        return all(
+            decide(*[every[path] for path in paths], *rest) == found
+            for (decide, paths, rest), found in self.decisions.items()
+        )
 
 
 class Readable(dict[str, Any]):
@@ -130,14 +141,18 @@ class Values(Readable):
         self.derived_units: dict[str, str] = {}  # every derived path met
         self.looked: set[str] = set()  # every path that was asked whether it is set
         self.follows = follows or {}  # paths whose values follow from others, unless they are set
-        self.readings = Readings() if readings is None else readings  # inputs structure was decided by
+        self.readings = (
+            Readings() if readings is None else readings
+        )  # inputs structure was decided by
         self.other_date = at
         self.dates: dict[str, Values] = {}  # the same inputs at other dates
 
     def __missing__(self, path: str) -> Any:
         if path in self.follows and (rule := self.rule(path)) is not None:
             with scope(*path.split(".")):
-                value = self[path] = self.derived(path, self.unit_of(path), lambda: rule(self.__getitem__))
+                value = self[path] = self.derived(
+                    path, self.unit_of(path), lambda: rule(self.__getitem__)
+                )
             return value
         value = self[path] = self.read(self.input(path))
         return value
@@ -154,7 +169,9 @@ class Values(Readable):
             if path in self.given:
                 found = self.override(path, self.unit_of(path), self.given[path])
             elif path in self.follows:
-                return Input(path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED)
+                return Input(
+                    path, self.number(path), self.unit_of(path), kind="derived", source=DERIVED
+                )
             else:
                 found = self.resolve(path)
             self.inputs[path] = found
@@ -163,7 +180,11 @@ class Values(Readable):
     def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
         """Return what a figure rests on that is priced by some inputs: their worst kind, their sources, and whether one is a person's own."""
         given = [self.input(path) for path in paths]
-        return worst([one.kind for one in given]), tuple(dict.fromkeys(one.source for one in given)), any(one.overlay for one in given)
+        return (
+            worst([one.kind for one in given]),
+            tuple(dict.fromkeys(one.source for one in given)),
+            any(one.overlay for one in given),
+        )
 
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist: with another number they may be others."""
@@ -171,7 +192,9 @@ class Values(Readable):
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
         """Return what plain numbers of some inputs decide, with the `rest`; it is remembered in `readings`, as they are."""
-        found = self.readings.decisions[decide, paths, rest] = decide(*[self.plain(path) for path in paths], *rest)
+        found = self.readings.decisions[decide, paths, rest] = decide(
+            *[self.plain(path) for path in paths], *rest
+        )
         return found
 
     def plain(self, path: str) -> float:
@@ -180,7 +203,9 @@ class Values(Readable):
         if found is None or isinstance(found, bool):
             found = self.number(path)
             if isinstance(found, np.ndarray):
-                raise DataError(f"{path} decides what exists and has {found.size} values: give one value, or the structure to evaluate them on")
+                raise DataError(
+                    f"{path} decides what exists and has {found.size} values: give one value, or the structure to evaluate them on"
+                )
             self.readings[path] = found
         return found
 
@@ -190,7 +215,9 @@ class Values(Readable):
         if found is None:
             above = self.number(path) > 0
             if somewhere(above) != everywhere(above):
-                raise DataError(f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on")
+                raise DataError(
+                    f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on"
+                )
             found = self.readings[path] = somewhere(above)
         above = self.readings.decisions[operator.gt, (path,), (0,)] = found > 0
         return above
@@ -214,7 +241,19 @@ class Values(Readable):
     def override(self, path: str, unit: str, given: Given) -> Input:
         """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
         if given.many is not None:
-            made = Input(path, given.many, unit, None, None, "", given.kind, given.source, "", None, given.where)
+            made = Input(
+                path,
+                given.many,
+                unit,
+                None,
+                None,
+                "",
+                given.kind,
+                given.source,
+                "",
+                None,
+                given.where,
+            )
             least, most = self.bounds(path)
             for value in (float(given.many.min()), float(given.many.max())):
                 if not least <= value <= most:
@@ -229,11 +268,27 @@ class Values(Readable):
             number, unit_text = number_and_unit(given.text) or (value, unit)
             shown = (number, unit_text) if unit_text != "%" else (value, unit)
             made = bounded(
-                Input(path, value, unit, value, value, "", given.kind, given.source, "", shown, given.where, given.own), *self.bounds(path)
+                Input(
+                    path,
+                    value,
+                    unit,
+                    value,
+                    value,
+                    "",
+                    given.kind,
+                    given.source,
+                    "",
+                    shown,
+                    given.where,
+                    given.own,
+                ),
+                *self.bounds(path),
             )
         except DataError:
             if keeps_back:
-                raise DataError(f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its bounds; {UNTOLD}") from None
+                raise DataError(
+                    f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its bounds; {UNTOLD}"
+                ) from None
             raise
         if keeps_back:
             from tco.foundation.stand_ins import stand_in
@@ -245,7 +300,11 @@ class Values(Readable):
         """Return what a path is where nobody sets it, as a number; None where it is nothing then."""
         try:
             with paused():
-                return float(self.follows[path](self.number) if path in self.follows else self.resolve(path).value)
+                return float(
+                    self.follows[path](self.number)
+                    if path in self.follows
+                    else self.resolve(path).value
+                )
         except DataError:
             return None
 
@@ -306,11 +365,15 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
     except (TypeError, ValueError):
         found = None
     if found is None or not found.size or not isinstance(unit, str):
-        raise DataError(f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), or a pure number")
+        raise DataError(
+            f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), or a pure number"
+        )
     wanted = unit_of(path)
     if not unit and not is_pure(wanted):
         one = "numbers" if found.ndim else repr(float(found))
-        raise DataError(f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as ({one}, {wanted!r})")
+        raise DataError(
+            f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as ({one}, {wanted!r})"
+        )
     if not found.ndim:
         return Given(f"{float(found)!r} {unit}".strip())
     try:
@@ -326,5 +389,9 @@ def shape_of(given: Mapping[str, Given]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        said = ", ".join(f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items())
-        raise DataError(f"inputs that are asked together need one number of values each: {said}") from None
+        said = ", ".join(
+            f"{path} has {'x'.join(map(str, shape))}" for path, shape in shapes.items()
+        )
+        raise DataError(
+            f"inputs that are asked together need one number of values each: {said}"
+        ) from None

@@ -48,8 +48,18 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
     "select": np.where,
 }
-SHARING = {"+": ("*",), "min": ("+", "max"), "max": ("+", "min")}  # operations whose terms may share what they take
-NEUTRAL = {"+": 0.0, "-": 0.0, "*": 1.0, "/": 1.0, "**": 1.0}  # changes nothing on the right, and where sides may change on the left
+SHARING = {
+    "+": ("*",),
+    "min": ("+", "max"),
+    "max": ("+", "min"),
+}  # operations whose terms may share what they take
+NEUTRAL = {
+    "+": 0.0,
+    "-": 0.0,
+    "*": 1.0,
+    "/": 1.0,
+    "**": 1.0,
+}  # changes nothing on the right, and where sides may change on the left
 EITHER_WAY = frozenset(("+", "*", "max", "min"))
 CONDITIONS = frozenset(("<", "<=", ">", ">="))
 POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.25: "root root"}
@@ -112,12 +122,19 @@ class Kernel:
 
     def grow(self) -> None:
         """Take in the steps that the program has got since."""
-        leaves = {place: self.input(path) for path, places in self.program.inputs.items() if path in self.varying for place in places}
+        leaves = {
+            place: self.input(path)
+            for path, places in self.program.inputs.items()
+            if path in self.varying
+            for place in places
+        }
         made = self.made
         for place in range(len(made), len(self.program.steps)):
             step = self.program.steps[place]
             if step is None:
-                made.append(leaves[place] if place in leaves else self.leaf(self.program.leaves[place]))
+                made.append(
+                    leaves[place] if place in leaves else self.leaf(self.program.leaves[place])
+                )
             elif isinstance(step.function, Formula):
                 made.append(self.call(step.function, [made[one] for one in step.taken]))
             else:
@@ -172,7 +189,13 @@ class Kernel:
                 else:
                     places.append(taken[one] if one < 0 else made[one])
             made.append(self.put(operation, *places))
-        return self.number(result) if type(result) is float else taken[result] if result < 0 else made[result]
+        return (
+            self.number(result)
+            if type(result) is float
+            else taken[result]
+            if result < 0
+            else made[result]
+        )
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
         """Return the place of a sum, a least or a greatest: what terms share is taken once, and those that vary least come first.
@@ -186,10 +209,15 @@ class Kernel:
                 if self.operation[term] == within:
                     for one in {*self.taken[term]}:
                         takers.setdefault(one, []).append(term)
-            shared = max(takers, key=lambda one: (len(takers[one]), weight(self.varies[one])), default=None)
+            shared = max(
+                takers, key=lambda one: (len(takers[one]), weight(self.varies[one])), default=None
+            )
             if shared is not None and len(some := takers[shared]) > 1:
                 others = [sum(self.taken[term]) - shared for term in some]  # of a pair
-                terms = [*(term for term in terms if term not in some), self.put(within, shared, self.gather(operation, others))]
+                terms = [
+                    *(term for term in terms if term not in some),
+                    self.put(within, shared, self.gather(operation, others)),
+                ]
                 return self.gather(operation, terms)
         terms = sorted(terms, key=lambda one: (self.varies[one].bit_count(), self.varies[one]))
         found = terms[0]
@@ -201,7 +229,11 @@ class Kernel:
         """Return terms, those of a least or a greatest among them one by one."""
         found = list[int]()
         for term in terms:
-            found += self.opened(operation, self.taken[term]) if self.operation[term] == operation != "+" else [term]
+            found += (
+                self.opened(operation, self.taken[term])
+                if self.operation[term] == operation != "+"
+                else [term]
+            )
         return found if operation == "+" else [*dict.fromkeys(found)]
 
     def put(self, operation: str, *taken: int) -> int:
@@ -272,8 +304,13 @@ class Kernel:
 
     def values(self, drawn: Mapping[str, Any]) -> dict[int, Any]:
         """Return the numbers that are known, and those of inputs that vary: draws on the last axis, plans on the one before."""
-        known = {place: value[:, None] if self.varies[place] else np.array(value) for place, value in self.numbers.items()}
-        return known | {self.inputs[path]: value for path, value in drawn.items() if path in self.inputs}
+        known = {
+            place: value[:, None] if self.varies[place] else np.array(value)
+            for place, value in self.numbers.items()
+        }
+        return known | {
+            self.inputs[path]: value for path, value in drawn.items() if path in self.inputs
+        }
 
     def before(self, axes: int, wanted: Sequence[int]) -> list[int]:
         """Return the places that do not vary on some axes, and that what does rests on directly, or that are wanted themselves."""
@@ -310,7 +347,10 @@ class Kernel:
             begin = key[1] | self.numbers.keys()
             lines = [self.needed(wanted, begin) - begin for wanted in key[0]]
             times = Counter(place for own in lines for place in own)
-            met = [{*wanted}.union(*(self.taken[place] for place in own if times[place] == 1)) for wanted, own in zip(key[0], lines, strict=True)]
+            met = [
+                {*wanted}.union(*(self.taken[place] for place in own if times[place] == 1))
+                for wanted, own in zip(key[0], lines, strict=True)
+            ]
             self.shared[key] = sorted({place for one in met for place in one if times[place] > 1})
         return self.shared[key]
 
@@ -351,8 +391,17 @@ class Schedule:
         self.lines: list[Line] = []
         for place in places:
             taken, operation = kernel.taken[place], kernel.operation[place]
-            done = [one for one in dict.fromkeys(taken) if last[one] == place and one in own and one not in stay]
-            alike = [one for one in done if kernel.varies[one] == kernel.varies[place] and kernel.operation[one] not in CONDITIONS]
+            done = [
+                one
+                for one in dict.fromkeys(taken)
+                if last[one] == place and one in own and one not in stay
+            ]
+            alike = [
+                one
+                for one in done
+                if kernel.varies[one] == kernel.varies[place]
+                and kernel.operation[one] not in CONDITIONS
+            ]
             reused = bool(alike) and operation not in CONDITIONS and operation != "select"
             read = [register[one] for one in taken]
             if reused:
@@ -363,7 +412,9 @@ class Schedule:
                 register[place], self.size = self.size, self.size + 1
             free += [register[one] for one in done if register[one] != register[place]]
             one, other, third = (*read, None, None)[:3]
-            self.lines.append(Line(OPERATIONS[operation], int(one or 0), other, third, register[place], reused))
+            self.lines.append(
+                Line(OPERATIONS[operation], int(one or 0), other, third, register[place], reused)
+            )
         self.wanted = [register[place] for place in wanted]
 
     def run(self, values: Mapping[int, Any]) -> list[Any]:
@@ -372,7 +423,9 @@ class Schedule:
         found += [None] * (self.size - len(found))
         for function, one, other, third, into, reused in self.lines:
             if other is None:
-                found[into] = function(found[one], out=found[into]) if reused else function(found[one])
+                found[into] = (
+                    function(found[one], out=found[into]) if reused else function(found[one])
+                )
             elif third is not None:
                 found[into] = function(found[one], found[other], found[third])
             elif reused:

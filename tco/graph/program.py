@@ -51,7 +51,9 @@ class Program:
         self.steps: list[Step | None] = []  # none of a leaf
         self.values: list[Recorded] = []  # of every step, with the numbers it was met with first
         self.leaves: dict[int, float | Row] = {}
-        self.inputs: dict[str, list[int]] = {}  # by path, several leaves where the catalogue knows it at several dates
+        self.inputs: dict[
+            str, list[int]
+        ] = {}  # by path, several leaves where the catalogue knows it at several dates
         self.met: dict[Any, int] = {}
 
     def read(self, given: Input) -> Recorded:
@@ -60,7 +62,11 @@ class Program:
 
     def leaf(self, value: Any, path: str | None = None) -> int:
         """Return the place of a leaf: inputs of one path and number are one, and so are numbers of the structure."""
-        key = (path, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else (path, float(value))
+        key = (
+            (path, value.shape, value.tobytes())
+            if isinstance(value, np.ndarray)
+            else (path, float(value))
+        )
         place = self.met.get(key)
         if place is None:
             place = self.met[key] = self.keep(None, value)
@@ -82,7 +88,9 @@ class Program:
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Recorded:
         """Return the result of a formula, called unless it is known already."""
         if len(arguments) < len(formula.parameters):
-            given = formula.defaults | dict(zip(formula.parameters, arguments, strict=False)) | named
+            given = (
+                formula.defaults | dict(zip(formula.parameters, arguments, strict=False)) | named
+            )
             arguments = tuple([given[name] for name in formula.parameters])
         return self.step(formula, arguments, formula.function)
 
@@ -94,12 +102,19 @@ class Program:
         with paused():
             return self.step(operation, terms, lambda *values: GATHERINGS[operation](name, values))
 
-    def step(self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]) -> Recorded:
+    def step(
+        self, function: Formula | str, takes: Sequence[Any], compute: Callable[..., Any]
+    ) -> Recorded:
         """Return what a function gives of some values, computed where it is met for the first time."""
-        key = function, tuple([one.place if isinstance(one, Recorded) else self.leaf(one) for one in takes])
+        key = (
+            function,
+            tuple([one.place if isinstance(one, Recorded) else self.leaf(one) for one in takes]),
+        )
         place = self.met.get(key)
         if place is None:
-            place = self.met[key] = self.keep(Step(*key), compute(*[self.values[one].value for one in key[1]]))
+            place = self.met[key] = self.keep(
+                Step(*key), compute(*[self.values[one].value for one in key[1]])
+            )
         return self.values[place]
 
 

@@ -18,11 +18,18 @@ import numpy as np
 from tco.graph.kernel import Kernel, Schedule
 
 Array = np.ndarray[Any, Any]
-CELLS = 2**14  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
+CELLS = (
+    2**14
+)  # numbers of one array: more do not stay in the cache, with fewer the calls cost more than the numbers
 CORES = min(os.cpu_count() or 1, 4)  # that share work
 SHARING = threading.Lock()  # held while they do, by the copies of this process too
-MOST = 0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
-TRIM, MMAP = (-1, 2**28), (-3, 2**25)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
+MOST = (
+    0.7  # share of the draws beyond which all are computed: to pick what they rest on takes as long
+)
+TRIM, MMAP = (
+    (-1, 2**28),
+    (-3, 2**25),
+)  # options of mallopt with bytes: what may lie free, and what is asked of the system by itself
 END_WITH_PARENT = 1  # the option of prctl
 NONE: Mapping[int, Array] = {}
 
@@ -47,14 +54,18 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
     Such a process is a copy of this one, which knows all that is known here and is gone with its share; threads would wait for one another
     at each operation. A program that has threads is not copied. What is made so makes nothing so itself, and a share that failed is made here.
     """
-    cores = min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
+    cores = (
+        min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
+    )
     if cores < 2 or not SHARING.acquire(blocking=False):
         yield from enumerate(map(make, many))
         return
     try:
         copies: list[tuple[int, IO[bytes]]] = []
         try:
-            with contextlib.suppress(OSError, AttributeError):  # where the system refuses processes, or files in memory, this one makes their shares
+            with contextlib.suppress(
+                OSError, AttributeError
+            ):  # where the system refuses processes, or files in memory, this one makes their shares
                 copies.extend(copied(make, many[at::cores]) for at in range(1, cores))
             for first in (0, *range(len(copies) + 1, cores)):
                 for at, one in enumerate(many[first::cores]):
@@ -79,7 +90,9 @@ def copied(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[byt
     """Return a process that makes something of each of some, and the file in memory it writes that to."""
     file, failed, parent = os.fdopen(os.memfd_create("made"), "w+b"), 1, os.getpid()
     try:
-        with warnings.catch_warnings():  # from Python 3.12 on, of numpy's own threads, which stand still
+        with (
+            warnings.catch_warnings()
+        ):  # from Python 3.12 on, of numpy's own threads, which stand still
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
     except OSError:
@@ -112,9 +125,15 @@ class Run:
     def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
         self.values = {place: values[place] for place in schedule.leaves if place in values}
-        self.many = {place: value for place, value in self.values.items() if value.ndim and value.shape[-1] == count}
+        self.many = {
+            place: value
+            for place, value in self.values.items()
+            if value.ndim and value.shape[-1] == count
+        }
         self.rows = rows_of(self.values.values())
-        self.few: tuple[Array, Run] | None = None  # where each draw stands among those asked for last, below zero elsewhere, and their own run
+        self.few: tuple[Array, Run] | None = (
+            None  # where each draw stands among those asked for last, below zero elsewhere, and their own run
+        )
 
     def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
         """Return the results in all draws, or in some, in their order: one number each, or as many. The values `own` are already of those.
@@ -124,10 +143,15 @@ class Run:
         if draws is None or len(draws) == self.count:
             return self.whole(own)
         if len(draws) > MOST * self.count:
-            every = {place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()}
+            every = {
+                place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()
+            }
             for place, value in own.items():
                 every[place][..., draws] = value
-            return [one[..., draws] if one.ndim and one.shape[-1] == self.count else one for one in self.whole(every)]
+            return [
+                one[..., draws] if one.ndim and one.shape[-1] == self.count else one
+                for one in self.whole(every)
+            ]
         if self.few is None or self.few[0][draws].min(initial=0) < 0:
             places = np.full(self.count, -1)
             places[draws] = np.arange(len(draws))
@@ -144,8 +168,16 @@ class Run:
 
         parts = [slice(start, start + size) for start in range(0, self.count, size)]
         varying = {**self.many, **own}
-        pieces = [self.schedule.run(self.values | {place: value[..., part] for place, value in varying.items()}) for part in parts]
-        return [np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0] for same in zip(*pieces, strict=True)]
+        pieces = [
+            self.schedule.run(
+                self.values | {place: value[..., part] for place, value in varying.items()}
+            )
+            for part in parts
+        ]
+        return [
+            np.concatenate(same, axis=-1) if same[0].ndim and same[0].shape[-1] == size else same[0]
+            for same in zip(*pieces, strict=True)
+        ]
 
 
 def rows_of(values: Iterable[Any]) -> int:
@@ -153,12 +185,24 @@ def rows_of(values: Iterable[Any]) -> int:
     return max([len(value) for value in values if value.ndim == 2], default=1)
 
 
-def evaluated(kernel: Kernel, wanted: Sequence[int], values: Mapping[int, Any], count: int, draws: Array | None = None) -> list[Any]:
+def evaluated(
+    kernel: Kernel,
+    wanted: Sequence[int],
+    values: Mapping[int, Any],
+    count: int,
+    draws: Array | None = None,
+) -> list[Any]:
     """Return what stands in some places of a kernel, from values of others, in all of `count` draws or in some."""
     return Run(kernel.schedule(wanted, values), values, count)(draws)
 
 
-def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], rows: Any, draws: Array | None = None) -> dict[int, Any]:
+def taken(
+    kernel: Kernel,
+    values: Mapping[int, Any],
+    places: Iterable[int],
+    rows: Any,
+    draws: Array | None = None,
+) -> dict[int, Any]:
     """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by its row on each axis, and a draw.
 
     Without draws the pairs are of all of them, one each.
@@ -169,16 +213,26 @@ def taken(kernel: Kernel, values: Mapping[int, Any], places: Iterable[int], rows
         if value.ndim == 1:
             value = value if draws is None else value.take(draws)
         elif value.ndim:
-            row, wide = rows[kernel.axis(place)] if isinstance(rows, dict) else rows, value.shape[-1]
+            row, wide = (
+                rows[kernel.axis(place)] if isinstance(rows, dict) else rows,
+                value.shape[-1],
+            )
             if isinstance(row, slice):
                 value = value[row]
             else:
-                value = value.take(row if wide == 1 else row * wide + (np.arange(wide) if draws is None else draws))
+                value = value.take(
+                    row if wide == 1 else row * wide + (np.arange(wide) if draws is None else draws)
+                )
         found[place] = value
     return found
 
 
-def apart(kernel: Kernel, asked: Sequence[tuple[Sequence[int], Any]], values: Mapping[int, Any], count: int) -> list[list[Any]]:
+def apart(
+    kernel: Kernel,
+    asked: Sequence[tuple[Sequence[int], Any]],
+    values: Mapping[int, Any],
+    count: int,
+) -> list[list[Any]]:
     """Return what stands in some places in some draws, for each of several that are asked so: what they have in common is computed in all draws."""
     order = kernel.common([wanted for wanted, _ in asked], values)
     known = {**values, **dict(zip(order, evaluated(kernel, order, values, count), strict=True))}

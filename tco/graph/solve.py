@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Times = Callable[[Array, Any], Array]  # of a number on each of the curves in some places; none: on all
+Times = Callable[
+    [Array, Any], Array
+]  # of a number on each of the curves in some places; none: on all
 
 SOON = 2e-10  # share of the time allowed that is near enough
 OVER = SOON / 4  # share that is aimed at within it, and by which a time may lie beyond the aim
-CLOSE = 1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
+CLOSE = (
+    1e-5  # share of a number: so near to one that takes longer, across a step, it is large enough
+)
 STEPS = 5  # along a curve before it is asked whether it has a step of its own
 LEAST = 1e-2  # of the slope expected, that a secant may have
 ROUNDS = 60  # far more than it takes
 
 
-def largest_within(times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array) -> tuple[Array, Array]:
+def largest_within(
+    times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array
+) -> tuple[Array, Array]:
     """Return the largest numbers from `low` to `high` whose time is no more than allowed, else `low`, and their times.
 
     Times rise with the number: from `first`, which is tried first, by about as much as a `power` of it there, evenly, but in steps where
@@ -30,11 +36,15 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
 
     def looked_at(number: Array, places: Any) -> Array:
         """Return numbers, and by what share their times lie beyond those aimed at."""
-        return np.stack([number, times(number, places) / (aim if places is None else aim[places]) - 1])
+        return np.stack(
+            [number, times(number, places) / (aim if places is None else aim[places]) - 1]
+        )
 
     newest = looked_at(np.minimum(np.maximum(first, low), high), None)
     found, places = newest.copy(), np.arange(len(aim))
-    before, earlier, quick, slow = (np.stack([number, np.full(len(aim), np.nan)]) for number in (low, low, low, high))
+    before, earlier, quick, slow = (
+        np.stack([number, np.full(len(aim), np.nan)]) for number in (low, low, low, high)
+    )
     for step in range(ROUNDS):
         late = newest[1] > OVER
         third = np.where(late, slow, quick) if step >= STEPS else newest
@@ -49,14 +59,24 @@ def largest_within(times: Times, allowed: Array, low: Array, high: Array, first:
             if not len(left):
                 break
             places, power = places[left], power[left]
-            newest, before, earlier, third, quick, slow = (one.take(left, axis=1) for one in (newest, before, earlier, third, quick, slow))
+            newest, before, earlier, third, quick, slow = (
+                one.take(left, axis=1) for one in (newest, before, earlier, third, quick, slow)
+            )
         if step < STEPS:
-            tried = np.minimum(np.maximum(onward((newest, before, earlier), power), quick[0]), slow[0])
-            again = ((tried == quick[0]) & ~np.isnan(quick[1])) | ((tried == slow[0]) & ~np.isnan(slow[1]))
+            tried = np.minimum(
+                np.maximum(onward((newest, before, earlier), power), quick[0]), slow[0]
+            )
+            again = ((tried == quick[0]) & ~np.isnan(quick[1])) | (
+                (tried == slow[0]) & ~np.isnan(slow[1])
+            )
             tried = np.where(again, (quick[0] + slow[0]) / 2, tried)
         else:
             tried = across(newest, np.where(newest[1] > OVER, quick, slow), third)
-        earlier, before, newest = before, newest, looked_at(tried, None if len(places) == len(aim) else places)
+        earlier, before, newest = (
+            before,
+            newest,
+            looked_at(tried, None if len(places) == len(aim) else places),
+        )
     return found[0], (found[1] + 1) * aim
 
 
@@ -64,7 +84,11 @@ def onward(points: tuple[Array, Array, Array], power: Array) -> Array:
     """Return where the time aimed at is expected: by a power of the number, from two points by a secant, from three by their inverse parabola."""
     (near, a), (before, b), (first, c) = points
     with np.errstate(divide="ignore", invalid="ignore"):
-        usual, secant, last = near / (power * (1 + a)), (near - before) / (a - b), (before - first) / (b - c)  # numbers a share of the time
+        usual, secant, last = (
+            near / (power * (1 + a)),
+            (near - before) / (a - b),
+            (before - first) / (b - c),
+        )  # numbers a share of the time
         step = a * np.where((secant > 0) & (secant < usual / LEAST), secant, usual)
         bend = a * b * (secant - last) / (a - c)
         smooth = (secant > 0) & (last > 0) & (np.abs(bend - a * secant) < 2 * np.abs(step))
@@ -81,8 +105,14 @@ def across(newest: Array, other: Array, third: Array) -> Array:
     (near, a), (far, b), (before, c) = newest, other, third
     with np.errstate(divide="ignore", invalid="ignore"):
         way, rise = (near - far) / (before - far), (a - b) / (c - b)
-        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (c - b)
+        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
+            c - b
+        )
         smooth = (rise**2 < way) & ((1 - rise) ** 2 < 1 - way) & np.isfinite(root)
         least = np.minimum(0.5, CLOSE / 2 * np.maximum(far, near) / np.abs(far - near))
-    tried: Array = np.where(np.isnan(b), far, near + np.clip(np.where(smooth, root, 0.5), least, 1 - least) * (far - near))
+    tried: Array = np.where(
+        np.isnan(b),
+        far,
+        near + np.clip(np.where(smooth, root, 0.5), least, 1 - least) * (far - near),
+    )
     return tried

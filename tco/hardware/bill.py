@@ -50,13 +50,17 @@ INPUTS = (
 
 
 @formula(unit="", source="devries2005")
-def gross_dies_per_wafer(die_area: SquareMillimetre, wafer_diameter: Millimetre, pi: Pure = np.pi) -> Any:
+def gross_dies_per_wafer(
+    die_area: SquareMillimetre, wafer_diameter: Millimetre, pi: Pure = np.pi
+) -> Any:
     """Whole dies on a round wafer: n = pi (d/2)^2 / S - pi d / sqrt(2 S)."""
     return pi * (wafer_diameter / 2) ** 2 / die_area - pi * wafer_diameter / np.sqrt(2 * die_area)
 
 
 @formula(unit="", source="stapper1983")
-def negative_binomial_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure) -> Any:
+def negative_binomial_yield(
+    area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure
+) -> Any:
     """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
     return (1 + defect_density * area / defect_clustering) ** -defect_clustering
 
@@ -112,7 +116,9 @@ def chip_cost(
     return dies * die * (1 + partner_margin * wafers_through_partner) + made * (1 + partner_margin)
 
 
-YIELDS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {  # how defects lie on a wafer: the formula, and what it takes beside the area
+YIELDS: dict[
+    str, tuple[Callable[..., Any], tuple[str, ...]]
+] = {  # how defects lie on a wafer: the formula, and what it takes beside the area
     "negative-binomial": (negative_binomial_yield, ("defect_density", "defect_clustering")),
     "murphy": (murphy_yield, ("defect_density",)),
     "poisson": (poisson_yield, ("defect_density",)),
@@ -127,7 +133,11 @@ def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
     yield_of, rests_on = YIELDS[model]
     critical = critical_area(area, values[f"parts.{part}.repairable_area_share"])
     usable = yield_of(critical, *(values[f"parts.{part}.{name}"] for name in rests_on))
-    die = values.derived(f"parts.{part}.die_cost", "USD", lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable))
+    die = values.derived(
+        f"parts.{part}.die_cost",
+        "USD",
+        lambda: die_cost(values[f"parts.{part}.wafer_price"], gross, usable),
+    )
     rest = (values[f"parts.{part}.{name}"] for name in INPUTS[INPUTS.index("packaging_cost") :])
     return chip_cost(die, values[f"parts.{part}.dies"], *rest)
 
@@ -145,7 +155,9 @@ def pin_bandwidth(stacks: Pure, pins: Pure, pin_rate: BytePerSecond) -> Any:
 
 
 @formula(unit="FLOP/s", source="tco-model")
-def systolic_peak(rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2) -> Any:
+def systolic_peak(
+    rows: Pure, columns: Pure, clock: PerSecond, cores: Pure, flop_per_mac: FLOP = 2
+) -> Any:
     """Dense peak of systolic arrays, each element a multiply-accumulate a cycle: P = 2 R C f N."""
     return flop_per_mac * rows * columns * clock * cores
 
@@ -267,7 +279,10 @@ def offers(system: System, values: Values, catalogue: Catalogue) -> dict[str, li
     found = {}
     for place, candidates in system.alternatives.items():
         found[place] = [
-            Offer(part, quantity, extended_price(pricing.of(part)[0], quantity), pricing.of(part)[2]) for part, quantity in candidates.items()
+            Offer(
+                part, quantity, extended_price(pricing.of(part)[0], quantity), pricing.of(part)[2]
+            )
+            for part, quantity in candidates.items()
         ]
     return found
 
@@ -323,7 +338,9 @@ def place_of(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
     )
 
 
-def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD) -> Bill:
+def bill_of_materials(
+    system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD
+) -> Bill:
     """Price and power of every place of the tree, with one model of the yield of dies; a missing price or power raises `DataError`."""
     pricing = Pricing(values, catalogue, dies)
     lines: list[BillLine] = []
@@ -353,16 +370,43 @@ def bill_of_materials(system: System, values: Values, catalogue: Catalogue, dies
         lines.append(assembly_line(values, assembly, labour, system))
     add_conversion_loss(values, converter, lines, system)
     with scope("bill"):
-        price_sum = values.derived("system.price", "USD", lambda: total("system_price", [x.extended for x in lines if x.extended is not None]))
-        power_sum = values.derived("system.power", "W", lambda: total("system_power", [x.power for x in lines]))
+        price_sum = values.derived(
+            "system.price",
+            "USD",
+            lambda: total("system_price", [x.extended for x in lines if x.extended is not None]),
+        )
+        power_sum = values.derived(
+            "system.power", "W", lambda: total("system_power", [x.power for x in lines])
+        )
     return Bill(lines, price_sum, power_sum)
 
 
-def bill_line(values: Values, leaf: Leaf, price: Any, extended: Any, power: Any, paths: tuple[str, ...], holder: str | None) -> BillLine:
+def bill_line(
+    values: Values,
+    leaf: Leaf,
+    price: Any,
+    extended: Any,
+    power: Any,
+    paths: tuple[str, ...],
+    holder: str | None,
+) -> BillLine:
     """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
     kind, sources, overlay = values.grounds(paths)
     near = least_direct(values.input(path).directness for path in paths) if paths else ""
-    return BillLine(leaf.path, leaf.part, leaf.quantity, price, extended, power, kind, sources or ("included",), holder, overlay, paths, near)
+    return BillLine(
+        leaf.path,
+        leaf.part,
+        leaf.quantity,
+        price,
+        extended,
+        power,
+        kind,
+        sources or ("included",),
+        holder,
+        overlay,
+        paths,
+        near,
+    )
 
 
 def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: System) -> BillLine:
@@ -380,13 +424,19 @@ def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: Syst
     with scope("bill", leaf.path):
         price = total("assembly_and_test", costs)
         paths = (rate, *dict.fromkeys(task.path for task in labour))
-        return bill_line(values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None)
+        return bill_line(
+            values, leaf, price, extended_price(price, 1.0), extended_power(0.0, 1.0), paths, None
+        )
 
 
-def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[BillLine], system: System) -> None:
+def add_conversion_loss(
+    values: Values, converter: Leaf | None, lines: list[BillLine], system: System
+) -> None:
     """Give the power shelves, which only convert, the loss behind everything else as their power."""
     if converter is None:
-        raise DataError(f"{system.where}: the tree holds no power shelf (a part with an efficiency)")
+        raise DataError(
+            f"{system.where}: the tree holds no power shelf (a part with an efficiency)"
+        )
     with scope("bill", converter.path):
         load = total("converted_load", [line.power for line in lines if line.power is not None])
         for line in lines:
@@ -394,17 +444,25 @@ def add_conversion_loss(values: Values, converter: Leaf | None, lines: list[Bill
                 line.power = conversion_loss(load, values[f"parts.{converter.part}.efficiency"])
 
 
-def chosen_among(system: System, catalogue: Catalogue, values: Values, date: str) -> tuple[dict[str, str], list[str], list[str]]:
+def chosen_among(
+    system: System, catalogue: Catalogue, values: Values, date: str
+) -> tuple[dict[str, str], list[str], list[str]]:
     """Return the cheapest part for each place, the inputs by which it is that, and notes on what it was chosen among."""
     chosen, compared, notes = {}, list[str](), list[str]()
     for place, found in offers(system, values, catalogue).items():
         for offer in found:
             if np.ndim(offer.price):
-                raise DataError(f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure")
+                raise DataError(
+                    f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure"
+                )
             compared += offer.rests_on
         best, *others = sorted(found, key=lambda offer: float(offer.price))
         chosen[place] = best.part
         if others:
-            rest = ", ".join(f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others)
-            notes.append(f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date}; {rest}")
+            rest = ", ".join(
+                f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others
+            )
+            notes.append(
+                f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date}; {rest}"
+            )
     return chosen, compared, notes

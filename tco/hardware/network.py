@@ -132,8 +132,14 @@ def cards_of(system: System, network: str) -> Cards | None:
     if below is not None and below not in system.quantity:
         raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
     if not is_count(hosts) or (hosts and below is None):
-        raise DataError(f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that `below` names")
-    held = sum(leaf.quantity for leaf in system.leaves if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2]))
+        raise DataError(
+            f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that `below` names"
+        )
+    held = sum(
+        leaf.quantity
+        for leaf in system.leaves
+        if leaf.part == nic and below in (None, leaf.parent.rpartition("/")[2])
+    )
     of_hosts = hosts * system.quantity.get(str(below), 0.0)
     return Cards(str(nic), of_hosts if network == FRONTEND and hosts else held - of_hosts)
 
@@ -142,7 +148,9 @@ def network_parts(system: System) -> frozenset[str]:
     """Return the parts of the tree that belong to the scale-out network and the front end: cards, and the switches and cables of the racks."""
 
     def parts() -> frozenset[str]:
-        cards = [cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None]
+        cards = [
+            cards.part for network in NETWORKS if (cards := cards_of(system, network)) is not None
+        ]
         return frozenset([*cards, *system.network.get(IN_RACKS, ())])
 
     found: frozenset[str] = system.once("network parts", parts)
@@ -176,7 +184,9 @@ def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
         if (cards := cards_of(system, network)) is not None:
             part = f"parts.{cards.part}"
             ports = f"{part}.ports" if catalogue.has_part_value(cards.part, "ports") else 1.0
-            rule = following(nic_bandwidth, cards.quantity, ports, f"{part}.port_bandwidth", system.chips)
+            rule = following(
+                nic_bandwidth, cards.quantity, ports, f"{part}.port_bandwidth", system.chips
+            )
             found[f"parts.{system.chip}.{attribute}"] = rule
     return found
 
@@ -243,7 +253,9 @@ class ClosSize(NamedTuple):
     reach: int  # endpoints of its tiers
 
 
-def clos_size(values: Values, switch: str, chips: int | None, port: float, tiers: int | None) -> ClosSize:
+def clos_size(
+    values: Values, switch: str, chips: int | None, port: float, tiers: int | None
+) -> ClosSize:
     """Return the size of a Clos that joins some chips.
 
     Args:
@@ -287,7 +299,12 @@ def switch_part(name: str, known: Collection[str]) -> str:
     for candidate in (text, part):
         if candidate in known:
             return candidate
-    raise unknown("switch", name, [*(f"{p[4:].replace('t', '.')}T" for p in known if p.startswith("tor-")), *known], "--switch")
+    raise unknown(
+        "switch",
+        name,
+        [*(f"{p[4:].replace('t', '.')}T" for p in known if p.startswith("tor-")), *known],
+        "--switch",
+    )
 
 
 def optic_part(name: str, known: Collection[str]) -> str:
@@ -296,7 +313,12 @@ def optic_part(name: str, known: Collection[str]) -> str:
     for candidate in (text, f"optic-{text}"):
         if candidate in known:
             return candidate
-    raise unknown("optical module", name, [part for part in known if part.startswith("optic-")], "cluster.optic")
+    raise unknown(
+        "optical module",
+        name,
+        [part for part in known if part.startswith("optic-")],
+        "cluster.optic",
+    )
 
 
 def optics_covering(values: Values, optics: Sequence[str], length: float) -> list[str]:
@@ -319,7 +341,9 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
     if not shortest:
         longest = max(optics, key=lambda part: reaches[part])
         farthest = f"{longest} covers {reaches[longest] / 1000:g} km"
-        raise DataError(f"a link of {length / 1000:g} km is beyond the reach of every optical module of cluster.optic; {farthest}")
+        raise DataError(
+            f"a link of {length / 1000:g} km is beyond the reach of every optical module of cluster.optic; {farthest}"
+        )
     return list(shortest.values())
 
 
@@ -341,12 +365,28 @@ def tier_by_tier(values: Values, plan: Plan) -> Network:
     if plan.design == "leaf":
         optical.add(plan.optic, down)
     elif not plan.in_rack:
-        lines.append(network_line(values, plan, "copper-cables", COPPER, tier_links(down, values[f"parts.{COPPER}.port_bandwidth"])))
+        lines.append(
+            network_line(
+                values,
+                plan,
+                "copper-cables",
+                COPPER,
+                tier_links(down, values[f"parts.{COPPER}.port_bandwidth"]),
+            )
+        )
     for tier in range(1, plan.tiers + 1):
         with scope(f"tier-{tier}"):
             up: Any = uplink_bandwidth(down, oversubscription) if tier < plan.tiers else 0.0
             if tier > 1 or not plan.in_rack:
-                lines.append(network_line(values, plan, f"switches-tier-{tier}", plan.switch, tier_switches(down, up, capacity)))
+                lines.append(
+                    network_line(
+                        values,
+                        plan,
+                        f"switches-tier-{tier}",
+                        plan.switch,
+                        tier_switches(down, up, capacity),
+                    )
+                )
             if tier < plan.tiers:
                 optical.add_tier(up, between_sites=tier == plan.tiers - 1)
         down = up
@@ -394,21 +434,36 @@ class OpticalLinks:
         shuffled = []
         for optic, links in self.links.items():
             ends = module_ends(total("optical_links", links), 2)
-            lines.append(network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends))
+            lines.append(
+                network_line(values, plan, f"modules-{optic.removeprefix('optic-')}", optic, ends)
+            )
             if values.decided(operator.gt, f"parts.{optic}.port_bandwidth", rest=(plan.port,)):
                 shuffled += links
         if self.links:
             every_link = [link for links in self.links.values() for link in links]
             lines.append(network_line(values, plan, "fibres", FIBRE, total("fibres", every_link)))
-            lines.append(network_line(values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)))
+            lines.append(
+                network_line(
+                    values, plan, "fibre-length", STRAND, total("fibre_length", self.metres)
+                )
+            )
         if shuffled:
-            lines.append(network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled)))
+            lines.append(
+                network_line(values, plan, "shuffle", SHUFFLE, total("shuffled_links", shuffled))
+            )
         return lines
 
 
 def summed(tiers: int, lines: list[NetworkLine]) -> Network:
     """Return a network with the sums of its lines."""
-    return Network(tiers, lines, *(total(f"network_{name}", [getattr(line, name) for line in lines]) for name in ("price", "power")))
+    return Network(
+        tiers,
+        lines,
+        *(
+            total(f"network_{name}", [getattr(line, name) for line in lines])
+            for name in ("price", "power")
+        ),
+    )
 
 
 def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any) -> NetworkLine:
@@ -416,5 +471,8 @@ def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any
     price, power = f"parts.{part}.price", f"parts.{part}.power"
     kind, sources, _ = values.grounds((price,))
     with scope(name):
-        extended, drawn = extended_price(values[price], quantity), extended_power(values[power], quantity)
+        extended, drawn = (
+            extended_price(values[price], quantity),
+            extended_power(values[power], quantity),
+        )
     return NetworkLine(plan.prefix + name, part, quantity, extended, drawn, kind, sources, (price,))

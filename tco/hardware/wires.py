@@ -44,7 +44,9 @@ def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> Non
     rate = f"parts.{system.chip}.scale_up_bandwidth"
     stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
     if system.chips > 1 and stated and somewhere(values[rate] <= 0):
-        raise DataError(f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up domain")
+        raise DataError(
+            f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up domain"
+        )
 
 
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
@@ -67,7 +69,11 @@ def used_lanes(system: System) -> dict[str, float]:
     if kind == "torus":
         links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
     else:
-        links = dict.fromkeys(stated.keys() - set(NOT_SCALE_UP), int(system.chips) - 1) if kind == "mesh" else {}
+        links = (
+            dict.fromkeys(stated.keys() - set(NOT_SCALE_UP), int(system.chips) - 1)
+            if kind == "mesh"
+            else {}
+        )
     return {name: each * links.get(name, 1) for name, each in stated.items()}
 
 
@@ -80,7 +86,10 @@ def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterato
     """Yield the lanes a chip lacks: for its scale-up links, and for those with its host and NICs."""
     used: dict[str, float] = system.once("used lanes", lambda: used_lanes(system))
     inside = scale_up(used)
-    for attribute, wanted, what in (("lanes", inside, "scale-up lanes"), ("serdes_lanes", used, "lanes in all")):
+    for attribute, wanted, what in (
+        ("lanes", inside, "scale-up lanes"),
+        ("serdes_lanes", used, "lanes in all"),
+    ):
         have = known(catalogue, values, system.chip, attribute)
         need = sum(wanted.values())
         if have is not None and need > have:
@@ -96,7 +105,11 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
     yield from absent(system, catalogue, switch, "fabric.switch")
     have, standing = values.structure(f"parts.{switch}.lanes"), system.quantity.get(switch, 0.0)
     if kind == "two-level":
-        racks, port, planes = whole_racks(system), count(system, "port_lanes"), count(system, "planes")
+        racks, port, planes = (
+            whole_racks(system),
+            count(system, "port_lanes"),
+            count(system, "planes"),
+        )
         on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
         if on_plane * port > have:
             yield f"{on_plane:g} chips a plane by x{port} are {on_plane * port:g} lanes, a {switch} has {have:g}"
@@ -104,7 +117,9 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
             yield f"{of_plane:g} {switch} a plane by x{port} give a chip {of_plane * port:g} lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
     elif kind in ("star", "two-star"):
         each = sum(scale_up(used_lanes(system)).values())
-        across = number(system, "cross_share") if kind == "two-star" and whole_racks(system) > 1 else 0.0
+        across = (
+            number(system, "cross_share") if kind == "two-star" and whole_racks(system) > 1 else 0.0
+        )
         need = system.chips * each * (1 + across)
         if need > standing * have * (1 + 1e-9):
             crossing = f", {across:g} of them once more to the other rack," if across else ""
@@ -118,7 +133,9 @@ def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterat
         yield from absent(system, catalogue, cable, f"fabric.cable.{name}")
     for name, span in table(system, "span").items():
         if isinstance(span, bool) or not isinstance(span, (int, float)):
-            raise DataError(f"{system.where}: fabric.span.{name} is {span!r}, expected a number of metres")
+            raise DataError(
+                f"{system.where}: fabric.span.{name} is {span!r}, expected a number of metres"
+            )
         if name not in cables:
             yield f"fabric.span.{name} states a length, fabric.cable.{name} no cable"
             continue
@@ -138,7 +155,11 @@ def absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterato
 def known(catalogue: Catalogue, values: Values, part: str, attribute: str) -> float | None:
     """Return a value the catalogue or the user states; None where nobody does."""
     path = f"parts.{part}.{attribute}"
-    return values.structure(path) if values.has(path) or catalogue.has_part_value(part, attribute) else None
+    return (
+        values.structure(path)
+        if values.has(path) or catalogue.has_part_value(part, attribute)
+        else None
+    )
 
 
 def table(system: System, name: str) -> dict[str, Any]:

@@ -17,7 +17,16 @@ from tco.models import latent
 from tco.models.config import Config, Layout, read_config
 from tco.models.layers import Architecture, Attention, Block, FeedForward, StateMixer
 
-__all__ = ["Architecture", "Attention", "Block", "FeedForward", "Layout", "StateMixer", "architecture", "load_model"]
+__all__ = [
+    "Architecture",
+    "Attention",
+    "Block",
+    "FeedForward",
+    "Layout",
+    "StateMixer",
+    "architecture",
+    "load_model",
+]
 
 SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
@@ -27,7 +36,9 @@ def is_stated(name: str) -> bool:
     return "=" in name and "/" not in name and not name.endswith(".json")
 
 
-def load_model(catalogue: Catalogue, name: str, size: Callable[[], float] | None = None) -> Architecture:
+def load_model(
+    catalogue: Catalogue, name: str, size: Callable[[], float] | None = None
+) -> Architecture:
     """Return the architecture of a model of the catalogue, of figures stated in its place, or of a `config.json` a path leads to.
 
     A model of a given size may be asked for in another: `size` says how many parameters, zero as many as its config says.
@@ -38,7 +49,9 @@ def load_model(catalogue: Catalogue, name: str, size: Callable[[], float] | None
 
         stated: Architecture = catalogue.once(("stated model", name), lambda: stated_model(name))
         return stated
-    if not catalogue.once(("model by name", name), lambda: name in catalogue.models and not is_folder(Path(name))):
+    if not catalogue.once(
+        ("model by name", name), lambda: name in catalogue.models and not is_folder(Path(name))
+    ):
         path = Path(name) / "config.json" if is_folder(Path(name)) else Path(name)
         if path.suffix != ".json":
             raise unknown("model", name, catalogue.models)
@@ -48,7 +61,9 @@ def load_model(catalogue: Catalogue, name: str, size: Callable[[], float] | None
     if catalogue.is_overlay(path):
         refuse_own(f"{path}: a model of your own")
     content = of_size(catalogue.once(("config", path), lambda: read_config(path)), size)
-    found: Architecture = catalogue.once((path, content.get(SIZE)), lambda: architecture(content, name, str(path)))
+    found: Architecture = catalogue.once(
+        (path, content.get(SIZE)), lambda: architecture(content, name, str(path))
+    )
     return found
 
 
@@ -81,4 +96,6 @@ def architecture(content: dict[str, Any], name: str, where: str) -> Architecture
     if config.has("text_config"):
         inner = config.section("text_config")
         inner.content.setdefault("tie_word_embeddings", content.get("tie_word_embeddings"))
-    return Architecture(id=name, source=config.text("_source"), note=config.text("_note"), **read(inner)._asdict())
+    return Architecture(
+        id=name, source=config.text("_source"), note=config.text("_note"), **read(inner)._asdict()
+    )

@@ -86,7 +86,9 @@ class Config:
             raise self.wrong(key, "an object")
         return Config(value, self.where, f"{self.inside}{key}.")
 
-    def kinds(self, key: str, length: int, known: tuple[Any, ...], default: list[Any] | None = None) -> list[Any]:
+    def kinds(
+        self, key: str, length: int, known: tuple[Any, ...], default: list[Any] | None = None
+    ) -> list[Any]:
         """Return a list that gives one of the `known` kinds for each of `length` layers."""
         value = self.content.get(key)
         if value is None and default is not None:
@@ -95,9 +97,16 @@ class Config:
             raise self.wrong(key, f"a list of {length} kinds of layer")
         for kind in value:
             if isinstance(kind, str) and kind not in known:
-                raise unknown(f"kind of layer in {self.inside}{key}", kind, [str(name) for name in known], self.where)
+                raise unknown(
+                    f"kind of layer in {self.inside}{key}",
+                    kind,
+                    [str(name) for name in known],
+                    self.where,
+                )
             if kind not in known:
-                raise DataError(f"{self.where}: {self.inside}{key} holds {kind!r}, expected {', '.join(map(str, known))}")
+                raise DataError(
+                    f"{self.where}: {self.inside}{key} holds {kind!r}, expected {', '.join(map(str, known))}"
+                )
         return list(value[:length])
 
     def without(self, *keys: str) -> Config:
@@ -119,7 +128,10 @@ class Config:
     def layout(self, blocks: tuple[Block, ...], tied: bool = False, prediction: str = "") -> Layout:
         """Return the layout of a config with the usual keys and one last norm; `prediction` is the key of layers that predict ahead."""
         hidden = self.whole("hidden_size")
-        context, ahead = self.whole("max_position_embeddings", 2048), self.count(prediction, 100) if prediction else 0
+        context, ahead = (
+            self.whole("max_position_embeddings", 2048),
+            self.count(prediction, 100) if prediction else 0,
+        )
         shared = self.flag("tie_word_embeddings", tied)
         return Layout(hidden, self.whole("vocab_size"), context, blocks, shared, hidden, 0, ahead)
 

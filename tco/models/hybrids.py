@@ -19,10 +19,25 @@ def read_qwen35(c: Config, part: FeedForward) -> Layout:
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
     heads, head = c.whole("linear_num_value_heads"), c.whole("linear_value_head_dim")
     key_heads, key = c.whole("linear_num_key_heads", most=heads), c.whole("linear_key_head_dim")
-    mixer = StateMixer(heads, head, key_heads, key, c.whole("linear_conv_kernel_dim"), controls=2, scalars=2, norm=head, passes=3)
+    mixer = StateMixer(
+        heads,
+        head,
+        key_heads,
+        key,
+        c.whole("linear_conv_kernel_dim"),
+        controls=2,
+        scalars=2,
+        norm=head,
+        passes=3,
+    )
     norms = two_norms(c)
-    linear, full = Block(1, feed_forward=part, mixer=mixer, others=norms), Block(1, attention, part, others=norms)
-    default = ["linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)]
+    linear, full = (
+        Block(1, feed_forward=part, mixer=mixer, others=norms),
+        Block(1, attention, part, others=norms),
+    )
+    default = [
+        "linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)
+    ]
     kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"), default)
     blocks = gathered(linear if kind == "linear_attention" else full for kind in kinds)
     return c.layout(blocks, prediction="mtp_num_hidden_layers")
@@ -30,7 +45,9 @@ def read_qwen35(c: Config, part: FeedForward) -> Layout:
 
 def gated_experts(c: Config) -> FeedForward:
     """Return the experts of Qwen 3.5, with a shared one that has a gate of its own."""
-    return routed(c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size"))._replace(shared_gate=True)
+    return routed(
+        c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size")
+    )._replace(shared_gate=True)
 
 
 def nemotron_order(c: Config) -> list[str]:
@@ -39,29 +56,54 @@ def nemotron_order(c: Config) -> list[str]:
     if not c.has("layers_block_type"):
         return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
     listed = c.content["layers_block_type"]
-    length = c.whole("num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000)
+    length = c.whole(
+        "num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000
+    )
     return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
 
 
 def read_nemotron(c: Config) -> Layout:
     """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a dense feed-forward (-)."""
     hidden = c.whole("hidden_size")
-    heads, head, groups, state = c.whole("mamba_num_heads"), c.whole("mamba_head_dim"), c.whole("n_groups"), c.whole("ssm_state_size")
+    heads, head, groups, state = (
+        c.whole("mamba_num_heads"),
+        c.whole("mamba_head_dim"),
+        c.whole("n_groups"),
+        c.whole("ssm_state_size"),
+    )
     kinds = nemotron_order(c)
-    mixer = StateMixer(heads, head, groups, state, c.whole("conv_kernel"), controls=1, scalars=3, norm=heads * head, passes=2)
+    mixer = StateMixer(
+        heads,
+        head,
+        groups,
+        state,
+        c.whole("conv_kernel"),
+        controls=1,
+        scalars=3,
+        norm=heads * head,
+        passes=2,
+    )
     made = {
         "M": Block(1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden),
         "*": Block(1, grouped_query(c), others=hidden),
     }
     if "E" in kinds:
         experts = c.whole("n_routed_experts")
-        shared = c.whole("moe_shared_expert_intermediate_size") if c.count("n_shared_experts", 1000) else 0
+        shared = (
+            c.whole("moe_shared_expert_intermediate_size")
+            if c.count("n_shared_experts", 1000)
+            else 0
+        )
         latent = c.count("moe_latent_size", hidden)
         active = c.whole("num_experts_per_tok", most=experts)
-        part = FeedForward(c.whole("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True)
+        part = FeedForward(
+            c.whole("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
+        )
         made["E"] = Block(1, feed_forward=part, others=hidden)
     if "-" in kinds:
-        made["-"] = Block(1, feed_forward=FeedForward(c.whole("intermediate_size"), 2), others=hidden)
+        made["-"] = Block(
+            1, feed_forward=FeedForward(c.whole("intermediate_size"), 2), others=hidden
+        )
     return c.layout(gathered(made[kind] for kind in kinds))
 
 
@@ -70,23 +112,51 @@ def read_kimi_linear(c: Config) -> Layout:
 
     What joins the residuals of earlier layers (attention residuals) is left out: its weights are few.
     """
-    layers, hidden, linear = c.every_layer("moe_layer_freq").layers(), c.whole("hidden_size"), c.section("linear_attn_config")
+    layers, hidden, linear = (
+        c.every_layer("moe_layer_freq").layers(),
+        c.whole("hidden_size"),
+        c.section("linear_attn_config"),
+    )
     if not linear.flag("use_full_rank_gate"):
         raise linear.wrong("use_full_rank_gate", "true: a gate of low rank is not read")
     heads, head = linear.whole("num_heads"), linear.whole("head_dim")
-    mixer = StateMixer(heads, head, heads, head, linear.whole("short_conv_kernel_size"), 1, 1, norm=head, passes=3, decay_rank=head)
+    mixer = StateMixer(
+        heads,
+        head,
+        heads,
+        head,
+        linear.whole("short_conv_kernel_size"),
+        1,
+        1,
+        norm=head,
+        passes=3,
+        decay_rank=head,
+    )
     attention = latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
     width, shared = c.whole("moe_intermediate_size"), c.count("num_shared_experts", 1000)
-    part = routed(c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token")
+    part = routed(
+        c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token"
+    )
     narrow = c.count("routed_expert_hidden_size", hidden)
-    part, others = part._replace(latent=narrow, router_bias=True), two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0)
+    part, others = (
+        part._replace(latent=narrow, router_bias=True),
+        two_norms(c) + (narrow if c.flag("latent_moe_use_norm") else 0),
+    )
     first, full = c.count("first_k_dense_replace", layers), linear.content.get("full_attn_layers")
     if not isinstance(full, list):
         raise linear.wrong("full_attn_layers", "a list of layers, the first one being 1")
     kinds = []
     for index in range(layers):
-        block = Block(1, feed_forward=part, others=others) if index >= first else Block(1, feed_forward=dense(c), others=two_norms(c))
-        kinds.append(block._replace(attention=attention) if index + 1 in full else block._replace(mixer=mixer))
+        block = (
+            Block(1, feed_forward=part, others=others)
+            if index >= first
+            else Block(1, feed_forward=dense(c), others=two_norms(c))
+        )
+        kinds.append(
+            block._replace(attention=attention)
+            if index + 1 in full
+            else block._replace(mixer=mixer)
+        )
     return c.layout(gathered(kinds), prediction="num_nextn_predict_layers")
 
 
@@ -95,9 +165,24 @@ def read_mamba2(c: Config) -> Layout:
     c.without("use_bias")
     hidden, heads, head = c.whole("hidden_size"), c.whole("num_heads"), c.whole("head_dim")
     if heads * head != c.whole("expand", 2) * hidden:
-        raise c.wrong("num_heads", f"heads that are together {c.whole('expand', 2)} times as wide as the model")
-    mixer = StateMixer(heads, head, c.whole("n_groups"), c.whole("state_size"), c.whole("conv_kernel", 4), 1, 3, norm=heads * head, passes=2)
-    block = Block(c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden)
+        raise c.wrong(
+            "num_heads",
+            f"heads that are together {c.whole('expand', 2)} times as wide as the model",
+        )
+    mixer = StateMixer(
+        heads,
+        head,
+        c.whole("n_groups"),
+        c.whole("state_size"),
+        c.whole("conv_kernel", 4),
+        1,
+        3,
+        norm=heads * head,
+        passes=2,
+    )
+    block = Block(
+        c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
+    )
     return c.layout((block,))._replace(context=c.whole("max_position_embeddings", UNBOUNDED))
 
 
@@ -106,5 +191,8 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     "mamba2": read_mamba2,
     "nemotron_h": read_nemotron,
     **dict.fromkeys(("qwen3_5", "qwen3_5_text"), lambda c: read_qwen35(c, dense(c))),
-    **dict.fromkeys(("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"), lambda c: read_qwen35(c, gated_experts(c))),
+    **dict.fromkeys(
+        ("qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"),
+        lambda c: read_qwen35(c, gated_experts(c)),
+    ),
 }

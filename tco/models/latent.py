@@ -13,8 +13,20 @@ WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engin
 
 def latent_attention(c: Config, value: int | None = None) -> Attention:
     """Return multi-head latent attention, with an indexer where the config has one; `value` is the usual width of a value head."""
-    rope, nope, heads = c.whole("qk_rope_head_dim"), c.whole("qk_nope_head_dim"), c.whole("num_attention_heads")
-    plain = Attention(heads, heads, nope + rope, c.whole("v_head_dim", value), c.count("q_lora_rank", 10**9), c.whole("kv_lora_rank"), rope)
+    rope, nope, heads = (
+        c.whole("qk_rope_head_dim"),
+        c.whole("qk_nope_head_dim"),
+        c.whole("num_attention_heads"),
+    )
+    plain = Attention(
+        heads,
+        heads,
+        nope + rope,
+        c.whole("v_head_dim", value),
+        c.count("q_lora_rank", 10**9),
+        c.whole("kv_lora_rank"),
+        rope,
+    )
     biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
     return indexed(c, biased) if c.has("index_topk") else biased
 
@@ -35,7 +47,10 @@ def read_deepseek(c: Config) -> Layout:
         return c.layout(blocks, prediction="num_nextn_predict_layers")
     layers = [block._replace(layers=1) for block in blocks for _ in range(block.layers)]
     kinds = c.kinds("indexer_types", len(layers), ("full", "shared"))
-    shared = (b if kind == "full" else b._replace(attention=without_indexer(b.attention)) for b, kind in zip(layers, kinds, strict=True))
+    shared = (
+        b if kind == "full" else b._replace(attention=without_indexer(b.attention))
+        for b, kind in zip(layers, kinds, strict=True)
+    )
     return c.layout(gathered(shared), prediction="num_nextn_predict_layers")
 
 
@@ -47,19 +62,47 @@ def without_indexer(attention: Attention) -> Attention:
 def read_minicpm3(c: Config) -> Layout:
     """MiniCPM3: latent attention on dense layers, one embedding."""
     value = c.whole("hidden_size") // c.whole("num_attention_heads")
-    return c.layout((Block(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),), tied=True)
+    return c.layout(
+        (Block(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),), tied=True
+    )
 
 
 def read_deepseek4(c: Config) -> Layout:
     """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone; several residual streams."""
-    layers, heads, width, hidden = c.layers(), c.whole("num_attention_heads"), c.whole("head_dim"), c.whole("hidden_size")
-    plain = Attention(heads, 1, width, width, c.whole("q_lora_rank"), window=c.whole("sliding_window"), shared_key_value=True, sinks=True)
-    window = plain._replace(out_groups=c.whole("o_groups", most=heads), out_rank=c.whole("o_lora_rank"))
-    attentions = {0: window, 4: indexed(c, window._replace(compression=4)), 128: window._replace(compression=128)}
+    layers, heads, width, hidden = (
+        c.layers(),
+        c.whole("num_attention_heads"),
+        c.whole("head_dim"),
+        c.whole("hidden_size"),
+    )
+    plain = Attention(
+        heads,
+        1,
+        width,
+        width,
+        c.whole("q_lora_rank"),
+        window=c.whole("sliding_window"),
+        shared_key_value=True,
+        sinks=True,
+    )
+    window = plain._replace(
+        out_groups=c.whole("o_groups", most=heads), out_rank=c.whole("o_lora_rank")
+    )
+    attentions = {
+        0: window,
+        4: indexed(c, window._replace(compression=4)),
+        128: window._replace(compression=128),
+    }
     streams, expert = c.whole("hc_mult", most=1000), c.whole("moe_intermediate_size")
-    mixing = (2 + streams) * streams * (streams * hidden + 1) + 3  # weights that join the residual streams, before and after a part
-    part = routed(c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert)
-    hashed = c.count("num_hash_layers", layers)  # the first layers choose experts by a table and need no bias to balance them
+    mixing = (2 + streams) * streams * (
+        streams * hidden + 1
+    ) + 3  # weights that join the residual streams, before and after a part
+    part = routed(
+        c, "moe_intermediate_size", "n_routed_experts", c.count("n_shared_experts", 1000) * expert
+    )
+    hashed = c.count(
+        "num_hash_layers", layers
+    )  # the first layers choose experts by a table and need no bias to balance them
     others = two_norms(c) + 2 * mixing
     kinds = [
         Block(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
@@ -75,7 +118,11 @@ def read_parametric(c: Config) -> Layout:
     width = (total - all other weights) / (layers x experts x 3 h), to the nearest multiple of 16.
     """
     attention = latent_attention(c) if c.has("kv_lora_rank") else grouped_query(c)
-    layers, hidden, experts = c.layers(), c.whole("hidden_size"), c.whole("n_routed_experts", most=10**6)
+    layers, hidden, experts = (
+        c.layers(),
+        c.whole("hidden_size"),
+        c.whole("n_routed_experts", most=10**6),
+    )
     active, shared = c.whole("num_experts_per_tok", most=experts), c.count("n_shared_experts", 1000)
 
     def layout(width: int) -> Layout:
@@ -95,7 +142,18 @@ def read_parametric(c: Config) -> Layout:
 
 
 READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "kimi_k2", "kimi_k25"), read_deepseek),
+    **dict.fromkeys(
+        (
+            "deepseek_v2",
+            "deepseek_v3",
+            "deepseek_v32",
+            "glm4_moe_lite",
+            "glm_moe_dsa",
+            "kimi_k2",
+            "kimi_k25",
+        ),
+        read_deepseek,
+    ),
     "deepseek_v4": read_deepseek4,
     "minicpm3": read_minicpm3,
     "parametric-moe": read_parametric,

@@ -50,14 +50,27 @@ class Attention(NamedTuple):
 
     def parameters(self, hidden: int) -> int:
         """Weights of the projections, with their biases and norms."""
-        return self.query(hidden) + self.key_value(hidden) + self.output(hidden) + self.compressor(hidden) + self.indexer(hidden)
+        return (
+            self.query(hidden)
+            + self.key_value(hidden)
+            + self.output(hidden)
+            + self.compressor(hidden)
+            + self.indexer(hidden)
+        )
 
     def query(self, hidden: int) -> int:
         """Weights of the query, its low rank and its gate, and of the norms of queries and keys."""
         width = self.heads * self.qk_dim
         if self.q_rank:
             gate = hidden * self.heads * self.v_dim if self.gated else 0
-            return hidden * self.q_rank + self.q_rank + self.q_rank * width + self.qk_norm + (self.q_rank if self.in_bias else 0) + gate
+            return (
+                hidden * self.q_rank
+                + self.q_rank
+                + self.q_rank * width
+                + self.qk_norm
+                + (self.q_rank if self.in_bias else 0)
+                + gate
+            )
         gates = 2 if self.gated else 1
         return gates * (hidden * width + (width if self.in_bias else 0)) + self.qk_norm
 
@@ -73,7 +86,11 @@ class Attention(NamedTuple):
     def output(self, hidden: int) -> int:
         """Weights of the output projection and of the sinks."""
         width = self.heads * self.v_dim
-        weights = width * self.out_rank + self.out_groups * self.out_rank * hidden if self.out_rank else width * hidden
+        weights = (
+            width * self.out_rank + self.out_groups * self.out_rank * hidden
+            if self.out_rank
+            else width * hidden
+        )
         return weights + (hidden if self.out_bias else 0) + (self.heads if self.sinks else 0)
 
     def compressor(self, hidden: int, width: int = 0) -> int:
@@ -88,8 +105,16 @@ class Attention(NamedTuple):
         """Weights of the indexer: queries from the query's low rank, if it has one, one key an entry, a weight a head."""
         if not self.index_heads:  # none, or another layer's choice is taken
             return 0
-        keys = self.compressor(hidden, self.index_dim) if self.compression else (hidden + 2) * self.index_dim
-        return (self.q_rank or hidden) * self.index_heads * self.index_dim + keys + (hidden * self.index_heads if self.index_weighted else 0)
+        keys = (
+            self.compressor(hidden, self.index_dim)
+            if self.compression
+            else (hidden + 2) * self.index_dim
+        )
+        return (
+            (self.q_rank or hidden) * self.index_heads * self.index_dim
+            + keys
+            + (hidden * self.index_heads if self.index_weighted else 0)
+        )
 
 
 NO_ATTENTION = Attention(0, 0, 0, 0)
@@ -111,7 +136,9 @@ class FeedForward(NamedTuple):
     def expert_parameters(self, hidden: int) -> int:
         """Weights of one routed expert."""
         side = self.latent or hidden
-        return self.matrices * side * self.width + ((self.matrices - 1) * self.width + side if self.bias else 0)
+        return self.matrices * side * self.width + (
+            (self.matrices - 1) * self.width + side if self.bias else 0
+        )
 
     def common_parameters(self, hidden: int) -> int:
         """Weights every token of a layer with experts passes: router, shared experts, the ways into the latent and out."""
@@ -122,7 +149,9 @@ class FeedForward(NamedTuple):
     def parameters(self, hidden: int) -> int:
         """Weights, all experts counted."""
         if not self.experts:
-            return self.matrices * hidden * self.width + ((self.matrices - 1) * self.width + hidden if self.bias else 0)
+            return self.matrices * hidden * self.width + (
+                (self.matrices - 1) * self.width + hidden if self.bias else 0
+            )
         return self.common_parameters(hidden) + self.experts * self.expert_parameters(hidden)
 
     def active_parameters(self, hidden: int) -> int:
@@ -178,8 +207,17 @@ class StateMixer(NamedTuple):
     def parameters(self, hidden: int) -> int:
         """Weights of projections, convolution, scalars and norm."""
         taps = self.kernel + (1 if self.conv_bias else 0)
-        decays = self.decay_rank * (hidden + self.groups * self.state) + (self.groups * self.state if self.decay_rank else 0)
-        return hidden * self.projected + self.convolved * taps + self.scalars * self.heads + self.norm + self.inner * hidden + decays
+        decays = self.decay_rank * (hidden + self.groups * self.state) + (
+            self.groups * self.state if self.decay_rank else 0
+        )
+        return (
+            hidden * self.projected
+            + self.convolved * taps
+            + self.scalars * self.heads
+            + self.norm
+            + self.inner * hidden
+            + decays
+        )
 
 
 class Block(NamedTuple):
@@ -227,7 +265,9 @@ class Architecture(NamedTuple):
     note: str = ""
     positions: int = 0  # learned positions
     others: int = 0  # weights outside the layers: the last norm
-    prediction_layers: int = 0  # layers that predict further tokens, each like the last kind of layer
+    prediction_layers: int = (
+        0  # layers that predict further tokens, each like the last kind of layer
+    )
 
     @property
     def layers(self) -> int:
@@ -278,7 +318,11 @@ class Architecture(NamedTuple):
     @lru_cache(maxsize=256)  # noqa: B019 - a model is a plain value
     def parameters(self) -> int:
         """All weights."""
-        return self.embedding_parameters + self.others + sum(b.layers * b.parameters(self.hidden) for b in self.blocks)
+        return (
+            self.embedding_parameters
+            + self.others
+            + sum(b.layers * b.parameters(self.hidden) for b in self.blocks)
+        )
 
     @property
     def active_parameters(self) -> int:
@@ -295,8 +339,14 @@ class Architecture(NamedTuple):
     @property
     def cached(self) -> int:
         """Numbers the cache grows by with each token, windows left out: entries and indexer keys of all layers."""
-        kinds = [(layers, a, max(a.compression, 1)) for a, layers in self.attentions.items() if a.compression or not a.window]
-        return sum(layers * (a.cached + a.index_dim) // compression for layers, a, compression in kinds)
+        kinds = [
+            (layers, a, max(a.compression, 1))
+            for a, layers in self.attentions.items()
+            if a.compression or not a.window
+        ]
+        return sum(
+            layers * (a.cached + a.index_dim) // compression for layers, a, compression in kinds
+        )
 
     @property
     def held(self) -> int:
@@ -323,10 +373,22 @@ def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Si
     heads = a.heads / tensor_parallel
     out = {"attention out": (heads * a.v_dim, hidden)}
     if a.out_rank:  # heads leave in groups, each through a low rank
-        out = {"out down": (heads * a.v_dim, a.out_rank), "attention out": (a.out_groups * a.out_rank / tensor_parallel, hidden)}
+        out = {
+            "out down": (heads * a.v_dim, a.out_rank),
+            "attention out": (a.out_groups * a.out_rank / tensor_parallel, hidden),
+        }
     if a.shared_key_value:
-        pooled = {"compressor": (hidden, 2 * a.qk_dim * (2 if a.top_tokens else 1))} if a.compression else {}
-        return {"attention down": (hidden, a.q_rank + a.cached), **pooled, "query up": (a.q_rank or hidden, heads * a.qk_dim), **out}
+        pooled = (
+            {"compressor": (hidden, 2 * a.qk_dim * (2 if a.top_tokens else 1))}
+            if a.compression
+            else {}
+        )
+        return {
+            "attention down": (hidden, a.q_rank + a.cached),
+            **pooled,
+            "query up": (a.q_rank or hidden, heads * a.qk_dim),
+            **out,
+        }
     if not a.latent:
         queries = heads * a.qk_dim * (2 if a.gated else 1)  # a gate is as wide as its query
         return {"query key value": (hidden, queries + keys_and_values(a, tensor_parallel)), **out}

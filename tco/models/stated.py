@@ -16,19 +16,35 @@ from tco.models.config import Config
 from tco.models.layers import Architecture, Attention, Block, FeedForward
 
 NEEDED = ("layers", "hidden", "heads", "ffn", "vocab")
-OPTIONAL = ("kv_heads", "head_dim", "experts", "active", "shared", "matrices", "tied", "context", "params_b")
+OPTIONAL = (
+    "kv_heads",
+    "head_dim",
+    "experts",
+    "active",
+    "shared",
+    "matrices",
+    "tied",
+    "context",
+    "params_b",
+)
 KEYS = (*NEEDED, *OPTIONAL)
 TOGETHER = {"experts": "active", "active": "experts"}  # one says nothing without the other
 ANSWERS = {"yes": True, "no": False}
 UNLIMITED = 10**9  # tokens: no context is stated
 PLAIN, GATED = 2, 3  # matrices of a feed-forward part
 PLAIN_WIDTH = 4  # a feed-forward part without a gate is this many times as wide as the model
-FARTHEST = 0.15  # share of the stated parameters that the model of the stated figures may miss or exceed
+FARTHEST = (
+    0.15  # share of the stated parameters that the model of the stated figures may miss or exceed
+)
 
 
 def missing_figures(figures: Mapping[str, Any]) -> list[str]:
     """Return the keys without which no model can be built."""
-    return [key for key in (*NEEDED, *(TOGETHER[key] for key in TOGETHER if key in figures)) if key not in figures]
+    return [
+        key
+        for key in (*NEEDED, *(TOGETHER[key] for key in TOGETHER if key in figures))
+        if key not in figures
+    ]
 
 
 def figures_text(figures: Mapping[str, Any]) -> str:
@@ -42,7 +58,9 @@ def figures_of(text: str) -> dict[str, Any]:
     for pair in text.split(","):
         key, sign, value = (part.strip() for part in pair.partition("="))
         if not sign or not value:
-            raise DataError(f"model {text!r}: {pair!r} is no key=value; the keys are {', '.join(KEYS)}")
+            raise DataError(
+                f"model {text!r}: {pair!r} is no key=value; the keys are {', '.join(KEYS)}"
+            )
         if key not in KEYS:
             raise unknown("key", key, KEYS, f"model {text!r}")
         if key in found:
@@ -75,7 +93,9 @@ def stated_model(text: str) -> Architecture:
     """
     c = Config(figures_of(text), f"model {text!r}")
     every_head = c.whole("kv_heads", c.whole("heads")) == c.whole("heads")
-    plain = c.whole("ffn") == PLAIN_WIDTH * c.whole("hidden") and every_head and not c.has("experts")
+    plain = (
+        c.whole("ffn") == PLAIN_WIDTH * c.whole("hidden") and every_head and not c.has("experts")
+    )
     usual = PLAIN if plain else GATED
     gates = (c.whole("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
     ties = (c.flag("tied"),) if c.has("tied") else (False, True)
@@ -84,11 +104,17 @@ def stated_model(text: str) -> Architecture:
 
     def rank(model: Architecture) -> tuple[float, bool, bool]:
         matrices = model.blocks[0].feed_forward.matrices
-        return max(abs(model.parameters - target) - rounding, 0.0), matrices != usual, model.tied != (matrices == PLAIN)
+        return (
+            max(abs(model.parameters - target) - rounding, 0.0),
+            matrices != usual,
+            model.tied != (matrices == PLAIN),
+        )
 
     best = min(made, key=rank)
     if abs(best.parameters - target) > max(FARTHEST * target, rounding):
-        raise DataError(f"{c.where}: the figures make {best.parameters / 1e9:,.4g} billion parameters, params_b says {target / 1e9:,.4g}")
+        raise DataError(
+            f"{c.where}: the figures make {best.parameters / 1e9:,.4g} billion parameters, params_b says {target / 1e9:,.4g}"
+        )
     return best
 
 
@@ -112,6 +138,19 @@ def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
     feed_forward = FeedForward(c.whole("ffn"), matrices)
     if c.has("experts"):
         experts = c.whole("experts", most=10**6)
-        feed_forward = feed_forward._replace(experts=experts, active=c.whole("active", most=experts), shared_width=c.count("shared", 10**9))
+        feed_forward = feed_forward._replace(
+            experts=experts,
+            active=c.whole("active", most=experts),
+            shared_width=c.count("shared", 10**9),
+        )
     block = Block(layers, Attention(heads, groups, width, width), feed_forward, others=2 * hidden)
-    return Architecture(text, hidden, c.whole("vocab"), tied, c.whole("context", UNLIMITED), (block,), "", others=hidden)
+    return Architecture(
+        text,
+        hidden,
+        c.whole("vocab"),
+        tied,
+        c.whole("context", UNLIMITED),
+        (block,),
+        "",
+        others=hidden,
+    )

@@ -16,7 +16,10 @@ from tco.foundation.units import unit
 FIRST = ("site", "terms", "workload", "cluster")  # what is changed most stands on top
 TOKENS, GROSS = "usd_per_million_output_tokens", "usd_per_million_output_tokens_gross"
 HOUR, GROSS_HOUR = "tco_usd_per_chip_hour", "tco_gross_usd_per_chip_hour"
-RATIOS = {"perf_per_tco_vs_baseline": TOKENS, "perf_per_tco_gross_vs_baseline": GROSS}  # what is held against the baseline -> by which cost
+RATIOS = {
+    "perf_per_tco_vs_baseline": TOKENS,
+    "perf_per_tco_gross_vs_baseline": GROSS,
+}  # what is held against the baseline -> by which cost
 
 
 def ordered(roots: Iterable[Node]) -> list[Node]:
@@ -44,7 +47,11 @@ def cost_behind(ratio: str, names: Collection[str]) -> str | None:
     """Return the cost that a ratio to the baseline is of, among the metrics there are; of training that before rebates has no cell."""
     if RATIOS[ratio] in names:
         return RATIOS[ratio]
-    return next((cost for cost in PRICED if cost in names), None) if ratio in AGAINST_BASELINE else None
+    return (
+        next((cost for cost in PRICED if cost in names), None)
+        if ratio in AGAINST_BASELINE
+        else None
+    )
 
 
 def place_of(path: str) -> tuple[int, str]:

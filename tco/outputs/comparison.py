@@ -12,7 +12,18 @@ from tco.chain.result import Result, in_words, set_of
 from tco.chain.workloads import kinds_of
 from tco.economics.cost import RENTS
 from tco.economics.dates import BY_ROWS
-from tco.outputs.curve import KEPT, LATER, NOTICE, POINT, REGIME, TURN, evidence_table, first_tables, tidy, why_table
+from tco.outputs.curve import (
+    KEPT,
+    LATER,
+    NOTICE,
+    POINT,
+    REGIME,
+    TURN,
+    evidence_table,
+    first_tables,
+    tidy,
+    why_table,
+)
 from tco.outputs.premises import (
     GROUPS,
     PHASES,
@@ -39,7 +50,14 @@ from tco.outputs.premises import (
 from tco.outputs.ranges import SURE, range_lines, range_rows
 from tco.outputs.record import LEFT_OUT, Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, headed, significant
-from tco.outputs.verdict import basis_words, later_words, price_words, rent_words, target_speed, verdict_words
+from tco.outputs.verdict import (
+    basis_words,
+    later_words,
+    price_words,
+    rent_words,
+    target_speed,
+    verdict_words,
+)
 from tco.studies.comparison import Confidence, Notice, Sureness
 from tco.studies.confidence import Elsewhere
 from tco.studies.fleet import late_notes
@@ -75,25 +93,54 @@ class Compared(NamedTuple):
     hall: Any = LEFT_OUT  # left out where no site is filled, none where this system does not fit it
 
 
-MEASURED = Record(*(Member(name, int, unit=PURE) for name in ("validated_rows", "anchored_rows"))).within("standing")
+MEASURED = Record(
+    *(Member(name, int, unit=PURE) for name in ("validated_rows", "anchored_rows"))
+).within("standing")
 OF_RESULT = Record(
     *("scenario", "system", Member("chips", float, "metrics.chips")),
     Member("metrics", {str: float | None}),
     Member("bounds", {str: {str: float}}),
     "perspective",
-    Member("shares", SHARES, lambda result: {name: shares for name, shares in result.shares.items() if name != "directness"}),
+    Member(
+        "shares",
+        SHARES,
+        lambda result: {
+            name: shares for name, shares in result.shares.items() if name != "directness"
+        },
+    ),
     Member("directness", {str: float}, lambda result: result.shares.get("directness", {})),
-    Member("own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())),
+    Member(
+        "own_values", int, lambda result: sum(given.overlay for given in result.inputs.values())
+    ),
     Member("validated", VALIDATED, lambda result: result),
     MEASURED,
     Member("bill_dates", {str: float}, bill_dates),
     Member("hall_cooling", str | None),
     WAITING,
-    Member("delivered", str | None, lambda result: None if result.available is None else result.available.volume),
+    Member(
+        "delivered",
+        str | None,
+        lambda result: None if result.available is None else result.available.volume,
+    ),
     Member("price_date", str | None, lambda result: result.texts.get("terms.date")),
     Member("basis", str | None),
-    Member("rent", Record(Member("statistic", read=lambda found: RENTS[found[0]]), Member("publisher", read="1")), optional=True),
-    Member("notes", [str], lambda result: [*missing_notes(result), *result.notes, *result.ages.notes, result.standing.text]),
+    Member(
+        "rent",
+        Record(
+            Member("statistic", read=lambda found: RENTS[found[0]]), Member("publisher", read="1")
+        ),
+        optional=True,
+    ),
+    Member(
+        "notes",
+        [str],
+        lambda result: [
+            *missing_notes(result),
+            *result.notes,
+            *result.ages.notes,
+            result.standing.text,
+        ],
+    ),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
 ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
@@ -103,9 +150,14 @@ RENT = Record(
     *(Member(name, float) for name in ("usd_per_chip_hour", "against_usd_per_chip_hour")),
     Member("upper_bound_usd_per_chip_hour", float | None),
 )
-CHOICE = Record("choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT))
+CHOICE = Record(
+    "choice", Member("tokens_per_s_per_user", float | None), Member("share_of_best", KEPT)
+)
 CAUSE = Record(
-    Member("path"), Member("value", float), Member("median", float), Member("factor", float, unit=PURE)
+    Member("path"),
+    Member("value", float),
+    Member("median", float),
+    Member("factor", float, unit=PURE),
 )  # of an input whose value is not its median
 BASE_CASE = Record(
     "scenario",
@@ -133,26 +185,61 @@ COMPARE = Document(
     Member("price_turns", [TURN], optional=True),
     Member("break_even_rents", [RENT], optional=True),
 )
-ASKED = ("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set")
+ASKED = (
+    "date",
+    "site",
+    "terms",
+    "perspective",
+    "workload",
+    "cluster",
+    "model",
+    "engine",
+    "practice",
+    "software",
+    "formats",
+    "plan",
+    "set",
+)
 
 
 def asked_for(result: Result) -> dict[str, Any]:
     """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
-    asked = asked_of(result) | {"perspective": result.perspective, "plan": plan_words(result.report.plan), "set": in_words(set_of(result))}
+    asked = asked_of(result) | {
+        "perspective": result.perspective,
+        "plan": plan_words(result.report.plan),
+        "set": in_words(set_of(result)),
+    }
     return asked | {"formats": in_words(asked["formats"])}
 
 
-COMPARISON_ROW = Record(  # of a CSV: scenario, system, then every metric, then what the row rests on
-    *("scenario", "system"),
-    *(Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE) for name, metric in METRICS.items()),
-    Record(*ASKED).within(asked_for),
-    Member("hardware_sourced_share", float | None, lambda one: one.shares.get("hardware", {}).get("sourced"), unit=PURE),
-    MEASURED,
-    OF_RESULT.only("delivered", "price_date", "basis"),
+COMPARISON_ROW = (
+    Record(  # of a CSV: scenario, system, then every metric, then what the row rests on
+        *("scenario", "system"),
+        *(
+            Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE)
+            for name, metric in METRICS.items()
+        ),
+        Record(*ASKED).within(asked_for),
+        Member(
+            "hardware_sourced_share",
+            float | None,
+            lambda one: one.shares.get("hardware", {}).get("sourced"),
+            unit=PURE,
+        ),
+        MEASURED,
+        OF_RESULT.only("delivered", "price_date", "basis"),
+    )
 )
 USD = "usd_per_million_output_tokens"
 RANGES = (  # what a row of a CSV says of how sure it is
-    *(Member(f"perf_per_tco_vs_baseline_{at}", float | None, f"sure.ranges.perf_per_tco_vs_baseline.{at}") for at in ("p10", "p50", "p90")),
+    *(
+        Member(
+            f"perf_per_tco_vs_baseline_{at}",
+            float | None,
+            f"sure.ranges.perf_per_tco_vs_baseline.{at}",
+        )
+        for at in ("p10", "p50", "p90")
+    ),
     Member("probability_better_than_baseline", float | None, "sure.probability"),
     Member(f"median_{USD}", float | None, f"sure.ranges.{USD}.p50"),
     *(Member(f"{USD}_{at}", float | None, f"sure.ranges.{USD}.{at}") for at in ("p10", "p90")),
@@ -171,16 +258,32 @@ class Asked(NamedTuple):
     elsewhere: Sequence[Elsewhere] = ()  # shipped systems that cost less than all that are compared
     racks: int | None = None  # that whole engines stand on; none: a fleet's
     base_cases: Sequence[BaseCase] = ()  # beside the middle of the draws
-    rents: Sequence[BreakEvenRent] = ()  # below which renters' racks without a rent beat the cheapest
+    rents: Sequence[
+        BreakEvenRent
+    ] = ()  # below which renters' racks without a rent beat the cheapest
 
 
 def comparison_answer(
-    catalogue: Catalogue, results: Sequence[Result], baseline: str, halls: Sequence[Hall], found: Confidence, asked: Asked
+    catalogue: Catalogue,
+    results: Sequence[Result],
+    baseline: str,
+    halls: Sequence[Hall],
+    found: Confidence,
+    asked: Asked,
 ) -> Answer:
     """Return scenarios side by side."""
     sure, held = found.sure, asked.held
-    compared = [Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT) for at, one in enumerate(results)]
-    said = {"verdict": found.regimes, "curve": found.curve, "baseline": baseline, "inputs": shared(results), "rows": compared}
+    compared = [
+        Compared(one, sure[at] if sure else None, halls[at] if halls else LEFT_OUT)
+        for at, one in enumerate(results)
+    ]
+    said = {
+        "verdict": found.regimes,
+        "curve": found.curve,
+        "baseline": baseline,
+        "inputs": shared(results),
+        "rows": compared,
+    }
     dates = {one.texts["terms.date"] for one in results}
     said |= {
         "date": dates.pop() if len(dates) == 1 else None,
@@ -192,27 +295,65 @@ def comparison_answer(
         "price_turns": list(found.turns) if sure else LEFT_OUT,
         "break_even_rents": list(asked.rents) or LEFT_OUT,
     }
-    said |= {"deployed": shared(results, deployed), "promise": shared(results, promise), "what_if": list(held), "evidence": asked.evidence}
+    said |= {
+        "deployed": shared(results, deployed),
+        "promise": shared(results, promise),
+        "what_if": list(held),
+        "evidence": asked.evidence,
+    }
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     notes = [f"plans and choices are those without {', '.join(held)}"] if held else []
-    notes += [note for result, hall in zip(results, halls, strict=bool(halls)) if hall for note in late_notes(result.scenario, result)]
-    notes += [f"{one.scenario}: {note}" for one in results for note in (*one.notes, *one.ages.notes)] if asked.full else first_notes(results)
-    notes += [f"{name}: no range, {one.reason}" for name, one in zip(asked.names, sure, strict=bool(sure)) if one.reason]
+    notes += [
+        note
+        for result, hall in zip(results, halls, strict=bool(halls))
+        if hall
+        for note in late_notes(result.scenario, result)
+    ]
+    notes += (
+        [f"{one.scenario}: {note}" for one in results for note in (*one.notes, *one.ages.notes)]
+        if asked.full
+        else first_notes(results)
+    )
+    notes += [
+        f"{name}: no range, {one.reason}"
+        for name, one in zip(asked.names, sure, strict=bool(sure))
+        if one.reason
+    ]
 
     def tables() -> list[Table]:
         if asked.why:
-            return list(map(why_table, found.regimes)) or [Table((), [], above=verdict_words(found, results))]
+            return list(map(why_table, found.regimes)) or [
+                Table((), [], above=verdict_words(found, results))
+            ]
         if asked.evidence is not None:
             return [evidence_table(asked.evidence)]
         if not (asked.full or halls):
-            bought = "" if asked.racks is None else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
-            return first_tables(results, found, ", ".join(filter(None, (deployed_words(results), bought))), asked.elsewhere, asked.rents)
-        below = [*later_words(found.later), *rent_words(asked.rents), *price_words(found.turns, found, target_speed(results)), *basis_words(results)]
+            bought = (
+                ""
+                if asked.racks is None
+                else f"whole engines on {asked.racks} rack{'s' * (asked.racks > 1)} each"
+            )
+            return first_tables(
+                results,
+                found,
+                ", ".join(filter(None, (deployed_words(results), bought))),
+                asked.elsewhere,
+                asked.rents,
+            )
+        below = [
+            *later_words(found.later),
+            *rent_words(asked.rents),
+            *price_words(found.turns, found, target_speed(results)),
+            *basis_words(results),
+        ]
         below += [*range_lines(asked.names, sure), *map(base_case_words, asked.base_cases)]
         table = comparison_table(results, baseline, halls, range_rows(sure), below)
         return [Table((), [], above=verdict_words(found, results)), table]
 
-    rows: tuple[Record, Sequence[Any]] = (Record(COMPARISON_ROW.within("result"), *RANGES), compared)
+    rows: tuple[Record, Sequence[Any]] = (
+        Record(COMPARISON_ROW.within("result"), *RANGES),
+        compared,
+    )
     if asked.curve:
         context = {result.scenario: asked_for(result) for result in results}
         rows = tidy(context.__getitem__, [name for name in ASKED if name != "plan"]), found.curve
@@ -221,60 +362,121 @@ def comparison_answer(
 
 def base_case_words(one: BaseCase) -> str:
     """Return what a base case costs, and why the middle of its draws is another."""
-    base, middle = (significant(cost, DIGITS) for cost in (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens))
-    named = ", ".join(f"{short_name(cause.path)} {cause.factor:.2f}" for cause in one.causes[:NAMED])
+    base, middle = (
+        significant(cost, DIGITS)
+        for cost in (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
+    )
+    named = ", ".join(
+        f"{short_name(cause.path)} {cause.factor:.2f}" for cause in one.causes[:NAMED]
+    )
     causes = f"{one.medians:.2f} times as much by inputs whose value is not their median{f' ({named})' if named else ''}"
-    spread = f"{one.spread:.2f} times by inputs that move together, steps of plans and missed targets"
+    spread = (
+        f"{one.spread:.2f} times by inputs that move together, steps of plans and missed targets"
+    )
     return f"Base case of {one.scenario}, every input at its value: {base} USD/M tokens. The middle of its draws is {middle}: {causes}, {spread}."
 
 
 def first_notes(results: Sequence[Result]) -> list[str]:
     """Return the notes that change what is to be believed: without what was chosen, and bills by rows of other dates in a line each."""
-    some = [(one, note) for one in results for note in (*one.notes, *one.ages.notes) if note not in one.chosen and BY_ROWS not in note]
+    some = [
+        (one, note)
+        for one in results
+        for note in (*one.notes, *one.ages.notes)
+        if note not in one.chosen and BY_ROWS not in note
+    ]
     dates = " or ".join(dict.fromkeys(one.texts["terms.date"] for one in results))
     lines = []
-    for share, words in (("later", f"later than {dates}"), ("older", "older than their kind may be")):
-        found = [f"{one.scenario}: {amiss * 100:.1f} %" for one in results if (amiss := getattr(one.ages, share))]
+    for share, words in (
+        ("later", f"later than {dates}"),
+        ("older", "older than their kind may be"),
+    ):
+        found = [
+            f"{one.scenario}: {amiss * 100:.1f} %"
+            for one in results
+            if (amiss := getattr(one.ages, share))
+        ]
         lines += [f"{', '.join(found)}{BY_ROWS}{words}; --full names them"] if found else []
     return [*(f"{one.scenario}: {note}" for one, note in some), *lines]
 
 
 def comparison_table(
-    results: Sequence[Result], baseline: str, halls: Sequence[Hall] = (), ranges: Sequence[Row] = (), drivers: Sequence[str] = ()
+    results: Sequence[Result],
+    baseline: str,
+    halls: Sequence[Hall] = (),
+    ranges: Sequence[Row] = (),
+    drivers: Sequence[str] = (),
 ) -> Table:
     """Return the table: `ranges` stand under the answer, `halls` are what each system makes of its site, `drivers` stand below."""
     kinds = {result.texts["workload.kind"] for result in results}
     groups = {
-        title: [row for metric in metrics if (row := metric_row(metric, *metrics[metric], results, kinds))] for title, metrics in GROUPS.items()
+        title: [
+            row
+            for metric in metrics
+            if (row := metric_row(metric, *metrics[metric], results, kinds))
+        ]
+        for title, metrics in GROUPS.items()
     }
     if len(results) == 1:
         groups[ANSWER] = []  # it is held against nothing
     groups[ANSWER][1:1] = ranges
     groups[SPEED] += [
-        (f"{phase} bound by", *(binding(one, phase) for one in results)) for phase in PHASES if any(phase in one.bounds for one in results)
+        (f"{phase} bound by", *(binding(one, phase) for one in results))
+        for phase in PHASES
+        if any(phase in one.bounds for one in results)
     ]
     groups[REST] += [
-        (of, *(kinds_in_words(one, name) for one in results)) for name, of in (("hardware", "hardware price"), ("terms", "terms and site"))
+        (of, *(kinds_in_words(one, name) for one in results))
+        for name, of in (("hardware", "hardware price"), ("terms", "terms and site"))
     ]
     groups[REST] += available_rows(results)
-    groups[REST] += [*own_row(results), *map(tuple, formats_rows(results)), ("performance validated on", *(one.standing.short for one in results))]
-    ordered = {ANSWER: groups[ANSWER], COST: groups[COST], SPEED: groups[SPEED], SITE: hall_rows(halls), REST: groups[REST]}
-    rows = [row for title, some in ordered.items() if some for row in ((title.upper(), *("" for _ in results)), *some)]
+    groups[REST] += [
+        *own_row(results),
+        *map(tuple, formats_rows(results)),
+        ("performance validated on", *(one.standing.short for one in results)),
+    ]
+    ordered = {
+        ANSWER: groups[ANSWER],
+        COST: groups[COST],
+        SPEED: groups[SPEED],
+        SITE: hall_rows(halls),
+        REST: groups[REST],
+    }
+    rows = [
+        row
+        for title, some in ordered.items()
+        if some
+        for row in ((title.upper(), *("" for _ in results)), *some)
+    ]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
         below.append(f"Performance: {software_words(results)}.")
     below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
-    return Table(("", *(result.scenario for result in results)), rows, title_of(results), [*workloads(results), *premises(results)], below)
+    return Table(
+        ("", *(result.scenario for result in results)),
+        rows,
+        title_of(results),
+        [*workloads(results), *premises(results)],
+        below,
+    )
 
 
-def metric_row(metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]) -> Row | None:
+def metric_row(
+    metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]
+) -> Row | None:
     """Return the row of a metric; none where no workload here has it."""
     if kinds.isdisjoint(kinds_of(metric)):
         return None
     estimated = [is_estimated(result, metric) for result in results]
     values = [result.metrics[metric] for result in results]
-    cells = [significant(None if one is None else one / size, DIGITS if weak else 4) or "-" for one, weak in zip(values, estimated, strict=True)]
-    under = label.removeprefix("cost of a ").removeprefix("cost of an ") if metric in GROUPS[COST] else label
+    cells = [
+        significant(None if one is None else one / size, DIGITS if weak else 4) or "-"
+        for one, weak in zip(values, estimated, strict=True)
+    ]
+    under = (
+        label.removeprefix("cost of a ").removeprefix("cost of an ")
+        if metric in GROUPS[COST]
+        else label
+    )
     return row_marked(headed(under, unit), cells, estimated)
 
 
@@ -283,15 +485,35 @@ def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> R
     weak = [is_weak for cell, is_weak in zip(cells, estimated, strict=True) if cell != "-"]
     if weak and all(weak):
         return (f"~ {label}", *cells)
-    return (label, *(f"~{cell}" if is_weak and cell != "-" else cell for cell, is_weak in zip(cells, estimated, strict=True)))
+    return (
+        label,
+        *(
+            f"~{cell}" if is_weak and cell != "-" else cell
+            for cell, is_weak in zip(cells, estimated, strict=True)
+        ),
+    )
 
 
 def available_rows(results: Sequence[Result]) -> list[Row]:
     """Return when each system comes in numbers, and what waiting for it costs; nothing where nobody states it."""
     dates = [one.available for one in results]
     costs = [one.metrics["waiting_usd_per_chip"] for one in results]
-    rows = [row_marked("in volume from", [one.volume if one else "-" for one in dates], [True for _ in dates])] if any(dates) else []
-    waits = row_marked("waiting for it, USD a chip", [significant(one or None, DIGITS) or "-" for one in costs], [True for _ in costs])
+    rows = (
+        [
+            row_marked(
+                "in volume from",
+                [one.volume if one else "-" for one in dates],
+                [True for _ in dates],
+            )
+        ]
+        if any(dates)
+        else []
+    )
+    waits = row_marked(
+        "waiting for it, USD a chip",
+        [significant(one or None, DIGITS) or "-" for one in costs],
+        [True for _ in costs],
+    )
     return [*rows, *([waits] if any(costs) else [])]
 
 

@@ -10,14 +10,27 @@ from tco.chain.result import Result
 from tco.economics.cost import directness_of
 from tco.economics.flows import Flow
 from tco.foundation.provenance import SOURCED
-from tco.outputs.premises import SHARES, WAITING, available_words, bill_dates, kinds_in_words, missing_notes, premise
+from tco.outputs.premises import (
+    SHARES,
+    WAITING,
+    available_words,
+    bill_dates,
+    kinds_in_words,
+    missing_notes,
+    premise,
+)
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.money import DEBT, INCOME, Money
 
 # A line with the result it is of: how direct its sources are is told by the inputs of the result.
 LINE = Record(
-    Record(*("path", "asset"), Member("usd", float | None, unit="USD"), Member("usd_per_chip_hour", float, unit="USD/chip/h"), "kind").within("0"),
+    Record(
+        *("path", "asset"),
+        Member("usd", float | None, unit="USD"),
+        Member("usd_per_chip_hour", float, unit="USD/chip/h"),
+        "kind",
+    ).within("0"),
     Member("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
     Member("sources", [str], lambda one: list(one[0].sources)),
     Member("own", bool, "0.overlay", csv=False),
@@ -56,12 +69,27 @@ PRICE = Document(
     Record("scenario", "system").within("0"),
     Member("lines", [LINE], lambda found: lines_of(found[0])),
     Member("metrics", {str: float | None}, "0.metrics"),
-    Member("shares", SHARES, lambda found: {name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares}),
+    Member(
+        "shares",
+        SHARES,
+        lambda found: {
+            name: found[0].shares[name] for name in ("hardware", "terms") if name in found[0].shares
+        },
+    ),
     Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
     Member("hall_cooling", str | None, "0.hall_cooling"),
     WAITING.within("0"),
-    Member("notes", [str], lambda found: [*missing_notes(found[0]), *found[0].notes, *found[0].ages.notes, *found[0].ages.hour_notes]),
+    Member(
+        "notes",
+        [str],
+        lambda found: [
+            *missing_notes(found[0]),
+            *found[0].notes,
+            *found[0].ages.notes,
+            *found[0].ages.hour_notes,
+        ],
+    ),
     Member("cash_flow", [PAYMENT], "1.payments", optional=True),
     Member("money", MONEY, "1", optional=True),
     Member("books", [BOOK], "1.books", optional=True),
@@ -77,10 +105,20 @@ def lines_of(result: Result) -> list[tuple[Flow, Result]]:
 
 def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> Answer:
     """Return the cost of a scenario by line, or by month."""
-    notes = [*result.notes, *result.ages.notes, *result.ages.hour_notes, *(money.notes if money else ())]
+    notes = [
+        *result.notes,
+        *result.ages.notes,
+        *result.ages.hour_notes,
+        *(money.notes if money else ()),
+    ]
     rows = (PAYMENT, money.payments) if money else (LINE, lines_of(result))
     return PRICE.answer(
-        catalogue, (result, money), lambda: [payment_table(result, money) if money else cost_table(result)], rows, notes, of=result.context
+        catalogue,
+        (result, money),
+        lambda: [payment_table(result, money) if money else cost_table(result)],
+        rows,
+        notes,
+        of=result.context,
     )
 
 
@@ -90,17 +128,34 @@ def cost_table(result: Result) -> Table:
     whole = float(result.metrics["tco_usd_per_chip_hour"])
     order = list(dict.fromkeys(line.asset for line in result.lines))
     for asset in order:
-        lines = sorted((line for line in result.lines if line.asset == asset), key=lambda line: -abs(float(line.usd_per_chip_hour)))
+        lines = sorted(
+            (line for line in result.lines if line.asset == asset),
+            key=lambda line: -abs(float(line.usd_per_chip_hour)),
+        )
         rows.append((asset.upper(), *sums(lines, whole), "", ""))
         for line in lines:
             own = " (own)" if line.overlay else ""
-            rows.append((f"  {line.path.partition('/')[2] or line.path}", *sums([line], whole), line.kind + own, ", ".join(line.sources)))
+            rows.append(
+                (
+                    f"  {line.path.partition('/')[2] or line.path}",
+                    *sums([line], whole),
+                    line.kind + own,
+                    ", ".join(line.sources),
+                )
+            )
     _, hourly, share = sums(result.lines, whole, 5)
     rows.append(("COST A CHIP-HOUR", "", hourly, share, "", ""))
     mark = "~" if hourly.startswith("~") else ""
     shares = result.shares.get("directness", {})
-    direct = [f"{name} {share * 100:.0f} %" for name, share in shares.items() if share >= 0.005 or name == "first-hand"]  # first-hand is always named
-    gross, used = result.metrics["tco_gross_usd_per_chip_hour"], result.metrics["tco_usd_per_used_chip_hour"]
+    direct = [
+        f"{name} {share * 100:.0f} %"
+        for name, share in shares.items()
+        if share >= 0.005 or name == "first-hand"
+    ]  # first-hand is always named
+    gross, used = (
+        result.metrics["tco_gross_usd_per_chip_hour"],
+        result.metrics["tco_usd_per_used_chip_hour"],
+    )
     below = [
         f"Before rebates {mark}{significant(gross)}; a utilised chip-hour costs {mark}{significant(used)}. "
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
@@ -109,7 +164,14 @@ def cost_table(result: Result) -> Table:
         f"How direct the sources of the hardware price are: {', '.join(direct) or 'nothing is bought'}.",
         *available_words(result),
     ]
-    return Table(("", "USD", "USD/chip-hour", "%", "kind", "source"), rows, result.title, [premise(result)], below, "lrrrll")
+    return Table(
+        ("", "USD", "USD/chip-hour", "%", "kind", "source"),
+        rows,
+        result.title,
+        [premise(result)],
+        below,
+        "lrrrll",
+    )
 
 
 def sums(lines: Sequence[Flow], whole: float, digits: int = 4) -> tuple[str, str, str]:
@@ -117,7 +179,11 @@ def sums(lines: Sequence[Flow], whole: float, digits: int = 4) -> tuple[str, str
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     bought = [float(line.usd) for line in lines if line.usd is not None]
     mark = "" if all(line.kind in SOURCED for line in lines) else "~"
-    return (significant(sum(bought)) if bought else ""), mark + significant(hourly, digits), f"{hourly / whole * 100:.1f}" if whole else ""
+    return (
+        (significant(sum(bought)) if bought else ""),
+        mark + significant(hourly, digits),
+        f"{hourly / whole * 100:.1f}" if whole else "",
+    )
 
 
 COLUMNS = ("once", "recurring", "income", "debt")
@@ -132,15 +198,44 @@ def payment_table(result: Result, money: Money) -> Table:
         paid_then = years.setdefault(-(-one.month // 12), {})
         kind = kinds.get(one.line, "once")
         paid_then[kind] = paid_then.get(kind, 0.0) + float(one.usd)
-    columns = [kind for kind in COLUMNS if kind in ("once", "recurring") or any(kind in sums for sums in years.values())]
+    columns = [
+        kind
+        for kind in COLUMNS
+        if kind in ("once", "recurring") or any(kind in sums for sums in years.values())
+    ]
     rows: list[Sequence[str]] = []
     paid = 0.0
     for year, sums in sorted(years.items()):
         paid += sum(sums.values())
-        months = f"{12 * year - 11}-{12 * year}" if year != 0 else "0" if min(one.month for one in money.payments) >= 0 else "-11-0"
-        rows.append((months, *(significant(value) for value in (*(sums.get(kind, 0.0) for kind in columns), sum(sums.values()), paid))))
+        months = (
+            f"{12 * year - 11}-{12 * year}"
+            if year != 0
+            else "0"
+            if min(one.month for one in money.payments) >= 0
+            else "-11-0"
+        )
+        rows.append(
+            (
+                months,
+                *(
+                    significant(value)
+                    for value in (
+                        *(sums.get(kind, 0.0) for kind in columns),
+                        sum(sums.values()),
+                        paid,
+                    )
+                ),
+            )
+        )
     header = ("months", *columns, "sum", "so far")
-    return Table(header, rows, result.title, [premise(result)], list(lines_below(result, money)), "l" + "r" * (len(header) - 1))
+    return Table(
+        header,
+        rows,
+        result.title,
+        [premise(result)],
+        list(lines_below(result, money)),
+        "l" + "r" * (len(header) - 1),
+    )
 
 
 def lines_below(result: Result, money: Money) -> Iterator[str]:
@@ -150,11 +245,17 @@ def lines_below(result: Result, money: Money) -> Iterator[str]:
         "What comes in is negative: rebates, resale, income, loans; "
         "what outlives the operation comes in at its end for what keeps its yearly charge."
     )
-    tokens = "" if money.break_even_tokens is None else f", or {significant(money.break_even_tokens)} a million output tokens"
+    tokens = (
+        ""
+        if money.break_even_tokens is None
+        else f", or {significant(money.break_even_tokens)} a million output tokens"
+    )
     yield f"Paid back with interest at {significant(money.break_even_hour)} USD a utilised chip-hour{tokens}."
     if money.npv is not None:
         back = "never paid back" if money.payback is None else f"paid back by month {money.payback}"
-        rate, equity = ("none" if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr))
+        rate, equity = (
+            "none" if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr)
+        )
         lent = f", of equity {equity}" if any(one.line == DEBT for one in money.payments) else ""
         yield f"Net present value {significant(money.npv)} USD, {back}; internal rate of return {rate}{lent}."
     if money.break_even_utilisation is not None:

@@ -5,7 +5,21 @@ from __future__ import annotations
 from tco.chain.metrics import METRICS
 from tco.outputs.record import Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.waterfall import CHIP, ENERGY, HOUR, LOST, NETWORK, OTHER, RACK, REBATES, SITE, UPKEEP, USED, Counterfactual, Stride
+from tco.studies.waterfall import (
+    CHIP,
+    ENERGY,
+    HOUR,
+    LOST,
+    NETWORK,
+    OTHER,
+    RACK,
+    REBATES,
+    SITE,
+    UPKEEP,
+    USED,
+    Counterfactual,
+    Stride,
+)
 
 LABELS = {  # cause -> what it is
     CHIP: "chip, with its memory",
@@ -29,7 +43,10 @@ TITLES = {  # metric -> (what costs that, unit, size of the unit)
     HOUR: ("a chip-hour costs", "USD", 1.0),
     USED: ("a utilised chip-hour costs", "USD", 1.0),
 }
-RATES = {"usd_per_million_output_tokens": "output_tokens_per_s_per_chip", "train_usd_per_trillion_tokens": "train_tokens_per_s"}
+RATES = {
+    "usd_per_million_output_tokens": "output_tokens_per_s_per_chip",
+    "train_usd_per_trillion_tokens": "train_tokens_per_s",
+}
 
 
 def label(step: Stride) -> str:
@@ -56,21 +73,42 @@ def way_table(way: Counterfactual) -> Table:
     words, unit, size = TITLES[way.metric]
     first, last = way.ends
     told = [step for step in way.steps if shown(step.start) != shown(step.end)]
-    rows = [(label(step), cell(step.here), cell(step.there), *moved(step.start, step.end, size)) for step in told]
+    rows = [
+        (label(step), cell(step.here), cell(step.there), *moved(step.start, step.end, size))
+        for step in told
+    ]
     if way.metric in RATES:
         rows.append(("rest: domain, cores, ...", "", "", *moved(last - way.residual, last, size)))
     title = f"{way.own.scenario} -> {way.other.scenario}: {words} {shown(first, size)} -> {shown(last, size)} {unit}, {times(first, last)}"
     names = (way.own.system, way.other.system)
-    above = [f"Each line puts what {names[1]} has in the place of what {names[0]} has, all lines above it kept; costs are USD a chip-hour."]
-    return Table(("", *names, unit, "times", "leaves"), rows, title, [*above, parts(way)], ["All that differs: --full"], align="lrr")
+    above = [
+        f"Each line puts what {names[1]} has in the place of what {names[0]} has, all lines above it kept; costs are USD a chip-hour."
+    ]
+    return Table(
+        ("", *names, unit, "times", "leaves"),
+        rows,
+        title,
+        [*above, parts(way)],
+        ["All that differs: --full"],
+        align="lrr",
+    )
 
 
 def parts(way: Counterfactual) -> str:
     """Return the two halves of a cost: what a chip-hour costs, and what a chip does in it."""
     metrics = (HOUR, *filter(None, [RATES.get(way.metric)]))
     words = {HOUR: "chip-hour, USD", **{name: METRICS[name].label for name in RATES.values()}}
-    pairs = [(words[name], float(way.own.metrics[name]), float(way.other.metrics[name])) for name in metrics]
-    return "; ".join(f"{name}: {significant(a, 3)} -> {significant(b, 3)}, {times(a, b)}" for name, a, b in pairs) + "."
+    pairs = [
+        (words[name], float(way.own.metrics[name]), float(way.other.metrics[name]))
+        for name in metrics
+    ]
+    return (
+        "; ".join(
+            f"{name}: {significant(a, 3)} -> {significant(b, 3)}, {times(a, b)}"
+            for name, a, b in pairs
+        )
+        + "."
+    )
 
 
 def moved(start: float, end: float, size: float) -> tuple[str, str, str]:

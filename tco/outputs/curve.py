@@ -10,7 +10,15 @@ from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.words import short_name
 from tco.chain.result import Result
 from tco.outputs.premises import premises, title_of, workloads
-from tco.outputs.ranges import DRIVER, RATIO, TRAINING_COST, between, percent, percentiles, turn_words
+from tco.outputs.ranges import (
+    DRIVER,
+    RATIO,
+    TRAINING_COST,
+    between,
+    percent,
+    percentiles,
+    turn_words,
+)
 from tco.outputs.record import Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.outputs.terminal import folded
@@ -32,7 +40,16 @@ from tco.outputs.verdict import (
 )
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
 from tco.performance.software import REACH, SERVING, TRAINING
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Measurement, Notice, Regime, Sureness, speed_of
+from tco.studies.comparison import (
+    AtSpeed,
+    Confidence,
+    Driver,
+    Measurement,
+    Notice,
+    Regime,
+    Sureness,
+    speed_of,
+)
 from tco.studies.confidence import Elsewhere
 from tco.studies.renters import BOUND, BreakEvenRent
 
@@ -40,9 +57,19 @@ WIDTH = 80  # of the first table, in a pipe too
 DIGITS = 2
 LINES = 30  # of the first table, and of what stands around it
 NAMED = 2  # inputs that are said to turn the order
-AT_END = Record(Member(RATIO, float | None), Member("probability", float | None), Member("share_of_best", float | None))
+AT_END = Record(
+    Member(RATIO, float | None),
+    Member("probability", float | None),
+    Member("share_of_best", float | None),
+)
 KEPT = Record(*(Member(name, float) for name in ("mean", "p10", "p50")))  # of the best
-CHANCES = ("probability_better_than_baseline", "probability_error", "meets", "ties", "software_share_of_range")
+CHANCES = (
+    "probability_better_than_baseline",
+    "probability_error",
+    "meets",
+    "ties",
+    "software_share_of_range",
+)
 POINT = Record(
     "scenario",
     Member("tokens_per_s_per_user", float),
@@ -79,7 +106,11 @@ LATER = Record(
     "date",
     Member("draws", int),
     Member("differs", bool),
-    Member("verdict", [REGIME.only("from", "to", "picks", "choose", "keeps", "probability", "speeds")], "regimes"),
+    Member(
+        "verdict",
+        [REGIME.only("from", "to", "picks", "choose", "keeps", "probability", "speeds")],
+        "regimes",
+    ),
 )
 TURN = Record(
     *("path", "pick", "to", "unit"),
@@ -90,11 +121,23 @@ TURN = Record(
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
     """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
-    kept = [Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}") for at in ("mean", "p10", "p50")]
-    range_ = [Member(f"{RATIO}_{at}", float | None, f"range.{at}") for at in ("p5", "p10", "p50", "p90", "p95")]
+    kept = [
+        Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}")
+        for at in ("mean", "p10", "p50")
+    ]
+    range_ = [
+        Member(f"{RATIO}_{at}", float | None, f"range.{at}")
+        for at in ("p5", "p10", "p50", "p90", "p95")
+    ]
     names = {RATIO: RATIO, "probability_better_than_baseline": "probability"}
-    ends = [Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}") for end in ENDS for name, key in names.items()]
-    return Record(POINT, *kept, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario)))
+    ends = [
+        Member(f"{name}_{end}_software", float | None, f"by_software.{end}.{key}")
+        for end in ENDS
+        for name, key in names.items()
+    ]
+    return Record(
+        POINT, *kept, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario))
+    )
 
 
 # ---------------------------------------------------------------- words
@@ -102,11 +145,19 @@ def together(drivers: Sequence[Driver]) -> list[Driver]:
     """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
     found: dict[str, Driver] = {}
     for one in drivers:
-        path = one.path if one.path.endswith(EFFICIENCY) else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
+        path = (
+            one.path
+            if one.path.endswith(EFFICIENCY)
+            else one.path.replace(f".{RUN}-", f".{CONFIGURATION}-")
+        )
         if path not in found:
             found[path] = one._replace(path=path)
         elif (swing := found[path].swing) is not None:
-            found[path] = found[path]._replace(swing=None if one.swing is None else math.copysign(math.hypot(swing, one.swing), swing))
+            found[path] = found[path]._replace(
+                swing=None
+                if one.swing is None
+                else math.copysign(math.hypot(swing, one.swing), swing)
+            )
     return list(found.values())
 
 
@@ -123,17 +174,52 @@ def first_tables(
     speed = target_speed(results)
     rows = cost_rows(results, found) if found.curve else work_rows(results)
     rows += sure_rows(names, found, [speed] if found.curve else [None])
-    rows.append(("chip-hour, USD", *(bound_mark(result) + cell(result.metrics["tco_usd_per_chip_hour"]) for result in results)))
-    rows.append(("rests on", *(result.standing.short.partition(" +")[0].replace(" rows of ", " of ") for result in results)))
+    rows.append(
+        (
+            "chip-hour, USD",
+            *(
+                bound_mark(result) + cell(result.metrics["tco_usd_per_chip_hour"])
+                for result in results
+            ),
+        )
+    )
+    rows.append(
+        (
+            "rests on",
+            *(
+                result.standing.short.partition(" +")[0].replace(" rows of ", " of ")
+                for result in results
+            ),
+        )
+    )
     if any(result.available for result in results):
-        rows.append(("in volume from", *(result.available.volume if result.available else "-" for result in results)))
+        rows.append(
+            (
+                "in volume from",
+                *(result.available.volume if result.available else "-" for result in results),
+            )
+        )
     title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
     picks = speed_lines(found) if found.sure else []
     verdict = [*picks, *unrated_words(found, results)] if picks else verdict_words(found, results)
-    above = [title, *workloads(results), *verdict, *late_words(found.regimes), *later_words(found.later)]
-    below = [*rent_words(rents), *price_words(found.turns, found, speed), *basis_words(results), *premises(results)]
+    above = [
+        title,
+        *workloads(results),
+        *verdict,
+        *late_words(found.regimes),
+        *later_words(found.later),
+    ]
+    below = [
+        *rent_words(rents),
+        *price_words(found.turns, found, speed),
+        *basis_words(results),
+        *premises(results),
+    ]
     below.append("More: --full | --why | --evidence | --curve --format csv | tco frontier")
-    more = [f"Cheapest of all (tco compare --all): {one.system} ~{cell(one.cost)} ({one.rests_on})" for one in elsewhere[:1]]
+    more = [
+        f"Cheapest of all (tco compare --all): {one.system} ~{cell(one.cost)} ({one.rests_on})"
+        for one in elsewhere[:1]
+    ]
     more += [*software_words(found.regimes), *flips(found.sure)]
     head = "USD/M tokens" if found.curve else ""
     above, below = lines_of(above), lines_of(below)
@@ -169,24 +255,49 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
     return significant(value, digits) or "-"
 
 
-def cost_rows(results: Sequence[Result], found: Confidence, digits: int = DIGITS) -> list[tuple[str, ...]]:
+def cost_rows(
+    results: Sequence[Result], found: Confidence, digits: int = DIGITS
+) -> list[tuple[str, ...]]:
     """Return what a million output tokens cost at each speed, in the middle of the draws where there are any, what to choose marked."""
     own = {speed_of(result) for result in results}
     picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds}
     rows: list[tuple[str, ...]] = []
     for speed in sorted({one.tokens_per_s_per_user for one in found.curve}):
-        here = {one.scenario: middle_of(one, bool(found.sure)) for one in found.curve if one.tokens_per_s_per_user == speed}
+        here = {
+            one.scenario: middle_of(one, bool(found.sure))
+            for one in found.curve
+            if one.tokens_per_s_per_user == speed
+        }
         costs = [here.get(result.scenario) for result in results]
-        marked = [("*" if result.scenario in picks.get(speed, ()) else "") + bound_mark(result) for result in results]
-        told = ["none" if cost is None else f"{cost:.1f}" if digits == DIGITS and 1 <= cost < 100 else cell(cost, digits) for cost in costs]
-        cells = [cost if cost == "none" else f"{mark}{cost}" for mark, cost in zip(marked, told, strict=True)]
-        rows.append((f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells))
+        marked = [
+            ("*" if result.scenario in picks.get(speed, ()) else "") + bound_mark(result)
+            for result in results
+        ]
+        told = [
+            "none"
+            if cost is None
+            else f"{cost:.1f}"
+            if digits == DIGITS and 1 <= cost < 100
+            else cell(cost, digits)
+            for cost in costs
+        ]
+        cells = [
+            cost if cost == "none" else f"{mark}{cost}"
+            for mark, cost in zip(marked, told, strict=True)
+        ]
+        rows.append(
+            (f"at {speed:g}{' asked' if speed in own else ' tokens/s' if not rows else ''}", *cells)
+        )
     return rows
 
 
 def middle_of(one: AtSpeed, drawn: bool) -> float | None:
     """Return what is printed of a cost: the middle of its draws, or, where none were made, every input at its value."""
-    return one.median_usd_per_million_output_tokens if drawn and one.meets is not None else one.usd_per_million_output_tokens
+    return (
+        one.median_usd_per_million_output_tokens
+        if drawn and one.meets is not None
+        else one.usd_per_million_output_tokens
+    )
 
 
 def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
@@ -199,17 +310,25 @@ def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
     ):
         values = [result.metrics[metric] for result in results]
         if any(value is not None for value in values):
-            rows.append((name, *(cell(None if value is None else value / size, 3) for value in values)))
+            rows.append(
+                (name, *(cell(None if value is None else value / size, 3) for value in values))
+            )
     return rows
 
 
-def sure_rows(names: Sequence[str], found: Confidence, speeds: Sequence[float | None] | None = None) -> list[tuple[str, ...]]:
+def sure_rows(
+    names: Sequence[str], found: Confidence, speeds: Sequence[float | None] | None = None
+) -> list[tuple[str, ...]]:
     """Return each rack's mean regret and chance of being cheapest, at some speeds or at all."""
     if not found.sure or len(names) == 1 or not found.regimes:
         return []
     if not found.curve:
         ranges = ("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure))
-        return [("mean regret", *map(regret_cell, found.sure)), ("chance cheapest", *map(chance_cell, found.sure)), ranges]
+        return [
+            ("mean regret", *map(regret_cell, found.sure)),
+            ("chance cheapest", *map(chance_cell, found.sure)),
+            ranges,
+        ]
     points = {(point.scenario, point.tokens_per_s_per_user): point for point in found.curve}
     looked = sorted({point.tokens_per_s_per_user for point in found.curve})
     rows = []
@@ -224,7 +343,11 @@ def sure_rows(names: Sequence[str], found: Confidence, speeds: Sequence[float | 
 
 def regret_cell(point: AtSpeed | Sureness | None) -> str:
     """Return the mean regret of a rack."""
-    return "-" if point is None or point.share_of_best is None else percent(1 - point.share_of_best["mean"])
+    return (
+        "-"
+        if point is None or point.share_of_best is None
+        else percent(1 - point.share_of_best["mean"])
+    )
 
 
 def chance_cell(point: AtSpeed | Sureness | None) -> str:
@@ -234,7 +357,9 @@ def chance_cell(point: AtSpeed | Sureness | None) -> str:
 
 def is_of_one_run(path: str) -> bool:
     """Say whether an input is what nothing explains, of the model or of one system's deployment: nobody can act on it."""
-    return path.rpartition(".")[2] in (SERVING, TRAINING) or path.startswith(f"performance.{SYSTEM_OWNER}-")
+    return path.rpartition(".")[2] in (SERVING, TRAINING) or path.startswith(
+        f"performance.{SYSTEM_OWNER}-"
+    )
 
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
@@ -242,7 +367,11 @@ def flips(sure: Sequence[Sureness]) -> list[str]:
     levers = (one for of in sure for one in together(of.drivers) if not is_of_one_run(one.path))
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
-    return [f"What flips it: {'; '.join(f'{short_name(one.path)} {flips_at(one)}' for one in most)}."] if most else []
+    return (
+        [f"What flips it: {'; '.join(f'{short_name(one.path)} {flips_at(one)}' for one in most)}."]
+        if most
+        else []
+    )
 
 
 def flips_at(one: Driver) -> str:
@@ -266,7 +395,12 @@ MEASURED = {
 NOTICE = Record(
     Member("path", label="input", show=lambda one: short_name(one.path)),
     Member("kind", str | None, label="rows of", show=lambda one: one.kind or "none"),
-    Member("rows", int, label="rows that notice", show=lambda one: f"{one.rows:,}" if one.rows else "none"),
+    Member(
+        "rows",
+        int,
+        label="rows that notice",
+        show=lambda one: f"{one.rows:,}" if one.rows else "none",
+    ),
     Member("error_low", float | None, "errors.0", "error at P5", "{:.4f}"),
     Member("error", float | None, "errors.1", "at its value", "{:.4f}"),
     Member("error_high", float | None, "errors.2", "at P95", "{:.4f}"),
@@ -277,14 +411,25 @@ def why_table(one: Regime) -> Table:
     """Return what moves a regime, and the measurements that would narrow its range most."""
     columns = ("what moves it, from its P5 to its P95", "tokens per dollar", "turns the order")
     rows = [
-        (short_name(each.path), "decides who meets it" if each.swing is None else f"{each.swing:+.2f}", flips_at(each))
+        (
+            short_name(each.path),
+            "decides who meets it" if each.swing is None else f"{each.swing:+.2f}",
+            flips_at(each),
+        )
         for each in together(one.drivers)
     ]
     title = f"{span(one)} tokens/s: {claim(one)}" if one.speeds else claim(one)
     below = (
-        [] if one.keeps is None else [f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the choice loses on average."]
+        []
+        if one.keeps is None
+        else [
+            f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the choice loses on average."
+        ]
     )
-    below += [f"{worth_words(each)}: {MEASURED[each.kind].format(each.owner)}." for each in one.measurements]
+    below += [
+        f"{worth_words(each)}: {MEASURED[each.kind].format(each.owner)}."
+        for each in one.measurements
+    ]
     return Table(columns, rows, title, below=below, align="lrl")
 
 

@@ -19,7 +19,11 @@ from tco.outputs.table import Table, significant, weak
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
 TERMS = 8  # of a long sum that it shows of itself
-GATHERED = {"total": "sum of {} terms", "least": "least of {} candidates", "greatest": "greatest of {} candidates"}
+GATHERED = {
+    "total": "sum of {} terms",
+    "least": "least of {} candidates",
+    "greatest": "greatest of {} candidates",
+}
 STRUCTURE_TITLE = "counts and shapes of the system, the model and the plan"
 
 
@@ -47,7 +51,14 @@ def told(name: str, node: Node, view: View) -> dict[str, Any]:
     """Return what is said of a node wherever it stands."""
     value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
-    return {"id": node.id, "name": name, "value": number(value), "unit": unit, "equation": node_equation(node), "source": source}
+    return {
+        "id": node.id,
+        "name": name,
+        "value": number(value),
+        "unit": unit,
+        "equation": node_equation(node),
+        "source": source,
+    }
 
 
 def stated(**members: Any) -> dict[str, Any]:
@@ -63,10 +74,14 @@ def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
-        made = told(name, node, view) | stated(formula=node.formula and node.formula.name, path=node.path)
+        made = told(name, node, view) | stated(
+            formula=node.formula and node.formula.name, path=node.path
+        )
         if node.is_leaf:
             given = node.given
-            made |= {"kind": node.kind} | stated(as_of=given and given.as_of, own=given and given.overlay, note=node.note)
+            made |= {"kind": node.kind} | stated(
+                as_of=given and given.as_of, own=given and given.overlay, note=node.note
+            )
         elif view.ends(level):
             made["more"] = len(node.inputs)
         else:
@@ -93,7 +108,9 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is named by its id."""
     seen: set[str] = set()
 
-    def visit(name: str, node: Node, lead: str, tail: str, level: int, share: str = "") -> Iterator[str]:
+    def visit(
+        name: str, node: Node, lead: str, tail: str, level: int, share: str = ""
+    ) -> Iterator[str]:
         value, unit = node.shown or (node.value, node.unit)
         shown = f"{weak(node.kind)}{significant(value, 6)} {unit}".rstrip()
         text = f"{lead}{node.path if node.is_leaf and node.path else name} = {shown}{share}"
@@ -106,12 +123,16 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
         else:
             seen.add(node.id)
             yield f"{text}  ({node.id})"
-            yield f"{tail}  = {node_equation(node)}" + ("" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]")
+            yield f"{tail}  = {node_equation(node)}" + (
+                "" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]"
+            )
             terms, rest = opened(node, view)
             for position, (inner_name, inner, inner_share) in enumerate(terms):
                 last = position == len(terms) - 1 and not rest
                 ends = ("`- ", "   ") if last else ("|- ", "|  ")
-                yield from visit(inner_name, inner, tail + ends[0], tail + ends[1], level + 1, inner_share)
+                yield from visit(
+                    inner_name, inner, tail + ends[0], tail + ends[1], level + 1, inner_share
+                )
             if rest:
                 yield f"{tail}`- {rest}"
 
@@ -122,14 +143,27 @@ def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
     """Return what lies below a node, the terms of a sum by their share of it, and a word on those beyond the largest."""
     if node.operation != "total" or not node.value:
         return [(name, inner, "") for name, inner in node.inputs], ""
-    parts = sorted(((inner.value / node.value, name, inner) for name, inner in node.inputs), key=lambda part: -abs(part[0]))
+    parts = sorted(
+        ((inner.value / node.value, name, inner) for name, inner in node.inputs),
+        key=lambda part: -abs(part[0]),
+    )
     most = len(parts) if view.depth is None or len(parts) <= TERMS + 1 else TERMS
     rest = sum(share for share, _, _ in parts[most:])
     words = f"{len(parts) - most} more terms, {rest * 100:.3g} % together" if parts[most:] else ""
     return [(name, inner, f"  {share * 100:.3g} %") for share, name, inner in parts[:most]], words
 
 
-NODE = Record("id", "name", "path", Member("value", float), "unit", "equation", "kind", "source", Member("inputs", [str]))  # a row of a CSV
+NODE = Record(
+    "id",
+    "name",
+    "path",
+    Member("value", float),
+    "unit",
+    "equation",
+    "kind",
+    "source",
+    Member("inputs", [str]),
+)  # a row of a CSV
 
 
 def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
@@ -141,7 +175,14 @@ def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
         if node.id in seen:
             return
         seen.add(node.id)
-        rows.append(told(name, node, view) | {"path": node.path, "kind": node.kind, "inputs": [inner.id for _, inner in node.inputs]})
+        rows.append(
+            told(name, node, view)
+            | {
+                "path": node.path,
+                "kind": node.kind,
+                "inputs": [inner.id for _, inner in node.inputs],
+            }
+        )
         if not view.ends(level):
             for inner_name, inner in node.inputs:
                 visit(inner_name, inner, level + 1)
@@ -170,7 +211,14 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
     def tables() -> list[Table]:
         return [Table((), [], title, list(explanation_lines(metric, root, short)), below)]
 
-    return EXPLAIN.answer(view.catalogue, (result, metric, root, view), tables, (NODE, explanation_rows(root, view)), result.notes, of=result.context)
+    return EXPLAIN.answer(
+        view.catalogue,
+        (result, metric, root, view),
+        tables,
+        (NODE, explanation_rows(root, view)),
+        result.notes,
+        of=result.context,
+    )
 
 
 # ---------------------------------------------------------------- what was decided before anything was computed
@@ -193,10 +241,14 @@ def structure_text(structure: Structure | None) -> list[str]:
         return []
     parts = [f"{part} as {place}" for place, part in structure.alternatives.items()]
     if network := structure.choices.get("network"):
-        parts.append(f"a network of {counted(network['tiers'], 'tier')} ({', '.join(network['parts'])})")
+        parts.append(
+            f"a network of {counted(network['tiers'], 'tier')} ({', '.join(network['parts'])})"
+        )
     formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
-    return [f"Fixed: the plan, {', '.join(parts)}; decided by {counted(len(structure.readings), 'input')}, listed with --format json."]
+    return [
+        f"Fixed: the plan, {', '.join(parts)}; decided by {counted(len(structure.readings), 'input')}, listed with --format json."
+    ]
 
 
 def counted(number: int, noun: str) -> str:

@@ -50,7 +50,13 @@ class ExportTable(NamedTuple):
 
     def objects(self) -> list[dict[str, Any]]:
         """Return the rows by the names of their columns."""
-        return [{field.key: number(cell) if field.unit else cell for field, cell in zip(self.fields, row, strict=True)} for row in self.rows]
+        return [
+            {
+                field.key: number(cell) if field.unit else cell
+                for field, cell in zip(self.fields, row, strict=True)
+            }
+            for row in self.rows
+        ]
 
 
 def of_scenario(record: Record) -> Record:
@@ -61,7 +67,9 @@ def of_scenario(record: Record) -> Record:
 
 def filled(record: Record, many: Iterable[Any]) -> ExportTable:
     """Return the table of many of one record."""
-    return ExportTable([field for field in record.members if field.csv], list(map(record.cells, many)))
+    return ExportTable(
+        [field for field in record.members if field.csv], list(map(record.cells, many))
+    )
 
 
 def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, ExportTable]:
@@ -70,7 +78,9 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
     cost = [line for result in results for line in lines_of(result)]
     named = {given.source for given, _ in inputs}
-    named |= {source for line, _ in bill for source in line.sources} | {source for line, _ in cost for source in line.sources}
+    named |= {source for line, _ in bill for source in line.sources} | {
+        source for line, _ in cost for source in line.sources
+    }
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
         "scenarios": filled(COMPARISON_ROW, results),
@@ -114,7 +124,10 @@ def description(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, 
 
 def fields_of(table: ExportTable) -> list[dict[str, str]]:
     """Return columns as a Table Schema has them."""
-    kinds = ({"type": "number", "unit": field.unit} if field.unit else {"type": "string"} for field in table.fields)
+    kinds = (
+        {"type": "number", "unit": field.unit} if field.unit else {"type": "string"}
+        for field in table.fields
+    )
     return [{"name": field.key, **kind} for field, kind in zip(table.fields, kinds, strict=True)]
 
 
@@ -126,10 +139,19 @@ def export_document(tables: Mapping[str, ExportTable], baseline: str) -> dict[st
         row = record | {"metrics": metrics}
         for name in ("inputs", "bill", "cost"):
             mine = [one for one in tables[name].objects() if one["scenario"] == record["scenario"]]
-            row[name] = [{key: value for key, value in one.items() if key not in CONTEXT} for one in mine]
+            row[name] = [
+                {key: value for key, value in one.items() if key not in CONTEXT} for one in mine
+            ]
         rows.append(row)
-    units = {field.key: field.unit for table in tables.values() for field in table.fields if field.unit}
-    return {"baseline": baseline, "rows": rows, "sources": tables["sources"].objects(), "units": units}
+    units = {
+        field.key: field.unit for table in tables.values() for field in table.fields if field.unit
+    }
+    return {
+        "baseline": baseline,
+        "rows": rows,
+        "sources": tables["sources"].objects(),
+        "units": units,
+    }
 
 
 def parquet_of(table: ExportTable) -> bytes:
@@ -138,10 +160,20 @@ def parquet_of(table: ExportTable) -> bytes:
 
     fields, columns = [], []
     for at, column in enumerate(table.fields):
-        kind, metadata = (pa.float64(), {"unit": column.unit}) if column.unit else (pa.string(), None)
+        kind, metadata = (
+            (pa.float64(), {"unit": column.unit}) if column.unit else (pa.string(), None)
+        )
         cells = [row[at] for row in table.rows]
         fields.append(pa.field(column.key, kind, metadata=metadata))
-        columns.append(pa.array([cell if cell is None else float(cell) if column.unit else str(cell) for cell in cells], kind))
+        columns.append(
+            pa.array(
+                [
+                    cell if cell is None else float(cell) if column.unit else str(cell)
+                    for cell in cells
+                ],
+                kind,
+            )
+        )
     stream = io.BytesIO()
     parquet.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields)), stream)
     return stream.getvalue()

@@ -28,9 +28,23 @@ def shown(key: str, size: float) -> Any:
     return lambda found: "-" if found[key] is None else mark + significant(found[key] / size)
 
 
-SUMS = Record(*(Member(key, float | None, None, label, shown(key, size)) for key, (label, size) in COLUMNS.items()))
+SUMS = Record(
+    *(
+        Member(key, float | None, None, label, shown(key, size))
+        for key, (label, size) in COLUMNS.items()
+    )
+)
 ALL = Record(SUMS, Member("it_power_w", float)).only(
-    *("site_power_w", "racks", "chips", "it_power_w", "capex_usd", "output_tokens_per_s", "cost_usd_per_year", "waiting_usd")
+    *(
+        "site_power_w",
+        "racks",
+        "chips",
+        "it_power_w",
+        "capex_usd",
+        "output_tokens_per_s",
+        "cost_usd_per_year",
+        "waiting_usd",
+    )
 )
 NAMES = Record(
     Member("scenario", label="scenario"),
@@ -48,7 +62,10 @@ FLEET = Document(
 ROW = Record(  # of a CSV: a wave, with all up to it
     NAMES.only("date", "scenario"),
     SUMS.within("own"),
-    *(field._replace(key=f"{field.key}_so_far", label=None) for field in SUMS.within("so_far").members),
+    *(
+        field._replace(key=f"{field.key}_so_far", label=None)
+        for field in SUMS.within("so_far").members
+    ),
     Member("arrives", label="arrives"),
     Member("hall_cooling", str | None, label="hall"),
 )
@@ -56,20 +73,43 @@ ROW = Record(  # of a CSV: a wave, with all up to it
 
 def fleet_answer(catalogue: Catalogue, fleet: Fleet) -> Answer:
     """Return every wave, and what all come to."""
-    notes = [*fleet.late, *(f"{one.name}: {note}" for one in fleet.asked for note in (*one.result.notes, *one.result.ages.notes))]
-    contexts = {(stage.scenario, stage.date): one.result.context for stage, one in zip(fleet.stages, fleet.asked, strict=True)}
-    return FLEET.answer(catalogue, fleet, lambda: [fleet_table(fleet)], (ROW, fleet.stages), notes, of=lambda one: contexts[one.scenario, one.date])
+    notes = [
+        *fleet.late,
+        *(
+            f"{one.name}: {note}"
+            for one in fleet.asked
+            for note in (*one.result.notes, *one.result.ages.notes)
+        ),
+    ]
+    contexts = {
+        (stage.scenario, stage.date): one.result.context
+        for stage, one in zip(fleet.stages, fleet.asked, strict=True)
+    }
+    return FLEET.answer(
+        catalogue,
+        fleet,
+        lambda: [fleet_table(fleet)],
+        (ROW, fleet.stages),
+        notes,
+        of=lambda one: contexts[one.scenario, one.date],
+    )
 
 
 def fleet_table(fleet: Fleet) -> Table:
     """Return a row for each wave, and one for all of them."""
     every = fleet.stages[-1].so_far
     taken = every["site_power_w"] or 0.0
-    below = [] if fleet.power is None else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
+    below = (
+        []
+        if fleet.power is None
+        else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
+    )
     below.append(
         "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used; "
         "waiting is what it costs until a system arrives in numbers."
     )
     results = [one.result for one in fleet.asked]
     last = ("all", "", *(field.text(every) for field in SUMS.members), "", "")
-    return ROW.table(fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last])
+    return ROW.table(
+        fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last]
+    )

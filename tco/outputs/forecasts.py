@@ -30,7 +30,12 @@ FORECAST = Record(
     Member("predicted", float, label="predicted"),
     Member("low", float | None, label="P10", show=lambda one: significant(one.low, 3) or "-"),
     Member("high", float | None, label="P90", show=lambda one: significant(one.high, 3) or "-"),
-    Member("measured", float | None, label="measured", show=lambda one: significant(one.measured) or "-"),
+    Member(
+        "measured",
+        float | None,
+        label="measured",
+        show=lambda one: significant(one.measured) or "-",
+    ),
     Member("error", float | None, label="off", show=off),
     Member("inside", bool | None),
     *("source", "note"),
@@ -47,4 +52,6 @@ def forecasts_table(found: Sequence[Forecast]) -> Table:
     """Return the forecasts, and what each is of below."""
     came = [one for one in found if one.measured is not None]
     title = f"{len(found)} forecasts, {len(came)} measured since, {len(found) - len(came)} waiting"
-    return FORECAST.table(found, title, below=[f"{one.id}: {one.what}, {one.unit}." for one in found])
+    return FORECAST.table(
+        found, title, below=[f"{one.id}: {one.what}, {one.unit}." for one in found]
+    )

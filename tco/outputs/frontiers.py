@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
-from tco.outputs.premises import VALIDATED, formats_rows, premise, premises, workload_line, workload_words
+from tco.outputs.premises import (
+    VALIDATED,
+    formats_rows,
+    premise,
+    premises,
+    workload_line,
+    workload_words,
+)
 from tco.outputs.ranges import RANGE, end_words, percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.outputs.table import Table, sentence, significant
@@ -20,7 +27,12 @@ if TYPE_CHECKING:
 
 One = TypeVar("One")
 SHOWN = 16  # points of one table; every point is in CSV and JSON
-BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
+BANDED = (
+    "usd_per_million_output_tokens",
+    "usd_per_million_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_facility_mw",
+)
 ENDS = ("p10", "p50", "p90")
 MEETS = "share_of_draws_that_meet_the_target"
 
@@ -41,39 +53,78 @@ def band_of(one: Place) -> Band | None:
     return one[0].bands[one[1]] if one[0].bands else None
 
 
-MET = Member(MEETS, float, lambda band: float(band.meets.mean()), optional=True)  # the share of the draws that reach the point's interactivity
-POINT = Record(OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of))
-BANDS = Record(*(Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}") for metric in BANDED for end in ENDS), MET)
+MET = Member(
+    MEETS, float, lambda band: float(band.meets.mean()), optional=True
+)  # the share of the draws that reach the point's interactivity
+POINT = Record(
+    OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of)
+)
+BANDS = Record(
+    *(
+        Member(f"{metric}_{end}", float | None, f"ranges.{metric}.{end}")
+        for metric in BANDED
+        for end in ENDS
+    ),
+    MET,
+)
 USED_HOUR = Record(Member("tco_usd_per_used_chip_hour", float | None))
 FRONTIER = Record(
     POOLS.within("0"),
     USED_HOUR.within("0.decode.result.metrics"),
     USED_HOUR.within("0.prefill.result.metrics", "prefill_"),
-    Member("interactivity_tokens_per_s", float, lambda found: found[0].decode.values["workload.interactivity"]),
+    Member(
+        "interactivity_tokens_per_s",
+        float,
+        lambda found: found[0].decode.values["workload.interactivity"],
+    ),
     Member("plans", int, "0.plans"),
     Member("feasible", int, "0.feasible"),
     Member("points", [POINT], lambda found: places_of([found[0]])),
-    Member("cost_against_own", float | None, lambda found: against_own(*found) if found[0].separate else None),
+    Member(
+        "cost_against_own",
+        float | None,
+        lambda found: against_own(*found) if found[0].separate else None,
+    ),
     Member("validated", VALIDATED, "0.decode.result"),
     Member("prefill_validated", VALIDATED, "0.prefill.result"),
-    Member("notes", [str], lambda found: [*filter(None, [found[0].reason, unsure_words(found[0])]), *found[0].decode.result.notes]),
+    Member(
+        "notes",
+        [str],
+        lambda found: [
+            *filter(None, [found[0].reason, unsure_words(found[0])]),
+            *found[0].decode.result.notes,
+        ],
+    ),
 )
 PLAN = ("chips", "tp", "cp", "pp", "batch")
 CHANCE = "share_of_draws_in_which_it_is_beaten"
-BEST, WORST = 20, 6  # rows shown of the designs that none beats, and of those of a system that are beaten
+BEST, WORST = (
+    20,
+    6,
+)  # rows shown of the designs that none beats, and of those of a system that are beaten
 CONTEST = Record(
     POOLS.within("frontier"),
     *(Member(name, int, f"point.{name}") for name in PLAN),
     *(Member(axis, float, f"point.{axis}") for axis in AXES),
 )
-BEATER = Record(CONTEST.within("by"), Member("change", {str: float}, "changes"), Member(CHANCE, float, "chance", optional=True))
+BEATER = Record(
+    CONTEST.within("by"),
+    Member("change", {str: float}, "changes"),
+    Member(CHANCE, float, "chance", optional=True),
+)
 AXIS = Record(
     Member("metric", read=str),
     Member("unit", read=lambda axis: METRICS[axis].unit),
     Member("better", read=lambda axis: "more" if axis in MORE_IS_BETTER else "less"),
 )
-DESIGN = Record(CONTEST, Member("chosen", bool, "point.chosen"), Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None))
-PARETO = Record(Member("axes", [AXIS], lambda _: AXES), Member("designs", [DESIGN], lambda designs: designs))
+DESIGN = Record(
+    CONTEST,
+    Member("chosen", bool, "point.chosen"),
+    Member("beaten_by", Maybe(BEATER), lambda one: one if one.by else None),
+)
+PARETO = Record(
+    Member("axes", [AXIS], lambda _: AXES), Member("designs", [DESIGN], lambda designs: designs)
+)
 DOCUMENT = Document(
     "frontier",
     Member("frontiers", [FRONTIER], lambda found: [(one, found[0]) for one in found[0]]),
@@ -82,19 +133,32 @@ DOCUMENT = Document(
 )
 
 
-def frontier_answer(catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None) -> Answer:
+def frontier_answer(
+    catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None
+) -> Answer:
     """Return every frontier, or where designs are held against each other those that none beats and those that are beaten."""
-    notes = [f"{one.decode.result.scenario}: {note}" for one in frontiers for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)]
+    notes = [
+        f"{one.decode.result.scenario}: {note}"
+        for one in frontiers
+        for note in (*filter(None, [unsure_words(one)]), *one.decode.result.notes)
+    ]
     drawn = any(frontier.bands for frontier in frontiers)
 
     def tables() -> list[Table]:
         if designs is not None:
-            return [free_table(frontiers, designs), *([held_table(designs)] if any(one.by for one in designs) else [])]
+            return [
+                free_table(frontiers, designs),
+                *([held_table(designs)] if any(one.by for one in designs) else []),
+            ]
         if not any(frontier.separate for frontier in frontiers):
             return [frontier_table(frontier) for frontier in frontiers]
         return [pair_table(frontiers), *map(frontier_table, ranked(frontiers)[:1])]
 
-    rows: tuple[Record, Sequence[Any]] = (point_row(drawn), places_of(frontiers)) if designs is None else (design_row(drawn), designs)
+    rows: tuple[Record, Sequence[Any]] = (
+        (point_row(drawn), places_of(frontiers))
+        if designs is None
+        else (design_row(drawn), designs)
+    )
 
     def context(one: Any) -> dict[str, Any]:
         frontier: Frontier = one[0] if designs is None else one.frontier
@@ -125,7 +189,12 @@ def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | No
 def ranked(frontiers: Sequence[Frontier]) -> list[Frontier]:
     """Return the pairs of pools with a plan at the workload's interactivity, the cheapest first."""
     found = [frontier for frontier in frontiers if frontier.chosen is not None]
-    return sorted(found, key=lambda frontier: frontier.chosen.usd_per_million_output_tokens if frontier.chosen else 0.0)
+    return sorted(
+        found,
+        key=lambda frontier: (
+            frontier.chosen.usd_per_million_output_tokens if frontier.chosen else 0.0
+        ),
+    )
 
 
 def unsure_words(frontier: Frontier) -> str:
@@ -149,7 +218,11 @@ def plan_words(point: Point) -> str:
 def title_of(frontier: Frontier) -> str:
     """Return the systems of a frontier in words."""
     decode, prefill = frontier.decode.result, frontier.prefill.result
-    return f"{decode.title}, its prompts read by {prefill.title}" if frontier.separate else decode.title
+    return (
+        f"{decode.title}, its prompts read by {prefill.title}"
+        if frontier.separate
+        else decode.title
+    )
 
 
 def frontier_table(frontier: Frontier) -> Table:
@@ -169,8 +242,19 @@ def frontier_table(frontier: Frontier) -> Table:
         marks = "*" * point.chosen + "+" * point.cheapest
         rows.append(
             (
-                *map(significant, (point.tokens_per_s_per_user, point.output_tokens_per_s_per_chip, point.usd_per_million_output_tokens)),
-                *(*beside, plan_words(point), f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip()),
+                *map(
+                    significant,
+                    (
+                        point.tokens_per_s_per_user,
+                        point.output_tokens_per_s_per_chip,
+                        point.usd_per_million_output_tokens,
+                    ),
+                ),
+                *(
+                    *beside,
+                    plan_words(point),
+                    f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip(),
+                ),
             )
         )
     below = [
@@ -185,14 +269,25 @@ def frontier_table(frontier: Frontier) -> Table:
             f"P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, the batch solved for the point's tokens/s a user; "
             "draws: the share that reaches them. The others lie beyond P90 as costs without end."
         )
-    columns = ("per user", "per chip", "$/M out", *(("P10 to P90", "draws") if frontier.bands else ("$/M all", "TTFT s")), "plan", "bound by")
+    columns = (
+        "per user",
+        "per chip",
+        "$/M out",
+        *(("P10 to P90", "draws") if frontier.bands else ("$/M all", "TTFT s")),
+        "plan",
+        "bound by",
+    )
     return Table(columns, rows, title_of(frontier), above, below, "rrrrrll")
 
 
 def band_words(band: Band) -> str:
     """Return P10 and P90 of the cost of a point."""
     found = band.ranges[BANDED[0]]
-    return "-" if found is None else " to ".join(end_words(BANDED[0], found[end]) for end in ("p10", "p90"))
+    return (
+        "-"
+        if found is None
+        else " to ".join(end_words(BANDED[0], found[end]) for end in ("p10", "p90"))
+    )
 
 
 def pair_table(frontiers: Sequence[Frontier]) -> Table:
@@ -201,13 +296,28 @@ def pair_table(frontiers: Sequence[Frontier]) -> Table:
     for frontier, point in ((one, one.chosen) for one in ranked(frontiers)):
         change, (decode, prefill) = against_own(frontier, frontiers), names(frontier)
         if point is not None:
-            figures = (point.prefill_chips_per_decode_chip, point.ttft_s, (point.hand_over_s or 0.0) * 1e3)
+            figures = (
+                point.prefill_chips_per_decode_chip,
+                point.ttft_s,
+                (point.hand_over_s or 0.0) * 1e3,
+            )
             cost = significant(point.usd_per_million_output_tokens)
-            rows.append((prefill, decode, *(significant(one, 3) for one in figures), cost, "" if change is None else f"{(change - 1) * 100:+.1f} %"))
+            rows.append(
+                (
+                    prefill,
+                    decode,
+                    *(significant(one, 3) for one in figures),
+                    cost,
+                    "" if change is None else f"{(change - 1) * 100:+.1f} %",
+                )
+            )
     above = [workload_words(frontiers[0].decode.result), *premises(results_of(frontiers))]
     below = []
     for frontier in (one for one in frontiers if one.chosen is None):
-        why = frontier.reason or f"no plan gives {frontier.decode.values['workload.interactivity']:g} tokens/s a user"
+        why = (
+            frontier.reason
+            or f"no plan gives {frontier.decode.values['workload.interactivity']:g} tokens/s a user"
+        )
         below.append(f"{names(frontier)[1]} for {names(frontier)[0]}: {why}.")
     below += [
         "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out network, after the prompt.",
@@ -219,7 +329,13 @@ def pair_table(frontiers: Sequence[Frontier]) -> Table:
 
 def results_of(frontiers: Sequence[Frontier]) -> list[Result]:
     """Return the results of all pools, each once."""
-    return list({pool.result.scenario: pool.result for frontier in frontiers for pool in (frontier.decode, frontier.prefill)}.values())
+    return list(
+        {
+            pool.result.scenario: pool.result
+            for frontier in frontiers
+            for pool in (frontier.decode, frontier.prefill)
+        }.values()
+    )
 
 
 # ---------------------------------------------------------------- designs held against each other
@@ -231,7 +347,11 @@ def called(frontier: Frontier) -> str:
 
 def design_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
-    by = [field for field in CONTEST.within("by", "beaten_by_").members if field.key.removeprefix("beaten_by_") not in AXES]
+    by = [
+        field
+        for field in CONTEST.within("by", "beaten_by_").members
+        if field.key.removeprefix("beaten_by_") not in AXES
+    ]
     return Record(
         point_row(drawn).within(lambda one: (one.frontier, one.place)),
         *by,
@@ -247,20 +367,50 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
     shown = thinned(free, lambda design: design.point.chosen, BEST)
     rows = []
     for design in shown:
-        figures = (significant(getattr(design.point, axis)) for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0]))
-        rows.append((called(design.frontier), *figures, plan_words(design.point), "*" * design.point.chosen))
-    above = [workload_line(results), *premises(results), *(f"{result.scenario}: {result.standing.text}" for result in results)]
-    above += [f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)]
-    counts = {called(frontier): sum(one.frontier is frontier for one in free) for frontier in frontiers if frontier.points}
+        figures = (
+            significant(getattr(design.point, axis))
+            for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0])
+        )
+        rows.append(
+            (called(design.frontier), *figures, plan_words(design.point), "*" * design.point.chosen)
+        )
+    above = [
+        workload_line(results),
+        *premises(results),
+        *(f"{result.scenario}: {result.standing.text}" for result in results),
+    ]
+    above += [
+        f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)
+    ]
+    counts = {
+        called(frontier): sum(one.frontier is frontier for one in free)
+        for frontier in frontiers
+        if frontier.points
+    }
     apart = len({frontier.decode.workload for frontier in frontiers}) > 1
     below = [
         f"{len(free)} of {len(found)} designs (a system on one of its plans): {', '.join(f'{many} of {name}' for name, many in counts.items())}.",
         "None is as good or better in cost, output tokens a chip, a user and a site MW, and better in one.",
         "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a decode instance. All are estimates.",
-        *(["A design is held against those of its own workload, date and owner alone."] if apart else []),
-        *(f"{called(frontier)}: {frontier.reason}." for frontier in frontiers if not frontier.points),
+        *(
+            ["A design is held against those of its own workload, date and owner alone."]
+            if apart
+            else []
+        ),
+        *(
+            f"{called(frontier)}: {frontier.reason}."
+            for frontier in frontiers
+            if not frontier.points
+        ),
     ]
-    return Table(("design", "per user", "per chip", "per MW", "$/M out", "plan", ""), rows, "Designs no other beats", above, below, "lrrrrll")
+    return Table(
+        ("design", "per user", "per chip", "per MW", "$/M out", "plan", ""),
+        rows,
+        "Designs no other beats",
+        above,
+        below,
+        "lrrrrll",
+    )
 
 
 def held_table(found: Sequence[Design]) -> Table:
@@ -274,16 +424,37 @@ def held_table(found: Sequence[Design]) -> Table:
         for one in thinned(some, lambda one: one.point.chosen, WORST):
             if one.by is not None:
                 point, changes = one.point, (change_words(one.changes[axis]) for axis in AXES)
-                beside = significant(point.usd_per_million_output_tokens) if one.chance is None else percent(one.chance)
+                beside = (
+                    significant(point.usd_per_million_output_tokens)
+                    if one.chance is None
+                    else percent(one.chance)
+                )
                 speed = "*" * point.chosen + significant(point.tokens_per_s_per_user)
-                rows.append([speed, beside, called(one.by.frontier), plan_words(one.by.point), *changes])
+                rows.append(
+                    [speed, beside, called(one.by.frontier), plan_words(one.by.point), *changes]
+                )
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost, "
         "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
     ]
     drawn = any(one.chance is not None for one in found)
-    below += ["draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still."] if drawn else []
-    columns = ("per user", "draws" if drawn else "$/M out", "beaten by", "its plan", "$/M", "chip", "user", "MW")
+    below += (
+        [
+            "draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still."
+        ]
+        if drawn
+        else []
+    )
+    columns = (
+        "per user",
+        "draws" if drawn else "$/M out",
+        "beaten by",
+        "its plan",
+        "$/M",
+        "chip",
+        "user",
+        "MW",
+    )
     return Table(columns, rows, "Designs that are beaten", (), below, "rrllrrrr")
 
 
@@ -291,4 +462,10 @@ def change_words(change: float) -> str:
     """Return a change in per cent, or from twice as much on as a factor; one that is not seen at three digits is none."""
     if change >= 1:
         return f"{significant(1 + change, 3)}x"
-    return "=" if abs(change) < 5e-4 else f"{change * 100:+.1f} %" if abs(change) < 0.1 else f"{change * 100:+.0f} %"
+    return (
+        "="
+        if abs(change) < 5e-4
+        else f"{change * 100:+.1f} %"
+        if abs(change) < 0.1
+        else f"{change * 100:+.0f} %"
+    )

@@ -38,10 +38,19 @@ BILL = Record(
         unit="USD",
     ),
     Member(
-        "extended_usd", float | None, "extended", "USD", lambda line: "" if line.included_in else weak(line.kind) + significant(line.extended), "USD"
+        "extended_usd",
+        float | None,
+        "extended",
+        "USD",
+        lambda line: "" if line.included_in else weak(line.kind) + significant(line.extended),
+        "USD",
     ),
     Member("power_w", float, "power", "W", unit="W"),
-    Member("kind", label="kind", show=lambda line: "" if line.included_in else line.kind + " (own)" * line.overlay),
+    Member(
+        "kind",
+        label="kind",
+        show=lambda line: "" if line.included_in else line.kind + " (own)" * line.overlay,
+    ),
     Member("directness", label="how direct"),
     Member("source", read=lambda line: ";".join(line.sources)),
     Member("included_in", str | None),
@@ -68,7 +77,9 @@ BOM = Document(
     Member("system", read="system.id"),
     Member("variant", {str: str}, "system.variant"),
     Member("lines", [BILL], "bill.lines"),
-    Member("quantity_by_part", {str: float}, lambda made: dict(sorted(made.system.quantity.items()))),
+    Member(
+        "quantity_by_part", {str: float}, lambda made: dict(sorted(made.system.quantity.items()))
+    ),
     Member("rebates", [REBATE]),
     Member("totals", TOTALS, lambda made: made),
 )
@@ -77,7 +88,12 @@ BOM = Document(
 def bill_answer(catalogue: Catalogue, made: SystemBill) -> Answer:
     """Return the bill of one scale-up domain."""
     return BOM.answer(
-        catalogue, made, lambda: [bill_table(made)], (BILL, made.bill.lines), [*made.notes, *made.unguarded], of=context_of_system(made.inputs)
+        catalogue,
+        made,
+        lambda: [bill_table(made)],
+        (BILL, made.bill.lines),
+        [*made.notes, *made.unguarded],
+        of=context_of_system(made.inputs),
     )
 
 
@@ -91,23 +107,43 @@ def bill_table(made: SystemBill) -> Table:
     ]
     for rebate in made.rebates:
         part = float(rebate.value) / float(rebate.spend) if float(rebate.spend) else 0.0
-        below.append(f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of {significant(rebate.spend)}. {rebate.note}")
+        below.append(
+            f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of {significant(rebate.spend)}. {rebate.note}"
+        )
     whole = ("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), "", "")
-    return BILL.table(bill.lines, system.name, [f"{system.owner_pays} | prices of {made.date} | {variants(system)}".rstrip(" |")], below, [whole])
+    return BILL.table(
+        bill.lines,
+        system.name,
+        [f"{system.owner_pays} | prices of {made.date} | {variants(system)}".rstrip(" |")],
+        below,
+        [whole],
+    )
 
 
 # ---------------------------------------------------------------- tco fabric
 SCOPE = Record(
     Member("scope", label="scope"),
     Member("chips", float, label="chips", show=5),
-    Member("injection_gb_per_s", float, lambda scope: float(scope.injection) / GIGA, "injection", 5),
+    Member(
+        "injection_gb_per_s", float, lambda scope: float(scope.injection) / GIGA, "injection", 5
+    ),
     Member("hops_mean", float, label="hops mean", show=5),
     Member("hops_worst", float, label="worst", show=5),
-    Member("bisection_gb_per_s", float, lambda scope: float(scope.bisection) / GIGA, "bisection", 5),
-    Member("all_to_all_gb_per_s", float, lambda scope: float(scope.all_to_all) / GIGA, "all-to-all", 5),
+    Member(
+        "bisection_gb_per_s", float, lambda scope: float(scope.bisection) / GIGA, "bisection", 5
+    ),
+    Member(
+        "all_to_all_gb_per_s", float, lambda scope: float(scope.all_to_all) / GIGA, "all-to-all", 5
+    ),
     Member("lanes", {str: float}, csv=False),
 )
-OVER = Member("injection_over_all_to_all", float, lambda scope: float(scope.injection) / float(scope.all_to_all), "injection / all-to-all", 3)
+OVER = Member(
+    "injection_over_all_to_all",
+    float,
+    lambda scope: float(scope.injection) / float(scope.all_to_all),
+    "injection / all-to-all",
+    3,
+)
 FABRIC = Document(
     "fabric",
     Member("system", read="0.id"),
@@ -120,17 +156,31 @@ FABRIC = Document(
 def fabric_answer(inputs: Inputs, scopes: Sequence[Scope], notes: Sequence[str]) -> Answer:
     """Return what each scope of a scale-up fabric gives."""
     system, of = inputs.system, context_of_system(inputs)
-    return FABRIC.answer(inputs.catalogue, (system, scopes), lambda: [fabric_table(system, scopes)], (SCOPE, scopes), notes, of=of)
+    return FABRIC.answer(
+        inputs.catalogue,
+        (system, scopes),
+        lambda: [fabric_table(system, scopes)],
+        (SCOPE, scopes),
+        notes,
+        of=of,
+    )
 
 
 def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
     """Return what each scope of the fabric gives, with its lanes and what all-to-all costs against injection."""
-    below = [f"{s.scope}: lanes a chip " + ", ".join(f"{name} {count:g}" for name, count in s.lanes.items()) for s in scopes if s.lanes]
+    below = [
+        f"{s.scope}: lanes a chip "
+        + ", ".join(f"{name} {count:g}" for name, count in s.lanes.items())
+        for s in scopes
+        if s.lanes
+    ]
     below.append(
         "GB/s per direction and chip (bisection: whole scope). A hop is one intermediate device. Spare, host and NIC lanes carry none of it."
     )
     above = [variants(system)] if system.variant else []
-    return Record(SCOPE, OVER).table(scopes, f"{system.name}: {system.fabric['kind']} fabric", above, below)
+    return Record(SCOPE, OVER).table(
+        scopes, f"{system.name}: {system.fabric['kind']} fabric", above, below
+    )
 
 
 # ---------------------------------------------------------------- tco network
@@ -138,14 +188,24 @@ NETWORK_LINE = Record(
     Member("line", read="name", label="line"),
     Member("part", label="part"),
     Member("quantity", float, label="quantity", show=7),
-    Member("price_usd", float, "price", "USD", lambda line: weak(line.kind) + significant(line.price)),
+    Member(
+        "price_usd", float, "price", "USD", lambda line: weak(line.kind) + significant(line.price)
+    ),
     Member("power_w", float, "power", "W"),
     Member("kind", label="kind"),
     Member("source", read=lambda line: ";".join(line.sources)),
 )
-SWITCHES = Record(Member("tier", int, lambda line: int(line.name.rpartition("-")[2])), "part", Member("count", float, "quantity"))
+SWITCHES = Record(
+    Member("tier", int, lambda line: int(line.name.rpartition("-")[2])),
+    "part",
+    Member("count", float, "quantity"),
+)
 DESIGN = Record(
-    "switch", *(Member(name, float) for name in ("port_gb_per_s", "radix", "planes")), "design", Member("chips", int), Member("max_endpoints", int)
+    "switch",
+    *(Member(name, float) for name in ("port_gb_per_s", "radix", "planes")),
+    "design",
+    Member("chips", int),
+    Member("max_endpoints", int),
 )
 
 
@@ -158,7 +218,11 @@ NETWORK = Document(
     "network",
     DESIGN.within("1"),
     Member("tiers", int, "0.tiers"),
-    Member("switches", [SWITCHES], lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")]),
+    Member(
+        "switches",
+        [SWITCHES],
+        lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")],
+    ),
     Member("links", int, lambda found: counted(found[0], "fibres")),
     Member("transceivers", int, lambda found: counted(found[0], "modules")),
     Member("cables", int, lambda found: counted(found[0], "copper", "fibres")),
@@ -168,13 +232,22 @@ NETWORK = Document(
 )
 
 
-def network_answer(catalogue: Catalogue, network: Network, design: dict[str, Any], facts: Sequence[str]) -> Answer:
+def network_answer(
+    catalogue: Catalogue, network: Network, design: dict[str, Any], facts: Sequence[str]
+) -> Answer:
     """Return the bill of a scale-out network, with what it reaches above it."""
 
     def tables() -> list[Table]:
         chips = design["chips"]
         each = f"{significant(float(network.price) / chips)} USD and {significant(float(network.power) / chips)} W a chip. ~ based on an estimate."
-        whole = ("WHOLE NETWORK", "", "", significant(network.price, 5), significant(network.power, 5), "")
+        whole = (
+            "WHOLE NETWORK",
+            "",
+            "",
+            significant(network.price, 5),
+            significant(network.power, 5),
+            "",
+        )
         return [NETWORK_LINE.table(network.lines, "Scale-out network", facts, [each], [whole])]
 
     return NETWORK.answer(catalogue, (network, design), tables, (NETWORK_LINE, network.lines))
@@ -202,7 +275,12 @@ TIMES = Record(
     Member("algorithm_gb_per_s", float, "rate", "GB/s of the buffer"),
     Member("bus_gb_per_s", float, "bus", "bus GB/s"),
 )
-TIMED = Record(NAMED, TIMES, Member("offered", bool), Member("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()}))
+TIMED = Record(
+    NAMED,
+    TIMES,
+    Member("offered", bool),
+    Member("parts", {str: float}, lambda row: {f"{k}_us": v for k, v in row.parts.items()}),
+)
 COLLECTIVE = Document(
     *("collective", "system", "op"),
     Member("size_bytes", float),
@@ -216,14 +294,23 @@ COLLECTIVE = Document(
 )
 
 
-def collective_answer(inputs: Inputs, found: dict[str, Any], title: str, facts: Sequence[str], notes: Sequence[str]) -> Answer:
+def collective_answer(
+    inputs: Inputs, found: dict[str, Any], title: str, facts: Sequence[str], notes: Sequence[str]
+) -> Answer:
     """Return every algorithm at one size, or the chosen one at several."""
     rows, sweep = found["sizes"] or found["candidates"], bool(found["sizes"])
     parts = list(rows[0].parts)  # what a time consists of
     names = Record(SIZE, NAMED) if sweep else Record(NAMED)
-    flags = (Member("chosen", read=lambda row: "yes" * row.chosen), Member("offered", read=lambda row: "yes" * row.offered))
-    chosen = Member("chosen", str, None, "" if sweep else "chosen", lambda row: "" if sweep else mark(row))
-    split = Record(*(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts))
+    flags = (
+        Member("chosen", read=lambda row: "yes" * row.chosen),
+        Member("offered", read=lambda row: "yes" * row.offered),
+    )
+    chosen = Member(
+        "chosen", str, None, "" if sweep else "chosen", lambda row: "" if sweep else mark(row)
+    )
+    split = Record(
+        *(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts)
+    )
     row = Record(SIZE, NAMED, TIMES, *flags, split)
     left = "l" * len(names.members)
     below = [
@@ -242,7 +329,10 @@ def collective_answer(inputs: Inputs, found: dict[str, Any], title: str, facts: 
 
 
 # ---------------------------------------------------------------- tco kernel
-PART = Record(Member("part", read="0", label="part"), Member("time_us", float, lambda one: float(one[1]) * 1e6, "us"))
+PART = Record(
+    Member("part", read="0", label="part"),
+    Member("time_us", float, lambda one: float(one[1]) * 1e6, "us"),
+)
 
 
 KERNEL = Document(
@@ -256,15 +346,25 @@ KERNEL = Document(
     Member("shape", {str: float | bool}),
     Member("time_us", float, lambda found: float(found.made.time) * 1e6),
     "bound",
-    Member("parts_us", {str: float}, lambda found: {name: float(part) * 1e6 for name, part in found.made.parts.items()}),
-    Member("tile", Maybe([float]), lambda found: [found.cut.rows, found.cut.columns] if found.cut else None),
+    Member(
+        "parts_us",
+        {str: float},
+        lambda found: {name: float(part) * 1e6 for name, part in found.made.parts.items()},
+    ),
+    Member(
+        "tile",
+        Maybe([float]),
+        lambda found: [found.cut.rows, found.cut.columns] if found.cut else None,
+    ),
     Member("tiles", float | None, "cut.tiles"),
     Member("waves", float | None, "cut.waves"),
     Member("cores_per_tile", float | None, "cut.sharing"),
     Member("flop", float, "made.flops"),
     Member("bytes", float, "made.bytes"),
     Member("tflops", float, lambda found: found.rate / 1e12),
-    Member("gb_per_s", float, lambda found: float(found.made.bytes) / float(found.made.time) / GIGA),
+    Member(
+        "gb_per_s", float, lambda found: float(found.made.bytes) / float(found.made.time) / GIGA
+    ),
     Member("share_of_peak", float, lambda found: found.rate / found.peak),
     Member("engine_factor", float | None, "factor"),
 )
@@ -275,26 +375,48 @@ def kernel_answer(catalogue: Catalogue, found: KernelAnswer, notes: Sequence[str
     parts = [*found.made.parts.items(), ("time", found.made.time)]
     below = ["Parts that run beside each other overlap: the time is less than their sum."]
     of = {"chip": found.chip, "op": found.operation, "precision": found.form.stored, **found.shape}
-    return KERNEL.answer(catalogue, found, lambda: [PART.table(parts, found.chip, kernel_facts(found), below)], (PART, parts), notes, of=of)
+    return KERNEL.answer(
+        catalogue,
+        found,
+        lambda: [PART.table(parts, found.chip, kernel_facts(found), below)],
+        (PART, parts),
+        notes,
+        of=of,
+    )
 
 
 def kernel_facts(found: KernelAnswer) -> list[str]:
     """Say what was timed and what binds it."""
-    sides = ", ".join(f"{name} {significant(side) if not isinstance(side, bool) else str(side).lower()}" for name, side in found.shape.items())
+    sides = ", ".join(
+        f"{name} {significant(side) if not isinstance(side, bool) else str(side).lower()}"
+        for name, side in found.shape.items()
+    )
     facts = [f"{found.operation} of {sides}; {found.form.stored}, library {found.library}"]
     if not found.form.own:
-        facts.append(f"computed as {found.form.computed_as}{', unpacked by the vector units' if found.form.unpacked else ''}")
+        facts.append(
+            f"computed as {found.form.computed_as}{', unpacked by the vector units' if found.form.unpacked else ''}"
+        )
     time = float(found.made.time)
     facts.append(f"{significant(time * 1e6)} us; {found.bound} binds")
     if float(found.made.flops):
-        facts.append(f"{significant(found.rate / 1e12)} TFLOP/s, {found.rate / found.peak:.1%} of the peak")
+        facts.append(
+            f"{significant(found.rate / 1e12)} TFLOP/s, {found.rate / found.peak:.1%} of the peak"
+        )
     facts.append(f"{significant(float(found.made.bytes) / time / GIGA)} GB/s")
     if found.correction and found.factor:
-        chip = found.chip if found.correction.chip == found.chip else "other chips, as no table of it is of this one"
+        chip = (
+            found.chip
+            if found.correction.chip == found.chip
+            else "other chips, as no table of it is of this one"
+        )
         spread = f"single shapes lie {found.correction.spread:.0%} off"
-        facts.append(f"{significant(found.factor, 3)} times as long as physics has it, by a table on {chip}; {spread}")
+        facts.append(
+            f"{significant(found.factor, 3)} times as long as physics has it, by a table on {chip}; {spread}"
+        )
     if found.cut:
         cut = found.cut
         shared = f", {significant(cut.sharing, 3)} cores to a tile" if cut.sharing > 1 else ""
-        facts.append(f"{significant(cut.tiles)} tiles of {cut.rows:.0f} x {cut.columns:.0f} in {significant(cut.waves)} waves{shared}")
+        facts.append(
+            f"{significant(cut.tiles)} tiles of {cut.rows:.0f} x {cut.columns:.0f} in {significant(cut.waves)} waves{shared}"
+        )
     return facts

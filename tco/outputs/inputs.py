@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 INPUT = Record(
     Member("path", label="path"),
-    Member("value", float | str, None, "value", lambda row: row.value if isinstance(row.value, str) else weak(row.kind) + significant(row.value, 6)),
+    Member(
+        "value",
+        float | str,
+        None,
+        "value",
+        lambda row: (
+            row.value if isinstance(row.value, str) else weak(row.kind) + significant(row.value, 6)
+        ),
+    ),
     Member("unit", label="unit"),
     Member("low", float | None, label="low", show=6),
     Member("high", float | None, label="high", show=6),
@@ -28,7 +36,12 @@ INPUT = Record(
 )
 INPUTS = Document("inputs", Member("scenario", read="0.scenario"), Member("inputs", [INPUT], "1"))
 OF_SCENARIO = INPUT.only(*INPUT.header[:-1])
-SCENARIO = Document("scenarios-show", Member("scenario", read="0.scenario"), Member("title", read="0.title"), Member("inputs", [OF_SCENARIO], "1"))
+SCENARIO = Document(
+    "scenarios-show",
+    Member("scenario", read="0.scenario"),
+    Member("title", read="0.title"),
+    Member("inputs", [OF_SCENARIO], "1"),
+)
 
 
 def stated(result: Result, as_written: bool = True) -> list[Input]:
@@ -41,7 +54,9 @@ def stated(result: Result, as_written: bool = True) -> list[Input]:
 def listed(catalogue: Catalogue, result: Result) -> list[Input]:
     """Return what a result rests on, and what its money by month, delays and swaps would besides."""
     money = catalogue.document_inputs("defaults", "money", "money", "money")
-    return stated(result) + [written(given) for path, given in sorted(money.items()) if path not in result.inputs]
+    return stated(result) + [
+        written(given) for path, given in sorted(money.items()) if path not in result.inputs
+    ]
 
 
 def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
@@ -71,16 +86,31 @@ def written(given: Input) -> Input:
 
 def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -> Answer:
     """Return some inputs of a scenario."""
-    return INPUTS.answer(catalogue, (result, rows), lambda: [inputs_table(result, rows)], (INPUT, rows), result.notes, of=result.context)
+    return INPUTS.answer(
+        catalogue,
+        (result, rows),
+        lambda: [inputs_table(result, rows)],
+        (INPUT, rows),
+        result.notes,
+        of=result.context,
+    )
 
 
 def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
     """Return every input a scenario depends on."""
     rows = stated(result, as_written=False)
-    return SCENARIO.answer(catalogue, (result, rows), lambda: [inputs_table(result, stated(result))], (OF_SCENARIO, rows), of=result.context)
+    return SCENARIO.answer(
+        catalogue,
+        (result, rows),
+        lambda: [inputs_table(result, stated(result))],
+        (OF_SCENARIO, rows),
+        of=result.context,
+    )
 
 
 def inputs_table(result: Result, rows: Sequence[Input]) -> Table:
     """Return inputs as a table: an estimate is marked, and a value of one's own named."""
-    below = [f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set 'PATH=VALUE UNIT'."]
+    below = [
+        f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set 'PATH=VALUE UNIT'."
+    ]
     return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")

@@ -17,9 +17,22 @@ from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.disaggregation import WholeEngines
 from tco.studies.operations import figures
 
-REACHED = ("output_tokens_per_s_per_chip", "input_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s", "step_s", "mfu")
+REACHED = (
+    "output_tokens_per_s_per_chip",
+    "input_tokens_per_s_per_chip",
+    "tokens_per_s_per_user",
+    "ttft_s",
+    "tpot_s",
+    "step_s",
+    "mfu",
+)
 BAR = 24
-CUTS = {"nothing": "each rack apart", "experts": "experts flat over all", "tensor": "tensor parallel", "context": "context parallel"}
+CUTS = {
+    "nothing": "each rack apart",
+    "experts": "experts flat over all",
+    "tensor": "tensor parallel",
+    "context": "context parallel",
+}
 HOPS = (
     "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers. "
     "waits: of the ms, until the last rank has come; `tco collective` has all start together."
@@ -71,17 +84,33 @@ class OperatorShare(NamedTuple):
 def operators_of(result: Result) -> list[OperatorShare]:
     """Return the lines of every phase, the longest first."""
     phases = result.report.phases
-    lines = ((phase, line) for phase, made in phases.items() for line in sorted(made.lines, key=lambda line: -line.time))
-    return [OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines]
+    lines = (
+        (phase, line)
+        for phase, made in phases.items()
+        for line in sorted(made.lines, key=lambda line: -line.time)
+    )
+    return [
+        OperatorShare(phase, line, line.time / float(phases[phase].time)) for phase, line in lines
+    ]
 
 
 OPERATOR = Record(
     Member("phase", label="phase"),
     Member("name", read="line.name", label="operator"),
-    Member("time_us", float, lambda one: one.line.time * 1e6, "ms", lambda one: significant(one.line.time * 1e6 / 1e3)),
+    Member(
+        "time_us",
+        float,
+        lambda one: one.line.time * 1e6,
+        "ms",
+        lambda one: significant(one.line.time * 1e6 / 1e3),
+    ),
     Member("share", float, label="share", show=lambda one: f"{one.share * 100:.1f} %"),
     Member("bound", read="line.bound", label="bound"),
-    Member("bound_time_us", float | None, lambda one: None if one.line.ideal is None else one.line.ideal * 1e6),
+    Member(
+        "bound_time_us",
+        float | None,
+        lambda one: None if one.line.ideal is None else one.line.ideal * 1e6,
+    ),
     Member(
         *("of_bound", float | None, "line.of_bound", "of the bound"),
         lambda one: "-" if one.line.of_bound is None else f"{one.line.of_bound * 100:.0f} %",
@@ -96,27 +125,52 @@ FIGURE = Record(
     Member("value", float, label="value", show=lambda one: f"~{significant(one['value'])}"),
     Member("unit", label="unit", read=lambda one: METRICS[one["metric"]].unit),
     "phase",
-    Member("bound", label="bound by", show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %"),
+    Member(
+        "bound",
+        label="bound by",
+        show=lambda one: f"{one['bound']} {one['bound_share'] * 100:.0f} %",
+    ),
     Member("bound_share", float),
-    Member("at_bound", float | None, label="at that bound", show=lambda one: significant(one["at_bound"]) or "-"),
-    Member("gap", float | None, label="gap", show=lambda one: "-" if one["gap"] is None else f"{significant(one['gap'], 3)} x"),
+    Member(
+        "at_bound",
+        float | None,
+        label="at that bound",
+        show=lambda one: significant(one["at_bound"]) or "-",
+    ),
+    Member(
+        "gap",
+        float | None,
+        label="gap",
+        show=lambda one: "-" if one["gap"] is None else f"{significant(one['gap'], 3)} x",
+    ),
 )
 AXIS = Record(
     Member("phase", label="phase"),
     Member("name", label="axis"),
     Member("ranks", int, label="ranks", show=lambda axis: str(axis.ranks)),
     Member("domains", int, label="domains", show=lambda axis: str(axis.domains)),
-    Member("hops", float | None, label="hops", show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3)),
+    Member(
+        "hops",
+        float | None,
+        label="hops",
+        show=lambda axis: "network" if axis.hops is None else significant(axis.hops, 3),
+    ),
     Member("bytes", float, label="GB", show=lambda axis: significant(axis.bytes / 1e9, 3)),
     Member("time_s", float, label="ms", show=lambda axis: significant(axis.time_s * 1e3)),
-    Member("wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"),
+    Member(
+        "wait_s", float, label="waits, ms", show=lambda axis: significant(axis.wait_s * 1e3) or "-"
+    ),
 )
 PERF = Document(
     *("perf", "scenario", "system"),
     Member("kind", read=lambda result: result.texts["workload.kind"]),
     Member("plan", dict, "report.plan"),
     Member("metrics", {str: float | None}),
-    Member("figures", [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")], figures),
+    Member(
+        "figures",
+        [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")],
+        figures,
+    ),
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
     Member("validated", VALIDATED, lambda result: result),
@@ -124,7 +178,11 @@ PERF = Document(
     Member("memory_bytes", {str: float}, "report.memory"),
     Member("search", {str: float}, "report.search"),
     Member("axes", [AXIS]),
-    Member("across_domains", Maybe({str: float}), lambda result: (result.serving.cuts if result.serving else {}) or None),
+    Member(
+        "across_domains",
+        Maybe({str: float}),
+        lambda result: (result.serving.cuts if result.serving else {}) or None,
+    ),
     Member("prefill_share", float | None, lambda result: pools_of(result).prefill_share),
     Member("alone", Maybe(WholeEngines), lambda result: pools_of(result).alone),
     Member("runner_up", dict | None, "report.runner_up"),
@@ -143,7 +201,14 @@ ROW = Record(  # of a CSV, where each row says of which answer it is
 def performance_answer(catalogue: Catalogue, result: Result) -> Answer:
     """Return the best plan, what it reaches, and its time by operator."""
     rows = [(one, result) for one in operators_of(result)]
-    return PERF.answer(catalogue, result, lambda: performance_tables(result), (ROW, rows), result.notes, of=result.context)
+    return PERF.answer(
+        catalogue,
+        result,
+        lambda: performance_tables(result),
+        (ROW, rows),
+        result.notes,
+        of=result.context,
+    )
 
 
 def plan_text(plan: dict[str, Any]) -> str:
@@ -154,7 +219,9 @@ def plan_text(plan: dict[str, Any]) -> str:
             return "yes" if value else "no"
         return f"{value:.1f}" if isinstance(value, float) else str(value)
 
-    return ", ".join(f"{name} {text(value)}" for name, value in plan.items() if not isinstance(value, dict))
+    return ", ".join(
+        f"{name} {text(value)}" for name, value in plan.items() if not isinstance(value, dict)
+    )
 
 
 def performance_tables(result: Result) -> list[Table]:
@@ -163,26 +230,46 @@ def performance_tables(result: Result) -> list[Table]:
     above.append(sentence(result.standing.text))
     above += available_words(result)
     search = result.report.search
-    took = "" if making.get() else f", in {search['seconds']:.2f} s"  # no two makings of an answer take the same
+    took = (
+        "" if making.get() else f", in {search['seconds']:.2f} s"
+    )  # no two makings of an answer take the same
     below = [f"Chosen among {search['plans']:,} plans, {search['feasible']:,} of which fit{took}."]
     if result.report.runner_up:
-        differs = {name: value for name, value in result.report.runner_up.items() if result.report.plan.get(name) != value}
-        below.append(f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differs)}")
+        differs = {
+            name: value
+            for name, value in result.report.runner_up.items()
+            if result.report.plan.get(name) != value
+        }
+        below.append(
+            f"Runner-up, {(result.report.margin or 0.0) * 100:.3g} % behind: {plan_text(differs)}"
+        )
     below += pool_words(result)
     if result.serving and result.serving.cuts:
-        reached = ", ".join(f"{CUTS[name]} {significant(rate) if rate else 'none fits'}" for name, rate in result.serving.cuts.items())
+        reached = ", ".join(
+            f"{CUTS[name]} {significant(rate) if rate else 'none fits'}"
+            for name, rate in result.serving.cuts.items()
+        )
         below.append(f"Decode tokens/s/chip by what crosses the racks: {reached}.")
     if result.report.memory:
-        used = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size)
-        below.append(f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all.")
+        used = ", ".join(
+            f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size
+        )
+        below.append(
+            f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all."
+        )
     if result.metrics["mfu"] is not None:
         below.append(MFU)
     below += structure_text(result.structure)
     tables = [FIGURE.table(figures(result), result.title, above, below)._replace(align="lrllrr")]
     if result.axes:
         tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
-    operators, shown = operators_of(result), Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS)
+    operators, shown = (
+        operators_of(result),
+        Record(OPERATOR.only("name", "time_us", "share", "bound", "of_bound"), BARS),
+    )
     for phase, made in result.report.phases.items():
         lines = [one for one in operators if one.phase == phase]
-        tables.append(shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator"))
+        tables.append(
+            shown.table(lines, f"{phase}: {significant(float(made.time) * 1e3)} ms by operator")
+        )
     return tables

@@ -56,14 +56,18 @@ GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     },
 }
 SHOWN = [(metric, *how) for group in GROUPS.values() for metric, how in group.items()]
-COSTS = {name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))} | RATIOS
+COSTS = {
+    name for name in METRICS if any(word in name for word in ("usd", "power", "co2e"))
+} | RATIOS
 SEVERAL = "several workloads"
 PHASES = ("decode", "prefill", "step")
 
 
 def is_estimated(result: Result, metric: str) -> bool:
     """Say whether a metric rests on an estimate, an assumption or a prior."""
-    firm = bool(result.shares) and all(kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values())
+    firm = bool(result.shares) and all(
+        kinds.get("sourced", 1.0) >= 0.9995 for kinds in result.shares.values()
+    )
     return (metric in COSTS and not firm) or metric in PERFORMANCE
 
 
@@ -107,19 +111,35 @@ def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[
     most = max(lines, key=lines.count)
     if lines.count(most) == len(lines):
         return [most]
-    rest = [f"{result.scenario}: {line}" for result, line in zip(results, lines, strict=True) if line != most or lines.count(most) == 1]
+    rest = [
+        f"{result.scenario}: {line}"
+        for result, line in zip(results, lines, strict=True)
+        if line != most or lines.count(most) == 1
+    ]
     return rest if lines.count(most) == 1 else [*rest, f"the others: {most}"]
 
 
 def premise(result: Result, names_hall: bool = True) -> str:
     """Return the terms and the site a result rests on, in one line: a renter has no rate, no site, and a contract in place of a life."""
     inputs, texts = result.inputs, result.texts
-    terms = {name: inputs[f"terms.{name}"].value for name in ("life", "rate", "utilisation") if f"terms.{name}" in inputs}
+    terms = {
+        name: inputs[f"terms.{name}"].value
+        for name in ("life", "rate", "utilisation")
+        if f"terms.{name}" in inputs
+    }
     owner = texts.get("terms.owner")
     parts = [
         result.perspective + (f" ({owner})" if owner else ""),
         f"prices of {texts['terms.date']}",
-        *([f"life {terms['life']:g} years" if "rate" in terms else f"contract of {terms['life']:g} years"] if "life" in terms else []),
+        *(
+            [
+                f"life {terms['life']:g} years"
+                if "rate" in terms
+                else f"contract of {terms['life']:g} years"
+            ]
+            if "life" in terms
+            else []
+        ),
         *([f"rate {terms['rate'] * 100:g} %"] if "rate" in terms else []),
         *([f"utilisation {terms['utilisation'] * 100:g} %"] if "utilisation" in terms else []),
         *site_words(result, names_hall),
@@ -154,14 +174,22 @@ def title_of(results: Sequence[Result], target: bool = True) -> str:
 
 def workload_line(results: Sequence[Result], target: bool = True) -> str:
     """Return the workload in words, where all results share it; formats that differ have rows of their own."""
-    for words in (partial(workload_words, target=target), partial(workload_words, formats=common_formats(results), target=target)):
+    for words in (
+        partial(workload_words, target=target),
+        partial(workload_words, formats=common_formats(results), target=target),
+    ):
         lines = {words(result) for result in results}
         if len(lines) == 1:
             return lines.pop()
     return SEVERAL
 
 
-PARTS = {"precision": "weights", "attention_format": "attention", "expert_format": "experts", "attention_core_format": "attention core"}
+PARTS = {
+    "precision": "weights",
+    "attention_format": "attention",
+    "expert_format": "experts",
+    "attention_core_format": "attention core",
+}
 
 
 def formats_of(result: Result) -> dict[str, str]:
@@ -171,12 +199,18 @@ def formats_of(result: Result) -> dict[str, str]:
     if whole is None:
         return {}
     found = {name: texts.get(f"workload.{name}", whole) for name in PARTS}
-    return {PARTS[name]: form for name, form in found.items() if form not in (whole, USUAL.get(f"workload.{name}")) or name == "precision"}
+    return {
+        PARTS[name]: form
+        for name, form in found.items()
+        if form not in (whole, USUAL.get(f"workload.{name}")) or name == "precision"
+    }
 
 
 def formats_words(formats: Mapping[str, str]) -> str:
     """Return formats in words: that of the weights, then those of parts that have another."""
-    others = ", ".join(f"{words} {form.upper()}" for words, form in formats.items() if words != PARTS["precision"])
+    others = ", ".join(
+        f"{words} {form.upper()}" for words, form in formats.items() if words != PARTS["precision"]
+    )
     whole = formats.get(PARTS["precision"], "").upper()
     return f"{whole} ({others})" if whole and others else whole or others
 
@@ -184,14 +218,26 @@ def formats_words(formats: Mapping[str, str]) -> str:
 def common_formats(results: Sequence[Result]) -> dict[str, str]:
     """Return the formats that all results share."""
     first, *rest = map(formats_of, results)
-    return {words: form for words, form in first.items() if all(one.get(words) == form for one in rest)}
+    return {
+        words: form for words, form in first.items() if all(one.get(words) == form for one in rest)
+    }
 
 
 def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
     shared, found = common_formats(results), [formats_of(result) for result in results]
-    names = [words for words in PARTS.values() if words not in shared and any(words in one for one in found)]
-    return [(f"format of {words}", *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found)) for words in names]
+    names = [
+        words
+        for words in PARTS.values()
+        if words not in shared and any(words in one for one in found)
+    ]
+    return [
+        (
+            f"format of {words}",
+            *(one.get(words, one.get(PARTS["precision"], "-")).upper() for one in found),
+        )
+        for words in names
+    ]
 
 
 SOFTWARE_WORDS = {
@@ -217,18 +263,28 @@ def software_words(results: Sequence[Result]) -> str:
     return f"software {SOFTWARE_WORDS.get(software, others)}"
 
 
-def workload_words(result: Result, formats: Mapping[str, str] | None = None, target: bool = True) -> str:
+def workload_words(
+    result: Result, formats: Mapping[str, str] | None = None, target: bool = True
+) -> str:
     """Return the workload of one result in words, with all its formats or those given, and the speed it asks for."""
     texts = result.texts
     if texts["workload.kind"] == "stated":
         return "no model is run: rates, if any, are stated"
-    values = {path.partition(".")[2]: given.value for path, given in result.inputs.items() if path.startswith(("workload.", "cluster."))}
+    values = {
+        path.partition(".")[2]: given.value
+        for path, given in result.inputs.items()
+        if path.startswith(("workload.", "cluster."))
+    }
     if texts["workload.kind"] == "training":
         step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
         return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
     words = formats_words(formats_of(result) if formats is None else formats)
-    asked = [f"at least {values['interactivity']:g} tokens/s a user"] if target and "interactivity" in values else []  # of a held plan there is none
+    asked = (
+        [f"at least {values['interactivity']:g} tokens/s a user"]
+        if target and "interactivity" in values
+        else []
+    )  # of a held plan there is none
     return ", ".join([texts["workload.model"], tokens, *filter(None, [words]), *asked])
 
 
@@ -266,8 +322,14 @@ def available_words(result: Result) -> list[str]:
     found, cost = result.available, result.metrics["waiting_usd_per_chip"]
     if found is None:
         return []
-    waits = f"; the {found.months:.0f} months until then cost ~{significant(cost, 3)} USD a chip" if cost else ""
-    return [f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first token ~{found.first_token or '-'}."]
+    waits = (
+        f"; the {found.months:.0f} months until then cost ~{significant(cost, 3)} USD a chip"
+        if cost
+        else ""
+    )
+    return [
+        f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first token ~{found.first_token or '-'}."
+    ]
 
 
 NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
@@ -276,11 +338,21 @@ NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 def asked_of(result: Result) -> dict[str, Any]:
     """Return what a result was asked for, by name."""
     documents = result.origin.documents if result.origin else {}
-    asked: dict[str, Any] = {name: documents.get(name) for name in ("site", "terms", "workload", "cluster")}
+    asked: dict[str, Any] = {
+        name: documents.get(name) for name in ("site", "terms", "workload", "cluster")
+    }
     asked |= {path.partition(".")[2]: result.texts.get(path) for path in NAMED}
-    asked["practice"] = "own" if (asked["software"] or DRAWN) in LEVELS or asked["software"][:1].isdigit() else asked["software"]
-    formats = (path for path in result.texts if path == "workload.precision" or path.endswith("_format"))
-    return asked | {"formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}}
+    asked["practice"] = (
+        "own"
+        if (asked["software"] or DRAWN) in LEVELS or asked["software"][:1].isdigit()
+        else asked["software"]
+    )
+    formats = (
+        path for path in result.texts if path == "workload.precision" or path.endswith("_format")
+    )
+    return asked | {
+        "formats": {path.partition(".")[2]: result.texts[path] for path in sorted(formats)}
+    }
 
 
 CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV is of
@@ -288,8 +360,17 @@ CONTEXT = ("scenario", "system", "date", "site", "set")  # what a row of a CSV i
 
 def context_of_system(inputs: Inputs) -> dict[str, Any]:
     """Return what a row of a CSV is of that asks for no workload."""
-    scenario, given = inputs.scenario, {path: text for path, text in inputs.settings.items() if isinstance(text, str)}
-    return {"scenario": scenario.name, "system": inputs.system.id, "date": inputs.date, "site": scenario.documents["site"], "set": in_words(given)}
+    scenario, given = (
+        inputs.scenario,
+        {path: text for path, text in inputs.settings.items() if isinstance(text, str)},
+    )
+    return {
+        "scenario": scenario.name,
+        "system": inputs.system.id,
+        "date": inputs.date,
+        "site": scenario.documents["site"],
+        "set": in_words(given),
+    }
 
 
 def drafts_of(result: Result) -> float | None:
@@ -302,7 +383,9 @@ def drafts_of(result: Result) -> float | None:
 
 def deployed(result: Result) -> dict[str, Any]:
     """Return what is on as production runs it, by name."""
-    more = {name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")}
+    more = {
+        name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
+    }
     return {"draft_tokens": drafts_of(result), "formats": asked_of(result)["formats"], **more}
 
 
@@ -311,38 +394,72 @@ PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "worklo
 
 def promise(result: Result) -> dict[str, float | None]:
     """Return what every user is promised: the least speed and the latest first token; none where nothing is."""
-    return {name: result.inputs[path].value or None for name, path in PROMISED.items() if path in result.inputs}
+    return {
+        name: result.inputs[path].value or None
+        for name, path in PROMISED.items()
+        if path in result.inputs
+    }
 
 
 def deployed_words(results: Sequence[Result]) -> str:
     """Return what is on beyond the model, its lengths and its formats, whose software where that is not drawn, and who deploys it."""
     drafts = set(map(drafts_of, results))
-    software = [software_words(results)] if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results) else []
+    software = (
+        [software_words(results)]
+        if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results)
+        else []
+    )
     operators = {result.texts.get(OPERATED_BY, FLEET) for result in results} - {FLEET}
-    software += [OPERATOR_WORDS[operators.pop()] if len(operators) == 1 else "operators differ"] if operators else []
+    software += (
+        [OPERATOR_WORDS[operators.pop()] if len(operators) == 1 else "operators differ"]
+        if operators
+        else []
+    )
     if len(drafts) > 1:
         return ", ".join(["drafts differ", *software])
     count = drafts.pop() if drafts else None
-    return ", ".join([*([] if count is None else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]), *software])
+    return ", ".join(
+        [
+            *(
+                []
+                if count is None
+                else [f"{count:g} draft{'' if count == 1 else 's'}" if count else "no drafts"]
+            ),
+            *software,
+        ]
+    )
 
 
-def shared(results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = asked_of) -> dict[str, Any]:
+def shared(
+    results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = asked_of
+) -> dict[str, Any]:
     """Return what is told of results, by name: one value where all have the same, else that of each by its scenario."""
     found: dict[str, dict[str, Any]] = {}
     for result in results:
         for name, value in told(result).items():
             found.setdefault(name, {})[result.scenario] = value
-    return {name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each for name, each in found.items()}
+    return {
+        name: next(iter(each.values())) if len({str(one) for one in each.values()}) == 1 else each
+        for name, each in found.items()
+    }
 
 
 def plan_words(plan: Mapping[str, Any] | None) -> str:
     """Return the axes of a plan as `--plan` takes them."""
-    return ",".join(f"{name}={value:g}" for name, value in (plan or {}).items() if isinstance(value, (int, float)) and not isinstance(value, bool))
+    return ",".join(
+        f"{name}={value:g}"
+        for name, value in (plan or {}).items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    )
 
 
 def bill_dates(result: Result) -> dict[str, float]:
     """Return the shares of the bill that later and old prices make up, and of the chip-hour old evidence does."""
-    return {"later": result.ages.later, "older": result.ages.older, "hour_older": result.ages.hour_older}
+    return {
+        "later": result.ages.later,
+        "older": result.ages.older,
+        "hour_older": result.ages.hour_older,
+    }
 
 
 def missing_notes(result: Result) -> list[str]:

@@ -22,13 +22,25 @@ class Bar:
 
     def __init__(self, quiet: bool) -> None:
         self.quiet, self.told = quiet, time.monotonic()
-        self.first: tuple[float, int] | None = None  # when the first cases were done, and how many: before that workers were starting
-        self.moves = not quiet and sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.first: tuple[float, int] | None = (
+            None  # when the first cases were done, and how many: before that workers were starting
+        )
+        self.moves = (
+            not quiet
+            and sys.stderr is not None
+            and sys.stderr.isatty()
+            and os.environ.get("TERM") != "dumb"
+        )
 
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.moves:
             sys.stderr.write(ANEW)
 

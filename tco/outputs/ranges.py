@@ -20,12 +20,19 @@ DIGITS = 2  # of a range
 
 def percentiles(*names: str) -> Maybe:
     """Return the shape of some figures of a metric's draws, with the reason where one has no end."""
-    return Maybe(Record(*(Member(name, float | None) for name in names), Member("reason", optional=True)))
+    return Maybe(
+        Record(*(Member(name, float | None) for name in names), Member("reason", optional=True))
+    )
 
 
 def drawn(key: str, shape: Any, read: Any) -> Member:
     """Return a member of how sure a result is; it is left out where nobody wanted to know."""
-    return Member(key, shape, lambda one: LEFT_OUT if one.sure is None else read_from(one.sure, read), optional=True)
+    return Member(
+        key,
+        shape,
+        lambda one: LEFT_OUT if one.sure is None else read_from(one.sure, read),
+        optional=True,
+    )
 
 
 def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
@@ -59,7 +66,10 @@ SURE = Record(  # what a row of a comparison says of its ranges
 def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
     """Return the rows of the table under the answer: its range, and the chance to beat the baseline; of training the range of its cost."""
     rows: list[tuple[str, ...]] = []
-    for metric, label, size in ((RATIO, "P10 to P90", 1.0), (TRAINING_COST, "P10 to P90 of a trillion training tokens, million USD", MILLION)):
+    for metric, label, size in (
+        (RATIO, "P10 to P90", 1.0),
+        (TRAINING_COST, "P10 to P90 of a trillion training tokens, million USD", MILLION),
+    ):
         cells = [between(one, metric, size) for one in found]
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
@@ -94,7 +104,11 @@ def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
         told = []
         for one in of.drivers:
             swing = "decides who meets the target" if one.swing is None else f"{one.swing:+.2f}"
-            flips = "no flip in range" if one.flips_at is None else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
+            flips = (
+                "no flip in range"
+                if one.flips_at is None
+                else f"flips {turn_words(one.flips_at, one.value, one.unit, one.shown)}"
+            )
             told.append(f"{short_name(one.path)} ({swing}, {flips})")
         lines += [f"Top drivers of {name}: {'; '.join(told)}."] if told else []
     return [*lines, *drawn_words(found)]
@@ -107,7 +121,9 @@ def drawn_words(found: Sequence[Sureness]) -> list[str]:
         return []
     plan = "the plan of the point held" if drawn[0].hold else "the plan re-optimised in each"
     lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie, and no win"
-    return [f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."]
+    return [
+        f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."
+    ]
 
 
 def turn_words(at: float, value: float, unit: str, shown: tuple[float, str] | None) -> str:

@@ -16,17 +16,33 @@ PLACE = Record(
     *("vendor", "cooling", Member("released", str | None), Member("reason", str | None)),
 )
 ROW = Record(OF_RESULT.within("result"), PLACE)
-RANKING = Document(*("compare", "ranked_by", "baseline"), Member("inputs", dict), Member("set", {str: str}), Member("rows", [ROW]))
+RANKING = Document(
+    *("compare", "ranked_by", "baseline"),
+    Member("inputs", dict),
+    Member("set", {str: str}),
+    Member("rows", [ROW]),
+)
 # What a line shows beside the cost: metric -> heading
-BESIDE = {"tco_usd_per_chip_hour": "USD a chip-hour", "output_tokens_per_s_per_chip": "tokens/s a chip"}
-COST = {"usd_per_million_output_tokens": ("USD a million", 1.0), "train_usd_per_trillion_tokens": ("million USD a trillion", 1e6)}
+BESIDE = {
+    "tco_usd_per_chip_hour": "USD a chip-hour",
+    "output_tokens_per_s_per_chip": "tokens/s a chip",
+}
+COST = {
+    "usd_per_million_output_tokens": ("USD a million", 1.0),
+    "train_usd_per_trillion_tokens": ("million USD a trillion", 1e6),
+}
 DIGITS = 3
 
 
 def ranking_answer(found: Ranking) -> Answer:
     """Return systems in the order of their cost, each with its place, or with the reason why it has none."""
     results = [row.result for row in found.rows]
-    said = {"ranked_by": found.metric, "baseline": HEADLINE_SYSTEM, "inputs": shared(results), "rows": found.rows}
+    said = {
+        "ranked_by": found.metric,
+        "baseline": HEADLINE_SYSTEM,
+        "inputs": shared(results),
+        "rows": found.rows,
+    }
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
     row = Record(COMPARISON_ROW.within("result"), PLACE)
     return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))
@@ -39,8 +55,19 @@ def ranking_table(found: Ranking) -> Table:
     rows = [line_of(row, found.metric, size) for row in placed]
     results = [row.result for row in found.rows]
     title = f"{len(rows)} systems by cost: {title_of(results)}"
-    below = ["Measured: runs published on this chip, or in brackets on its relatives. How sure a rank is: tco compare SYSTEM SYSTEM."]
-    columns = ("", "system", f"{heading}, middle", "at its values", *BESIDE.values(), "hall", "chip out", "measured")
+    below = [
+        "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank is: tco compare SYSTEM SYSTEM."
+    ]
+    columns = (
+        "",
+        "system",
+        f"{heading}, middle",
+        "at its values",
+        *BESIDE.values(),
+        "hall",
+        "chip out",
+        "measured",
+    )
     return Table(columns, rows, title, premises_without_halls(results), below, align="rlrrrrllr")
 
 
@@ -48,10 +75,24 @@ def line_of(row: Ranked, metric: str, size: float) -> tuple[str, ...]:
     """Return the line of a system; one without a cost says in place of it why."""
     result = row.result
     if row.rank is None:
-        return (f"-  {result.system}: {(row.reason or '').partition(';')[0]}", *("" for _ in range(8)))
-    costs = [None if one is None else float(one) / size for one in (row.median, result.metrics[metric])]
+        return (
+            f"-  {result.system}: {(row.reason or '').partition(';')[0]}",
+            *("" for _ in range(8)),
+        )
+    costs = [
+        None if one is None else float(one) / size for one in (row.median, result.metrics[metric])
+    ]
     cost, base = (marked(result, metric, significant(one, DIGITS)) for one in costs)
     beside = (significant(result.metrics[name], DIGITS) or "-" for name in BESIDE)
     own, relatives = result.standing.validated_rows, result.standing.anchored_rows
     measured = f"({relatives:,})" if relatives and not own else f"{own:,}"
-    return (str(row.rank), result.system, cost, base, *beside, result.hall_cooling or "", row.released or "", measured)
+    return (
+        str(row.rank),
+        result.system,
+        cost,
+        base,
+        *beside,
+        result.hall_cooling or "",
+        row.released or "",
+        measured,
+    )

@@ -20,9 +20,18 @@ from tco.outputs.table import Table, significant
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
 
-ESCAPES = {one: f"\\u{one:04x}" for one in CONTROLS if one >= 127}  # json itself writes those before as such
+ESCAPES = {
+    one: f"\\u{one:04x}" for one in CONTROLS if one >= 127
+}  # json itself writes those before as such
 LEFT_OUT = object()  # the value of a member that an object is without
-NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "number", float: "number", dict: "object", type(None): "null"}
+NAMES: dict[Any, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    dict: "object",
+    type(None): "null",
+}
 
 
 class Maybe(NamedTuple):
@@ -40,9 +49,13 @@ class Member(NamedTuple):
 
     key: str
     shape: Any = str
-    read: Callable[[Any], Any] | str | None = None  # from what the record is of, such as by the path `point.speed`; left out: its member of this name
+    read: Callable[[Any], Any] | str | None = (
+        None  # from what the record is of, such as by the path `point.speed`; left out: its member of this name
+    )
     label: str | None = None  # the heading in tables, which show what has one
-    show: Callable[[Any], str] | int | str = 4  # the text in tables, from what the record is of; or how many digits, or a format
+    show: Callable[[Any], str] | int | str = (
+        4  # the text in tables, from what the record is of; or how many digits, or a format
+    )
     unit: str | None = None  # where rows of it are exported
     csv: bool = True
     optional: bool = False  # a key that is left out where its value is LEFT_OUT, or none though its shape is never null
@@ -58,7 +71,11 @@ class Member(NamedTuple):
         value = self.of(one)
         if isinstance(self.show, str) and value is not None:
             return self.show.format(value)
-        return value if isinstance(value, str) else significant(value, self.show if isinstance(self.show, int) else 0)
+        return (
+            value
+            if isinstance(value, str)
+            else significant(value, self.show if isinstance(self.show, int) else 0)
+        )
 
 
 class Record:
@@ -67,7 +84,11 @@ class Record:
     def __init__(self, *parts: Member | Record | str) -> None:
         self.members: tuple[Member, ...] = ()
         for part in parts:
-            self.members += part.members if isinstance(part, Record) else (Member(part) if isinstance(part, str) else part,)
+            self.members += (
+                part.members
+                if isinstance(part, Record)
+                else (Member(part) if isinstance(part, str) else part,)
+            )
 
     def only(self, *keys: str) -> Record:
         """Return the record of some of its members, in this order."""
@@ -78,9 +99,17 @@ class Record:
         """Return the record as one of something that this is read from; where there is none of it its members have no value."""
 
         def moved(member: Member) -> Member:
-            show = (lambda one: member.text(read_from(one, read))) if callable(member.show) else member.show
+            show = (
+                (lambda one: member.text(read_from(one, read)))
+                if callable(member.show)
+                else member.show
+            )
             return member._replace(
-                key=prefix + member.key, read=lambda one: None if (found := read_from(one, read)) is None else member.of(found), show=show
+                key=prefix + member.key,
+                read=lambda one: (
+                    None if (found := read_from(one, read)) is None else member.of(found)
+                ),
+                show=show,
             )
 
         return Record(*map(moved, self.members))
@@ -95,7 +124,11 @@ class Record:
         found = {}
         for member in self.members:
             value = member.of(one)
-            missing = value is None and not isinstance(member.shape, Maybe) and type(None) not in kinds_of(member.shape)
+            missing = (
+                value is None
+                and not isinstance(member.shape, Maybe)
+                and type(None) not in kinds_of(member.shape)
+            )
             if not (member.optional and (missing or value is LEFT_OUT)):
                 found[member.key] = plain(value, member.shape)
         return found
@@ -104,20 +137,35 @@ class Record:
         """Return the cells of a row of a CSV: a flag as 1 or 0, names in one cell."""
         return [flat(member.of(one)) for member in self.members if member.csv]
 
-    def table(self, many: Iterable[Any], title: str = "", above: Sequence[str] = (), below: Sequence[str] = (), last: Any = ()) -> Table:
+    def table(
+        self,
+        many: Iterable[Any],
+        title: str = "",
+        above: Sequence[str] = (),
+        below: Sequence[str] = (),
+        last: Any = (),
+    ) -> Table:
         """Return a table of what has a label, its numbers to the right; `last` are rows below those of the records."""
         shown = [member for member in self.members if member.label is not None]
         rows = [[member.text(one) for member in shown] for one in many]
         align = "".join("r" if is_number(member.shape) else "l" for member in shown)
-        return Table([member.label or "" for member in shown], [*rows, *last], title, above, below, align)
+        return Table(
+            [member.label or "" for member in shown], [*rows, *last], title, above, below, align
+        )
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema."""
         needed = [member.key for member in self.members if not member.optional]
-        return {"type": "object", "required": needed, "properties": {member.key: schema_of(member.shape) for member in self.members}}
+        return {
+            "type": "object",
+            "required": needed,
+            "properties": {member.key: schema_of(member.shape) for member in self.members},
+        }
 
 
-DOCUMENTS: dict[str, list[Document]] = {}  # by schema; one that several answers share has any of their forms
+DOCUMENTS: dict[
+    str, list[Document]
+] = {}  # by schema; one that several answers share has any of their forms
 
 
 class Document(Record):
@@ -146,8 +194,18 @@ class Document(Record):
         row, many = rows[0], list(rows[1])
         said = [of(one) if callable(of) else of or {} for one in many]
         more = [key for key in (said[0] if said else {}) if key not in row.header]
-        cells = [[*row.cells(one), *(flat(its[key]) for key in more)] for one, its in zip(many, said, strict=True)]
-        return Answer(lambda: document(self.command, catalogue, self.json(found)), tables, (*row.header, *more), cells, notes, texts or {})
+        cells = [
+            [*row.cells(one), *(flat(its[key]) for key in more)]
+            for one, its in zip(many, said, strict=True)
+        ]
+        return Answer(
+            lambda: document(self.command, catalogue, self.json(found)),
+            tables,
+            (*row.header, *more),
+            cells,
+            notes,
+            texts or {},
+        )
 
 
 class Answer(NamedTuple):
@@ -163,7 +221,12 @@ class Answer(NamedTuple):
 
 def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dict[str, Any]:
     """Return a command's document: its schema and version, the hash of the data, then its content."""
-    found = {"schema": f"tco.{command}/1", "tco_version": __version__, "data_hash": catalogue.hash(), **content}
+    found = {
+        "schema": f"tco.{command}/1",
+        "tco_version": __version__,
+        "data_hash": catalogue.hash(),
+        **content,
+    }
     if catalogue.anchors:
         from tco.chain.anchors import account_of
 
@@ -173,7 +236,9 @@ def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dic
 
 def to_json(content: dict[str, Any]) -> str:
     """Return a document as text that no terminal obeys; a number that is not finite is a defect and raises `ValueError`."""
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).translate(ESCAPES) + "\n"
+    return (
+        json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).translate(ESCAPES) + "\n"
+    )
 
 
 def number(value: Any) -> float | int | None:
@@ -190,7 +255,13 @@ def named_in(one: Any, name: str) -> Any:
     """Return a member of something by its name or, of a tuple, its place; of nothing there is none."""
     if one is None:
         return None
-    return one.get(name) if isinstance(one, Mapping) else one[int(name)] if name.isdigit() else getattr(one, name)
+    return (
+        one.get(name)
+        if isinstance(one, Mapping)
+        else one[int(name)]
+        if name.isdigit()
+        else getattr(one, name)
+    )
 
 
 def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
@@ -234,7 +305,11 @@ def kinds_of(shape: Any) -> tuple[Any, ...]:
 
 def is_number(shape: Any) -> bool:
     """Say whether a shape is a number, or none."""
-    return isinstance(shape, (type, UnionType)) and {float, int} & {*kinds_of(shape)} != set() and str not in kinds_of(shape)
+    return (
+        isinstance(shape, (type, UnionType))
+        and {float, int} & {*kinds_of(shape)} != set()
+        and str not in kinds_of(shape)
+    )
 
 
 def is_tuple(shape: Any) -> bool:
@@ -270,18 +345,35 @@ ANCHORED = Record(  # of answers that measured runs of one's own have moved
     Member("rows", int),
     Member("moved", float | None),
     Member("systems", {str: float}),
-    Member("rests_on", [Record("chip", "engine", "model", Member("formats", [str]), Member("rows", int))]),
+    Member(
+        "rests_on",
+        [Record("chip", "engine", "model", Member("formats", [str]), Member("rows", int))],
+    ),
 )
 MOVED = ("compare", "perf", "price", "uncertainty")  # documents that say so
 
 
 def published_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of the documents of a name."""
-    head = {"schema": {"const": name}, "tco_version": {"type": "string"}, "data_hash": {"type": "string", "pattern": "^([0-9a-f]+|withheld)$"}}
+    head = {
+        "schema": {"const": name},
+        "tco_version": {"type": "string"},
+        "data_hash": {"type": "string", "pattern": "^([0-9a-f]+|withheld)$"},
+    }
     found = []
     for one in DOCUMENTS[name]:
         content = one.schema()
         if one.command in MOVED:
             content["properties"]["anchored"] = ANCHORED.schema()
-        found.append({**content, "required": [*head, *content["required"]], "properties": head | content["properties"]})
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **(found[0] if len(found) == 1 else {"anyOf": found})}
+        found.append(
+            {
+                **content,
+                "required": [*head, *content["required"]],
+                "properties": head | content["properties"],
+            }
+        )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": name,
+        **(found[0] if len(found) == 1 else {"anyOf": found}),
+    }

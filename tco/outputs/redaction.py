@@ -11,8 +11,19 @@ from tco.foundation.stand_ins import WITHHELD
 
 SENTENCE = "What was said here rests on your own values, and is withheld."
 NOTE = "what rests on your own values is withheld"
-NAMES = ("id", "path", "scenario", "metric", "part", "name", "ref", "month")  # what tells the entries of a list apart
-FIGURE = re.compile(rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)")  # a word that is a number, with what stands around it
+NAMES = (
+    "id",
+    "path",
+    "scenario",
+    "metric",
+    "part",
+    "name",
+    "ref",
+    "month",
+)  # what tells the entries of a list apart
+FIGURE = re.compile(
+    rf"([(~<>+\-$]*)(?:\d[^\s]*?|{WITHHELD})([),.;:%]*)"
+)  # a word that is a number, with what stands around it
 
 
 def alike(one: Any, other: Any) -> Any:
@@ -20,7 +31,13 @@ def alike(one: Any, other: Any) -> Any:
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: alike(value, other.get(key)) for key, value in one.items()}
     if hasattr(one, "_fields"):
-        return one._replace(**{name: MEMBERS[name](getattr(one, name), getattr(other, name, ())) for name in one._fields if name in MEMBERS})
+        return one._replace(
+            **{
+                name: MEMBERS[name](getattr(one, name), getattr(other, name, ()))
+                for name in one._fields
+                if name in MEMBERS
+            }
+        )
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return [alike(*pair) for pair in paired(list(one), list(other), name_of)]
     if type(one) is type(other) and one == other:
@@ -71,7 +88,9 @@ def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]
     if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
         return list(zip(one, other, strict=True))
     likes = dict(zip(numbered(map(name, other)), other, strict=True))
-    return [(entry, likes.get(key)) for key, entry in zip(numbered(map(name, one)), one, strict=True)]
+    return [
+        (entry, likes.get(key)) for key, entry in zip(numbered(map(name, one)), one, strict=True)
+    ]
 
 
 def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
@@ -87,14 +106,26 @@ def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
 def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Return the rows of a table or a CSV without the cells that differ; the first cell names a row."""
     pairs = paired(list(one), list(other), lambda row: row[0] if row else "")
-    return [[alike(cell, its) for cell, its in zip(row, like or [None] * len(row), strict=False)] for row, like in pairs]
+    return [
+        [alike(cell, its) for cell, its in zip(row, like or [None] * len(row), strict=False)]
+        for row, like in pairs
+    ]
 
 
-MEMBERS: dict[str, Callable[[Any, Any], Any]] = {  # of a table, or a page: how it stands alike; figures and the what-if whole or not at all
-    **dict.fromkeys(("columns", "title", "tables", "folded", "sections"), lambda one, other: alike(one, other or type(one)())),
+MEMBERS: dict[
+    str, Callable[[Any, Any], Any]
+] = {  # of a table, or a page: how it stands alike; figures and the what-if whole or not at all
+    **dict.fromkeys(
+        ("columns", "title", "tables", "folded", "sections"),
+        lambda one, other: alike(one, other or type(one)()),
+    ),
     **dict.fromkeys(("above", "below", "words", "verdict", "premises"), lines_alike),
     "rows": alike_rows,
-    "figures": lambda one, other: [figure for figure, its in zip(one, other, strict=False) if figure == its],
+    "figures": lambda one, other: [
+        figure for figure, its in zip(one, other, strict=False) if figure == its
+    ],
     "what_if": lambda one, other: one if one == other else None,
-    "notes": lambda one, other: [note for note in alike(list(one), list(other)) if note != WITHHELD],
+    "notes": lambda one, other: [
+        note for note in alike(list(one), list(other)) if note != WITHHELD
+    ],
 }

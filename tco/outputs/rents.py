@@ -17,7 +17,12 @@ ROW = Record(
     Member("low", float | None),
     Member("high", float | None),
     Member("cost_usd_per_chip_hour", float | None, label="cost", show=3, unit="USD/chip/h"),
-    Member("margin", float | None, label="margin", show=lambda one: "-" if one.margin is None else f"{one.margin:.0%}"),
+    Member(
+        "margin",
+        float | None,
+        label="margin",
+        show=lambda one: "-" if one.margin is None else f"{one.margin:.0%}",
+    ),
 )
 RENTS = Document("rents", Member("rows", [ROW], lambda found: found))
 
@@ -29,4 +34,6 @@ def rents_answer(catalogue: Catalogue, found: Sequence[Rent]) -> Answer:
         "cost: ours of an installed chip-hour at the prices of the month, a cloud's (neocloud), of chips that are not for sale their builder's.",
         "margin: the share of the rent that is left where every hour is paid; a list price is what is asked, not what is paid.",
     ]
-    return RENTS.answer(catalogue, found, lambda: [ROW.table(found, title, (), below)], (ROW, found))
+    return RENTS.answer(
+        catalogue, found, lambda: [ROW.table(found, title, (), below)], (ROW, found)
+    )

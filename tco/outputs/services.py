@@ -21,10 +21,19 @@ ONE = Record(
     Member("errors", {str: float}),
     Member("plan", {str: {str: float}}),
     Member("power_basis"),
-    Member("range", Maybe({str: {str: float}}), lambda one: one.range and {"usd_per_million_output_tokens": one.range}),
+    Member(
+        "range",
+        Maybe({str: {str: float}}),
+        lambda one: one.range and {"usd_per_million_output_tokens": one.range},
+    ),
     Member("share_of_best", float),
 )
-SERVICE = Document("service", ONE.within(lambda found: found["rows"][0]), Member("rows", [ONE]), Member("notes", [str]))
+SERVICE = Document(
+    "service",
+    ONE.within(lambda found: found["rows"][0]),
+    Member("rows", [ONE]),
+    Member("notes", [str]),
+)
 ROW = Record(
     *(Member("scenario", read="result.scenario"), Member("traffic", read="traffic.id")),
     Member("promises", read=lambda one: "; ".join(map(str, one.promises))),
@@ -33,11 +42,20 @@ ROW = Record(
 )
 
 
-def service_answer(catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()) -> Answer:
+def service_answer(
+    catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()
+) -> Answer:
     """Return the least fleets, what they cost and what their requests see; and of others why they keep no promise."""
     notes = [*missed, *(note for one in found for note in one.result.notes), LEFT_OUT]
     content = {"rows": found, "notes": notes}
-    return SERVICE.answer(catalogue, content, lambda: [service_table(found)], (ROW, found), notes, of=lambda one: one.result.context)
+    return SERVICE.answer(
+        catalogue,
+        content,
+        lambda: [service_table(found)],
+        (ROW, found),
+        notes,
+        of=lambda one: one.result.context,
+    )
 
 
 def service_table(found: Sequence[Service]) -> Table:
@@ -45,18 +63,51 @@ def service_table(found: Sequence[Service]) -> Table:
     first, alone = found[0], len(found) == 1
     rows = []
     for name, metric in METRICS.items():
-        sure = [f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""] if alone else []
-        rows.append((metric.label, *(f"~{significant(one.metrics[name])}" for one in found), metric.unit, *sure))
+        sure = (
+            [f"+- {significant(first.errors[name], 2)}" if name in first.errors else ""]
+            if alone
+            else []
+        )
+        rows.append(
+            (
+                metric.label,
+                *(f"~{significant(one.metrics[name])}" for one in found),
+                metric.unit,
+                *sure,
+            )
+        )
     if not alone:
-        rows.append(("cost of the cheapest system over this one's, of what is bought", *(f"~{one.share_of_best * 100:.0f}" for one in found), "%"))
+        rows.append(
+            (
+                "cost of the cheapest system over this one's, of what is bought",
+                *(f"~{one.share_of_best * 100:.0f}" for one in found),
+                "%",
+            )
+        )
     asked = ", ".join(map(str, first.promises))
-    above = [f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, router {first.router}. Promised: {asked}."]
+    above = [
+        f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, router {first.router}. Promised: {asked}."
+    ]
     above += [purchase_text(service) for service in found]
-    below = [f"{one.result.scenario}, {phase}: {axes_text(axes)}" for one in found for phase, axes in one.plan.items()]
-    below.append(f"Power: {first.power_basis}." + (" +-: one standard error of the simulation." if alone else ""))
+    below = [
+        f"{one.result.scenario}, {phase}: {axes_text(axes)}"
+        for one in found
+        for phase, axes in one.plan.items()
+    ]
+    below.append(
+        f"Power: {first.power_basis}."
+        + (" +-: one standard error of the simulation." if alone else "")
+    )
     below += [range_text(service) for service in found if service.range]
     names = [one.result.scenario for one in found]
-    return Table(("figure", *names, "unit", *(["error"] if alone else [])), rows, "", above, below, "l" + "r" * len(found) + "ll")
+    return Table(
+        ("figure", *names, "unit", *(["error"] if alone else [])),
+        rows,
+        "",
+        above,
+        below,
+        "l" + "r" * len(found) + "ll",
+    )
 
 
 def purchase_text(service: Service) -> str:
@@ -83,5 +134,7 @@ def range_text(service: Service) -> str:
 
 def axes_text(axes: dict[str, Any]) -> str:
     """Return the engines of a pool in words."""
-    rest = ", ".join(f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips"))
+    rest = ", ".join(
+        f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips")
+    )
     return f"{axes['engines']:g} engine{'s' if axes['engines'] > 1 else ''} of {axes['chips']:g} chip{'s' if axes['chips'] > 1 else ''} ({rest})"

@@ -50,7 +50,10 @@ KINDS = {  # by the name of their folder, and of their commands
 
 # ---------------------------------------------------------------- lists and checks
 EVER = "2099"  # the date after all rows: each price is the latest
-PRICED = ("price", "own_price")  # a whole part, or what an assembly adds to parts that are priced for themselves
+PRICED = (
+    "price",
+    "own_price",
+)  # a whole part, or what an assembly adds to parts that are priced for themselves
 
 
 def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
@@ -58,8 +61,14 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     from tco.economics.dates import table_of  # other lists go without it
 
     tables = [folder / "accelerators.csv" for folder in catalogue.folders]
-    called = [row for path in tables if path.is_file() for _, row in read_csv(path, ("name", "part"))]
-    names, files, own = {row["part"]: row["name"] for row in reversed(called)}, dict[str, str](), set[str]()  # the first name of each chip
+    called = [
+        row for path in tables if path.is_file() for _, row in read_csv(path, ("name", "part"))
+    ]
+    names, files, own = (
+        {row["part"]: row["name"] for row in reversed(called)},
+        dict[str, str](),
+        set[str](),
+    )  # the first name of each chip
     for (part, _), rows in catalogue.part_rows.items():
         files.setdefault(part, table_of(rows[0].where))
         if any(row.overlay for row in rows):
@@ -69,7 +78,13 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
         row |= dict.fromkeys(("priced_as", "as_of", "kind", "source"), "")
         if priced_as := next((name for name in PRICED if catalogue.has_part_value(part, name)), ""):
             found = catalogue.part_input(part, priced_as, EVER)
-            row |= {"price_usd": found.value, "priced_as": priced_as, "as_of": found.as_of, "kind": found.kind, "source": found.source}
+            row |= {
+                "price_usd": found.value,
+                "priced_as": priced_as,
+                "as_of": found.as_of,
+                "kind": found.kind,
+                "source": found.source,
+            }
         yield row | {"attributes": len(known), "own": part in own}
 
 
@@ -78,8 +93,15 @@ def systems_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     for name in catalogue.ids("systems"):
         said = catalogue.document("systems", name, "system")[1]
         variants = said.get("variants", {})
-        options = {key: [one for one in some if one != "default"] for key, some in (variants.items() if isinstance(variants, dict) else ())}
-        yield {"id": name, **{key: said.get(key, "") for key in ("name", "chip", "cooling")}, "variants": options}
+        options = {
+            key: [one for one in some if one != "default"]
+            for key, some in (variants.items() if isinstance(variants, dict) else ())
+        }
+        yield {
+            "id": name,
+            **{key: said.get(key, "") for key in ("name", "chip", "cooling")},
+            "variants": options,
+        }
 
 
 def models_listed(catalogue: Catalogue) -> Iterator[Any]:
@@ -89,7 +111,10 @@ def models_listed(catalogue: Catalogue) -> Iterator[Any]:
     for name in catalogue.models:
         try:
             model = load_model(catalogue, name)
-            yield {key: getattr(model, key) for key in ("id", "parameters", "active_parameters", "layers", "context", "source")}
+            yield {
+                key: getattr(model, key)
+                for key in ("id", "parameters", "active_parameters", "layers", "context", "source")
+            }
         except TcoError as error:
             yield {"id": name, "not_read": str(error)}
 
@@ -113,7 +138,10 @@ def metrics_listed(_: Catalogue) -> list[dict[str, str]]:
     from tco.chain.metrics import METRICS, is_worse
 
     better = {None: "", True: "less", False: "more"}
-    return [{"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label} for name, one in METRICS.items()]
+    return [
+        {"id": name, "unit": one.unit, "better": better[is_worse(name, 1.0)], "what": one.label}
+        for name, one in METRICS.items()
+    ]
 
 
 def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
@@ -121,7 +149,11 @@ def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[dict[str, An
     for name in catalogue.ids(folder):
         texts, _ = page_of(catalogue, folder, name)
         said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
-        yield {"id": name, **said, "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0])}
+        yield {
+            "id": name,
+            **said,
+            "own": catalogue.is_overlay(catalogue.document(folder, name, KINDS[folder].one)[0]),
+        }
 
 
 OWN = Member("own", bool)
@@ -130,40 +162,79 @@ SHELVES = {
     "parts": Shelf(
         parts_listed,
         Record(
-            *("id", "name", "shelf"), Member("price_usd", float | None), *("priced_as", "as_of", "kind", "source"), Member("attributes", int), OWN
+            *("id", "name", "shelf"),
+            Member("price_usd", float | None),
+            *("priced_as", "as_of", "kind", "source"),
+            Member("attributes", int),
+            OWN,
         ),
     ),
-    "systems": Shelf(systems_listed, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))),
+    "systems": Shelf(
+        systems_listed, Record("id", "name", "chip", "cooling", Member("variants", {str: [str]}))
+    ),
     "models": Shelf(
         models_listed,
         Record(
             "id",
-            *(Member(name, int, optional=True) for name in ("parameters", "active_parameters", "layers", "context")),
+            *(
+                Member(name, int, optional=True)
+                for name in ("parameters", "active_parameters", "layers", "context")
+            ),
             *(Member(name, optional=True) for name in ("source", "not_read")),
         ),
     ),
     "scenarios": Shelf(
         scenarios_listed,
-        Record(Member("id", read="name"), "title", "system", Record("site", "terms", "workload", "cluster").within("documents")),
+        Record(
+            Member("id", read="name"),
+            "title",
+            "system",
+            Record("site", "terms", "workload", "cluster").within("documents"),
+        ),
     ),
     "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
-    "rebates": Shelf(agreements_listed, Record("id", "supplier", "holder", "kind", Member("from", read="begins"), Member("until", read="ends"))),
+    "rebates": Shelf(
+        agreements_listed,
+        Record(
+            "id",
+            "supplier",
+            "holder",
+            "kind",
+            Member("from", read="begins"),
+            Member("until", read="ends"),
+        ),
+    ),
     "metrics": Shelf(metrics_listed, Record("id", "unit", "better", "what")),
     **{
-        name: Shelf(partial(documents_listed, name), Record("id", *(Member(key, str | None) for key in kind.texts), OWN))
+        name: Shelf(
+            partial(documents_listed, name),
+            Record("id", *(Member(key, str | None) for key in kind.texts), OWN),
+        )
         for name, kind in KINDS.items()
     },
 }
-LISTS = {name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items)) for name, shelf in SHELVES.items()}
+LISTS = {
+    name: Document(f"{name}-list", Member("items", [shelf.item], lambda items: items))
+    for name, shelf in SHELVES.items()
+}
 PUBLISHED = Record(
     *("kind", "scenario", "system", "metric", "unit"),
-    *(Member("published", float), Member("tolerance", float | None), Member("low", float), Member("high", float)),
+    *(
+        Member("published", float),
+        Member("tolerance", float | None),
+        Member("low", float),
+        Member("high", float),
+    ),
     *(Member("computed", float | None), "source", "note", "reason", Member("ok", bool)),
     *("publisher", Member("rests_on_publishers", [str])),
 )
 CHECKS = {
     name: Document(
-        *(f"{name}-check", Member("ok", bool, lambda found: not found["findings"]), Member("findings", [str])),
+        *(
+            f"{name}-check",
+            Member("ok", bool, lambda found: not found["findings"]),
+            Member("findings", [str]),
+        ),
         *([Member("published", [PUBLISHED])] if name == "scenarios" else []),
     )
     for name in SHELVES
@@ -184,13 +255,27 @@ def cell(value: Any) -> str | float:
 def list_answer(name: str, catalogue: Catalogue) -> Answer:
     """Return the items of a shelf, with a column for whatever any of them has."""
     found, members = list(SHELVES[name].found(catalogue)), SHELVES[name].item.members
-    items = [{one.key: value for one in members if (value := one.of(item)) is not None or not one.optional} for item in found]
+    items = [
+        {
+            one.key: value
+            for one in members
+            if (value := one.of(item)) is not None or not one.optional
+        }
+        for item in found
+    ]
     keys = dict.fromkeys(key for item in items for key in item) or ("id",)
-    row, rows = Record(*(Member(key, label=key, show=6) for key in keys)), [{key: cell(item.get(key)) for key in keys} for item in items]
-    return LISTS[name].answer(catalogue, found, lambda: [row.table(rows, f"{len(items)} {name}")], (row, rows))
+    row, rows = (
+        Record(*(Member(key, label=key, show=6) for key in keys)),
+        [{key: cell(item.get(key)) for key in keys} for item in items],
+    )
+    return LISTS[name].answer(
+        catalogue, found, lambda: [row.table(rows, f"{len(items)} {name}")], (row, rows)
+    )
 
 
-def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figures: Sequence[Any]) -> Answer:
+def check_answer(
+    name: str, catalogue: Catalogue, findings: Sequence[str], figures: Sequence[Any]
+) -> Answer:
     """Return what a check found, and below it figures of publications with what comes out."""
     title = f"{name}: {len(findings)} findings" if findings else f"{name}: all in order"
     row = FINDING if findings else Record()
@@ -202,9 +287,14 @@ def check_answer(name: str, catalogue: Catalogue, findings: Sequence[str], figur
         from tco.studies.published import KINDS as ORIGINS
 
         by_kind = {kind: [one for one in figures if one.kind == kind] for kind in ORIGINS}
-        return [row.table(findings, title), *(published_table(kind, some) for kind, some in by_kind.items() if some)]
+        return [
+            row.table(findings, title),
+            *(published_table(kind, some) for kind, some in by_kind.items() if some),
+        ]
 
-    return CHECKS[name].answer(catalogue, {"findings": findings, "published": figures}, tables, (row, findings))
+    return CHECKS[name].answer(
+        catalogue, {"findings": findings, "published": figures}, tables, (row, findings)
+    )
 
 
 # ---------------------------------------------------------------- parts
@@ -215,7 +305,11 @@ def row_label(row: Mapping[str, Any]) -> str:
 
 def span(row: Mapping[str, Any]) -> str:
     """Return the range of a row in one cell."""
-    return "" if row["low"] is None or row["high"] is None else f"{significant(row['low'])} to {significant(row['high'])}"
+    return (
+        ""
+        if row["low"] is None or row["high"] is None
+        else f"{significant(row['low'])} to {significant(row['high'])}"
+    )
 
 
 STATED = Record(  # what a row states, of a part or in a document
@@ -239,8 +333,13 @@ PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, Any]:
     """Return a row of a part as it is written, with how direct it is."""
-    near = catalogue.with_directness(to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))).directness
-    numbers = {key: float(row.cells[key]) if row.cells.get(key, "") != "" else None for key in ("value", "low", "high")}
+    near = catalogue.with_directness(
+        to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))
+    ).directness
+    numbers = {
+        key: float(row.cells[key]) if row.cells.get(key, "") != "" else None
+        for key in ("value", "low", "high")
+    }
     own = {"own": row.overlay, "use": row.cells.get("use", "") or ("own" if row.overlay else "")}
     return {"part": part, "attribute": name, **row.cells, **numbers, "directness": near, **own}
 
@@ -249,16 +348,35 @@ def part_answer(catalogue: Catalogue, part: str) -> Answer:
     """Return every row of a part, the alternatives among them, what is to be said of each, and where they come from."""
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
-    rows = [part_row(catalogue, part, name, row) for (owner, name), many in catalogue.part_rows.items() if owner == part for row in many]
+    rows = [
+        part_row(catalogue, part, name, row)
+        for (owner, name), many in catalogue.part_rows.items()
+        if owner == part
+        for row in many
+    ]
 
     def tables() -> list[Table]:
-        notes = [f"{row_label(row)} {significant(row['value'], 6)} {row['unit']}".rstrip() + f": {row['note']}" for row in rows if row["note"]]
+        notes = [
+            f"{row_label(row)} {significant(row['value'], 6)} {row['unit']}".rstrip()
+            + f": {row['note']}"
+            for row in rows
+            if row["note"]
+        ]
         cited = []
         for source in sorted({row["source"] for row in rows}):
             found = catalogue.sources.get(source)
-            told = ", ".join(filter(None, (found.title, found.date, found.url))) if found else "not in the list of sources"
+            told = (
+                ", ".join(filter(None, (found.title, found.date, found.url)))
+                if found
+                else "not in the list of sources"
+            )
             cited.append(f"{source}: {told}")
-        below = ["Rows in brackets are alternatives: shown, not used.", *(["Notes:", *notes] if notes else []), "Sources:", *cited]
+        below = [
+            "Rows in brackets are alternatives: shown, not used.",
+            *(["Notes:", *notes] if notes else []),
+            "Sources:",
+            *cited,
+        ]
         above = [f"stands in: {', '.join(systems_with(catalogue, part)) or 'no system'}"]
         return [PART_ROW.table(rows, part, above, below)._replace(align="lrllllll")]
 
@@ -270,7 +388,11 @@ def systems_with(catalogue: Catalogue, part: str) -> list[str]:
     from tco.catalog.systems import load_system
 
     systems = {name: load_system(catalogue, name) for name in catalogue.ids("systems")}
-    return [name for name, system in systems.items() if part in system.quantity or any(part in places for places in system.alternatives.values())]
+    return [
+        name
+        for name, system in systems.items()
+        if part in system.quantity or any(part in places for places in system.alternatives.values())
+    ]
 
 
 # ---------------------------------------------------------------- systems
@@ -283,7 +405,14 @@ FIGURES = Record(Member("chip", {str: float | None}), Member("domain", {str: flo
 SYSTEM = Document(
     "systems-show",
     Record(
-        *(Member("system", read="id"), "name", "chip", Member("variant", {str: str}), Member("chips", float), Member("racks", float)),
+        *(
+            Member("system", read="id"),
+            "name",
+            "chip",
+            Member("variant", {str: str}),
+            Member("chips", float),
+            Member("racks", float),
+        ),
         *(Member("tree", [LEAF], "leaves"), Member("fabric", dict), "note"),
     ).within("0"),
     Member("figures", FIGURES, "1"),
@@ -291,7 +420,9 @@ SYSTEM = Document(
 )
 
 
-def system_answer(catalogue: Catalogue, system: System, figures: Figures, notes: Sequence[str]) -> Answer:
+def system_answer(
+    catalogue: Catalogue, system: System, figures: Figures, notes: Sequence[str]
+) -> Answer:
     """Return the tree of a system, and what its chip and its scale-up domain offer."""
 
     def tables() -> list[Table]:
@@ -301,7 +432,10 @@ def system_answer(catalogue: Catalogue, system: System, figures: Figures, notes:
             f"source: {catalogue.source_title(system.source)}",
         ]
         below = [note for note in (system.note, *notes) if note]
-        return [TREE.table(system.leaves, system.name, above, below), figures_table(system, figures)]
+        return [
+            TREE.table(system.leaves, system.name, above, below),
+            figures_table(system, figures),
+        ]
 
     return SYSTEM.answer(catalogue, (system, figures, notes), tables, (LEAF, system.leaves))
 
@@ -312,13 +446,27 @@ def figures_table(system: System, figures: Figures) -> Table:
     for name in (key.split("_")[1] for key in figures.chip if key.startswith("peak_")):
         key = f"peak_{name}_flop_per_s"
         peaks = [scaled(place.get(key), 1e15) for place in (figures.chip, figures.domain)]
-        rows.append((f"dense {name.upper()} peak, PFLOP/s", *peaks, significant(figures.chip[f"flop_per_byte_{name}"])))
+        rows.append(
+            (
+                f"dense {name.upper()} peak, PFLOP/s",
+                *peaks,
+                significant(figures.chip[f"flop_per_byte_{name}"]),
+            )
+        )
     memory = [("HBM, GB", "hbm_bytes", 1e9), ("HBM bandwidth, TB/s", "hbm_byte_per_s", 1e12)]
     if "logical_device_bytes" in figures.chip:
         memory.insert(1, ("HBM of a logical device, GB", "logical_device_bytes", 1e9))
     for label, key, scale in memory:
-        rows.append((label, *(scaled(place.get(key), scale) for place in (figures.chip, figures.domain)), ""))
-    return Table(("", "chip", f"domain of {system.chips:g}", "FLOP/byte"), rows, below=figures.notes)
+        rows.append(
+            (
+                label,
+                *(scaled(place.get(key), scale) for place in (figures.chip, figures.domain)),
+                "",
+            )
+        )
+    return Table(
+        ("", "chip", f"domain of {system.chips:g}", "FLOP/byte"), rows, below=figures.notes
+    )
 
 
 def scaled(value: Any, scale: float) -> str:
@@ -339,7 +487,10 @@ BLOCK = Record(
 )
 SIZES = Record(
     Member("model", read="id"),
-    *(Member(f"{kind}parameters", int) for kind in ("", "active_", "expert_", "embedding_", "prediction_")),
+    *(
+        Member(f"{kind}parameters", int)
+        for kind in ("", "active_", "expert_", "embedding_", "prediction_")
+    ),
     *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
     Member("cached_per_token", float, "cached"),  # numbers, not bytes
     Member("held_per_sequence", float, "held"),
@@ -349,7 +500,12 @@ SIZES = Record(
 MODEL = Document("models-show", SIZES, Member("blocks", [BLOCK]))
 SAID = Record(
     Member("what", read="0", label="what"),
-    Member("value", read="1", label="value", show=lambda row: significant(row[1], 6) if isinstance(row[1], float) else str(row[1])),
+    Member(
+        "value",
+        read="1",
+        label="value",
+        show=lambda row: significant(row[1], 6) if isinstance(row[1], float) else str(row[1]),
+    ),
 )
 
 
@@ -360,7 +516,9 @@ def model_answer(catalogue: Catalogue, name: str) -> Answer:
     model = load_model(catalogue, name)
     rows = [(key, value) for key, value in SIZES.json(model).items() if value not in ("", 0)]
     for block, part in product(model.blocks, ("attention", "mixer", "feed_forward")):
-        if text := ", ".join(f"{key} {value}" for key, value in (fields(part)(block) or {}).items() if value):
+        if text := ", ".join(
+            f"{key} {value}" for key, value in (fields(part)(block) or {}).items() if value
+        ):
             rows.append((f"{block.layers} x {part.replace('_', '-')}", text))
     return MODEL.answer(catalogue, model, lambda: [SAID.table(rows, model.id)], (SAID, rows))
 
@@ -375,29 +533,67 @@ def source_answer(catalogue: Catalogue, source: str) -> Answer:
     if source not in catalogue.sources:
         raise unknown("source", source, catalogue.sources)
     found = catalogue.sources[source]
-    uses = [f"parts.{part}.{name}" for (part, name), rows in catalogue.part_rows.items() for row in rows if row.cells["source"] == source]
+    uses = [
+        f"parts.{part}.{name}"
+        for (part, name), rows in catalogue.part_rows.items()
+        for row in rows
+        if row.cells["source"] == source
+    ]
     rows = [*found._asdict().items(), *(("value", path) for path in uses)]
-    return SOURCE.answer(catalogue, (found, uses), lambda: [USED.table(rows, found.title)], (USED, rows))
+    return SOURCE.answer(
+        catalogue, (found, uses), lambda: [USED.table(rows, found.title)], (USED, rows)
+    )
 
 
 # ---------------------------------------------------------------- agreements
-PER_SHARE = ("vested share of the warrant", "whole warrant over", "marginal rebate")  # what begins so is a share: people read it in per cent
+PER_SHARE = (
+    "vested share of the warrant",
+    "whole warrant over",
+    "marginal rebate",
+)  # what begins so is a share: people read it in per cent
 WORTH = (
-    *("vested share of the warrant", "intrinsic value a share, USD", "Black-Scholes value a share, USD"),
-    *("whole warrant over the spend that vests it, intrinsic", "whole warrant over the spend that vests it, Black-Scholes"),
+    *(
+        "vested share of the warrant",
+        "intrinsic value a share, USD",
+        "Black-Scholes value a share, USD",
+    ),
+    *(
+        "whole warrant over the spend that vests it, intrinsic",
+        "whole warrant over the spend that vests it, Black-Scholes",
+    ),
     "marginal rebate on further spend, intrinsic",
 )
 BACK = "comes back of each dollar spent"
 REBATE = Document(
     *("rebates-show", "agreement", "kind", Member("in force"), "covers"),
     *(Member(name, float, optional=True) for name in WORTH),
-    Member("terms", [Record("path", Member("value", float), "unit", Member("low", float | None), Member("high", float | None), "as_of", "source")]),
+    Member(
+        "terms",
+        [
+            Record(
+                "path",
+                Member("value", float),
+                "unit",
+                Member("low", float | None),
+                Member("high", float | None),
+                "as_of",
+                "source",
+            )
+        ],
+    ),
     Member("given_back", float, optional=True),
     "note",
 )
 
 
-def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | None, date: str, terms: Sequence[Input], back: Any) -> Answer:
+def rebate_answer(
+    catalogue: Catalogue,
+    agreement: Agreement,
+    worth: Worth | None,
+    date: str,
+    terms: Sequence[Input],
+    back: Any,
+) -> Answer:
     """Return an agreement: its terms by path, what has vested, and what its right is worth at a date, which the key of its share price names.
 
     `back` is the share of a dollar that comes back, of one that states it.
@@ -408,23 +604,49 @@ def rebate_answer(catalogue: Catalogue, agreement: Agreement, worth: Worth | Non
     def words(name: str, value: Any) -> str:
         if isinstance(value, str):
             return value
-        return f"{significant(value * 100)} %" if name.startswith(PER_SHARE) else significant(value, 6)
+        return (
+            f"{significant(value * 100)} %" if name.startswith(PER_SHARE) else significant(value, 6)
+        )
 
     *said, (_, note) = rows
-    stated = [(one.path, f"{significant(cells['value'], 6)} {cells['unit']}") for one in terms for cells in [given_cells(one)]]
+    stated = [
+        (one.path, f"{significant(cells['value'], 6)} {cells['unit']}")
+        for one in terms
+        for cells in [given_cells(one)]
+    ]
     share = [] if back is None else [(f"{BACK} at {date}", f"{significant(float(back) * 100)} %")]
-    shown = Table(("what", "value"), [*((name, words(name, value)) for name, value in said), *stated, *share], title, (), [note] * bool(note), "ll")
-    content = {"agreement": agreement.id, **dict(rows), "terms": [{"path": one.path, **given_cells(one)} for one in terms]}
+    shown = Table(
+        ("what", "value"),
+        [*((name, words(name, value)) for name, value in said), *stated, *share],
+        title,
+        (),
+        [note] * bool(note),
+        "ll",
+    )
+    content = {
+        "agreement": agreement.id,
+        **dict(rows),
+        "terms": [{"path": one.path, **given_cells(one)} for one in terms],
+    }
     content |= {} if back is None else {"given_back": float(back)}
-    cells = [*rows, *((one.path, given_cells(one)["value"]) for one in terms), *((name, float(back)) for name, _ in share)]
-    return Answer(lambda: document(REBATE.command, catalogue, content), lambda: [shown], SAID.header, cells)
+    cells = [
+        *rows,
+        *((one.path, given_cells(one)["value"]) for one in terms),
+        *((name, float(back)) for name, _ in share),
+    ]
+    return Answer(
+        lambda: document(REBATE.command, catalogue, content), lambda: [shown], SAID.header, cells
+    )
 
 
 def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tuple[str, Any]]:
     """Return an agreement's page as rows."""
     rows: list[tuple[str, Any]] = [
         ("kind", agreement.kind),
-        ("in force", f"{agreement.begins} to {agreement.ends}{'' if agreement.in_force(date) else f', not at {date}'}"),
+        (
+            "in force",
+            f"{agreement.begins} to {agreement.ends}{'' if agreement.in_force(date) else f', not at {date}'}",
+        ),
         ("covers", ", ".join(agreement.parts)),
     ]
     if worth is not None:
@@ -432,7 +654,10 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
         if worth.intrinsic_discount is not None:
             whole = float(worth.intrinsic_discount)
             figures += [whole, worth.option_discount, whole * (1 - float(worth.vested))]
-        rows += [(f"share price {date}, USD", float(worth.share_price)), *zip(WORTH, map(float, figures), strict=False)]
+        rows += [
+            (f"share price {date}, USD", float(worth.share_price)),
+            *zip(WORTH, map(float, figures), strict=False),
+        ]
     return [*rows, ("note", agreement.note)]
 
 
@@ -441,19 +666,33 @@ VALUE = Record(
     Member("path", label="path"),
     STATED,
     Member("source", label="source"),
-    Member("from", label="from", show=lambda row: f"{row['from']}, {row['hall']} hall" if row["hall"] else row["from"]),
+    Member(
+        "from",
+        label="from",
+        show=lambda row: f"{row['from']}, {row['hall']} hall" if row["hall"] else row["from"],
+    ),
     "hall",  # of a site's values: the cooling of the hall they are of, empty of all halls
     "note",
 )
-PAGES = {name: Document(f"{name}-show", "id", Member("texts", {str: str}), Member("values", [VALUE])) for name in KINDS}
+PAGES = {
+    name: Document(f"{name}-show", "id", Member("texts", {str: str}), Member("values", [VALUE]))
+    for name in KINDS
+}
 
 
 def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
     """Return the page of a document: its texts, each with where it is said, above its values, what is to be said of each below."""
     said, values = page_of(catalogue, folder, name)
     nothing, group = dict.fromkeys(VALUE.header, ""), KINDS[folder].group
-    above = [nothing | {"path": f"{group}.{key}", "value": text, "from": where} for key, (text, where) in said.items()]
-    content = {"id": name, "texts": {key: text for key, (text, _) in said.items()}, "values": values}
+    above = [
+        nothing | {"path": f"{group}.{key}", "value": text, "from": where}
+        for key, (text, where) in said.items()
+    ]
+    content = {
+        "id": name,
+        "texts": {key: text for key, (text, _) in said.items()},
+        "values": values,
+    }
 
     def tables() -> list[Table]:
         notes = [f"{row['path']}: {row['note']}" for row in values if row["note"]]
@@ -467,12 +706,22 @@ def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
 def given_cells(given: Input) -> dict[str, Any]:
     """Return an input as the cells of its row."""
     value, unit = given.shown or (given.value, given.unit)
-    ends = {name: None if end is None else convert(end, given.unit, unit) for name, end in (("low", given.low), ("high", given.high))}
-    return {"value": value, **ends, "unit": unit, **{name: getattr(given, name) for name in ("as_of", "kind", "source", "note")}}
+    ends = {
+        name: None if end is None else convert(end, given.unit, unit)
+        for name, end in (("low", given.low), ("high", given.high))
+    }
+    return {
+        "value": value,
+        **ends,
+        "unit": unit,
+        **{name: getattr(given, name) for name in ("as_of", "kind", "source", "note")},
+    }
 
 
 Texts = dict[str, tuple[str, str]]  # key -> text and where it is stated
-StatedRows = dict[tuple[str, str], dict[str, Any]]  # path and hall -> row; the hall is empty of what all halls share
+StatedRows = dict[
+    tuple[str, str], dict[str, Any]
+]  # path and hall -> row; the hall is empty of what all halls share
 
 
 def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, list[dict[str, Any]]]:
@@ -501,19 +750,32 @@ def stated_in(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, Stat
         country = str(document["country"])
         for input_path, given in catalogue.of_country(country, EVER).items():
             rows = without_path(rows, input_path)
-            rows[input_path, ""] = {"path": input_path, "from": country, "hall": "", **given_cells(given)}
+            rows[input_path, ""] = {
+                "path": input_path,
+                "from": country,
+                "hall": "",
+                **given_cells(given),
+            }
     for hall, stated in in_each_hall(document, path):
         in_place = catalogue.in_place(folder, path, hall or None)
         for key, entry in stated.items():
             if not (isinstance(entry, dict) and "value" in entry):
                 if not (is_own and key == "note"):  # one's own notes stay there
-                    texts[key] = ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry), where
+                    texts[key] = (
+                        ", ".join(map(str, entry)) if isinstance(entry, list) else str(entry),
+                        where,
+                    )
                 continue
             cells = in_place(Row(entry, f"{path}:{key}", is_own), kind.group, "", key).cells
             input_path = f"{kind.group}.{key}"
             if not hall:
                 rows = without_path(rows, input_path)
-            rows[input_path, hall] = {"path": input_path, "from": where, "hall": hall, **cells_shown(cells)}
+            rows[input_path, hall] = {
+                "path": input_path,
+                "from": where,
+                "hall": hall,
+                **cells_shown(cells),
+            }
     return texts, rows
 
 
@@ -524,8 +786,13 @@ def without_path(rows: StatedRows, path: str) -> StatedRows:
 
 def cells_shown(cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of a document's value as a row shows them."""
-    numbers = {column: None if cells.get(column) in (None, "") else float(cells[column]) for column in ("value", "low", "high")}
-    return numbers | {column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")}
+    numbers = {
+        column: None if cells.get(column) in (None, "") else float(cells[column])
+        for column in ("value", "low", "high")
+    }
+    return numbers | {
+        column: str(cells.get(column, "")) for column in ("unit", "as_of", "kind", "source", "note")
+    }
 
 
 def shown(shelf: str, catalogue: Catalogue, name: str) -> Answer:

@@ -77,9 +77,18 @@ def to_markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(unmarked(cell).replace("|", "\\|") for cell in cells) + " |"
 
-    rule = ["---" if table.side(position) == "left" else "---:" for position in range(len(table.columns))]
-    grid = [line(table.columns), line(rule), *(line(row) for row in table.rows)] if table.columns else []
-    above, below = ("  \n".join(unmarked(line) for line in lines) for lines in (table.above, table.below))
+    rule = [
+        "---" if table.side(position) == "left" else "---:"
+        for position in range(len(table.columns))
+    ]
+    grid = (
+        [line(table.columns), line(rule), *(line(row) for row in table.rows)]
+        if table.columns
+        else []
+    )
+    above, below = (
+        "  \n".join(unmarked(line) for line in lines) for lines in (table.above, table.below)
+    )
     blocks = [f"### {unmarked(table.title)}" if table.title else "", above, "\n".join(grid), below]
     return "\n\n".join(block for block in blocks if block) + "\n"
 

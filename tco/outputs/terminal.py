@@ -22,7 +22,11 @@ INSIDE = re.compile(r"(?<=[^\W\d_][/-])(?=.)|(?<=\w[/-])(?=[^\W\d_])|(?<=,)(?=[^
 def to_text(table: Table, width: int | None) -> str:
     """Return the table for a terminal of some width, or unbroken where `width` is None (a pipe)."""
     room, gap = (ENDLESS, PIPED) if width is None else (width, GAP)
-    lines = [line for text in (*([table.title] if table.title else []), *table.above) for line in folded(plain(text), room)]
+    lines = [
+        line
+        for text in (*([table.title] if table.title else []), *table.above)
+        for line in folded(plain(text), room)
+    ]
     lines += grid(table, room, gap) if table.columns else []
     lines += [line for text in table.below for line in folded(plain(text), room)]
     return "".join(f"{line.rstrip()}\n" for line in lines)
@@ -32,12 +36,27 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     """Return the rows of a table, in as many blocks of columns as the width asks for, the first column before each."""
     cells = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
     columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
-    least = [max(narrowest(column[0]), *(room_of(cell, table.side(at)) for cell in column[1:]), 0) for at, column in enumerate(columns)]
+    least = [
+        max(narrowest(column[0]), *(room_of(cell, table.side(at)) for cell in column[1:]), 0)
+        for at, column in enumerate(columns)
+    ]
     lines: list[str] = []
     for block in blocks(least, width, gap):
         sides = [table.side(at) for at in block]
-        rooms = fitted([max(map(len, columns[at])) for at in block], [least[at] for at in block], sides, width - gap * (len(block) - 1))
-        rows = [list(folded(row[0], width) if is_heading(row) else row_lines([row[at] for at in block], rooms, sides, gap)) for row in cells]
+        rooms = fitted(
+            [max(map(len, columns[at])) for at in block],
+            [least[at] for at in block],
+            sides,
+            width - gap * (len(block) - 1),
+        )
+        rows = [
+            list(
+                folded(row[0], width)
+                if is_heading(row)
+                else row_lines([row[at] for at in block], rooms, sides, gap)
+            )
+            for row in cells
+        ]
         rows.insert(1, ["─" * (sum(rooms) + gap * (len(rooms) - 1))])
         lines += [*([""] if lines else []), *(line for row in rows for line in row)]
     return lines
@@ -45,7 +64,14 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
 
 def room_of(cell: str, side: str) -> int:
     """Return the least room of a cell: a short number stays whole, a text may be folded between its words."""
-    return len(cell) if side == "right" and len(cell) <= WHOLE and cell[:1] not in ("", " ") and any(map(str.isdigit, cell)) else narrowest(cell)
+    return (
+        len(cell)
+        if side == "right"
+        and len(cell) <= WHOLE
+        and cell[:1] not in ("", " ")
+        and any(map(str.isdigit, cell))
+        else narrowest(cell)
+    )
 
 
 def narrowest(text: str) -> int:
@@ -105,16 +131,25 @@ def fitted(rooms: list[int], least: list[int], sides: Sequence[str], space: int)
     """
     while sum(rooms) > space:
         wide = [at for at, room in enumerate(rooms) if room > least[at]]
-        wide = [at for at in wide if sides[at] == "right"] or wide or [at for at, room in enumerate(rooms) if room > 1]
+        wide = (
+            [at for at in wide if sides[at] == "right"]
+            or wide
+            or [at for at, room in enumerate(rooms) if room > 1]
+        )
         if not wide:
             break
         rooms[max(wide, key=lambda at: rooms[at])] -= 1
     return rooms
 
 
-def row_lines(cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str], gap: int) -> Iterator[str]:
+def row_lines(
+    cells: Sequence[str], rooms: Sequence[int], sides: Sequence[str], gap: int
+) -> Iterator[str]:
     """Yield the lines of a row, its cells folded and beside each other."""
     columns = [folded(cell, room) for cell, room in zip(cells, rooms, strict=True)]
     for at in range(max(map(len, columns))):
         parts = [column[at] if at < len(column) else "" for column in columns]
-        yield (" " * gap).join(part.ljust(room) if side == "left" else part.rjust(room) for part, room, side in zip(parts, rooms, sides, strict=True))
+        yield (" " * gap).join(
+            part.ljust(room) if side == "left" else part.rjust(room)
+            for part, room, side in zip(parts, rooms, sides, strict=True)
+        )

@@ -14,10 +14,24 @@ from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
 from tco.outputs.ranges import end_words, percentiles
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, headed, significant
-from tco.studies.uncertainty import COST, PERCENTILES, Uncertainty, error_of_share, error_of_spread, share, spread, why_endless
+from tco.studies.uncertainty import (
+    COST,
+    PERCENTILES,
+    Uncertainty,
+    error_of_share,
+    error_of_spread,
+    share,
+    spread,
+    why_endless,
+)
 
 FIGURES = (*PERCENTILES, "mean", "sd")
-PICTURED = ("perf_per_tco_vs_baseline", COST, "train_usd_per_trillion_tokens", "tco_usd_per_chip_hour")  # the first there is
+PICTURED = (
+    "perf_per_tco_vs_baseline",
+    COST,
+    "train_usd_per_trillion_tokens",
+    "tco_usd_per_chip_hour",
+)  # the first there is
 BINS, WIDTH, DIGITS = 16, 40, 3
 
 
@@ -32,7 +46,11 @@ def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
 def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
     """Return percentiles, mean and standard deviation of a metric's draws."""
     one = spread(metric, many)
-    return one | {"reason": why_endless(metric, many)} if one is not None and None in one.values() else one
+    return (
+        one | {"reason": why_endless(metric, many)}
+        if one is not None and None in one.values()
+        else one
+    )
 
 
 def notes(found: Uncertainty) -> list[str]:
@@ -41,17 +59,31 @@ def notes(found: Uncertainty) -> list[str]:
     if found.baseline is None:
         said.append("no baseline is named: --baseline gives P(better than baseline)")
     elif found.sample.better is None:
-        said.append(f"{found.baseline.name} and {found.asked.name} have no draw in which either has a cost of tokens to hold against the other's")
+        said.append(
+            f"{found.baseline.name} and {found.asked.name} have no draw in which either has a cost of tokens to hold against the other's"
+        )
     if found.held:
-        said.append(f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without --hold it is decided in every draw")
+        said.append(
+            f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without --hold it is decided in every draw"
+        )
     return [*said, *mixed(found.made_with)]
 
 
 ERRORS = Record(
-    Member("probability_better_than_baseline", float | None, lambda found: error_of_share(found.sample.better)),
-    Member("share_of_draws_that_meet_the_target", float | None, lambda found: error_of_share(found.sample.meets)),
     Member(
-        "metrics", {str: percentiles(*PERCENTILES, "mean")}, lambda found: {m: error_of_spread(m, many) for m, many in found.sample.metrics.items()}
+        "probability_better_than_baseline",
+        float | None,
+        lambda found: error_of_share(found.sample.better),
+    ),
+    Member(
+        "share_of_draws_that_meet_the_target",
+        float | None,
+        lambda found: error_of_share(found.sample.meets),
+    ),
+    Member(
+        "metrics",
+        {str: percentiles(*PERCENTILES, "mean")},
+        lambda found: {m: error_of_spread(m, many) for m, many in found.sample.metrics.items()},
     ),
 )
 DRAWN = Record(
@@ -67,15 +99,25 @@ UNCERTAINTY = Document(
     "uncertainty",
     Member("scenario", read="asked.name"),
     Member("system", read="asked.result.system"),
-    Member("baseline", str | None, lambda found: None if found.baseline is None else found.baseline.name),
+    Member(
+        "baseline",
+        str | None,
+        lambda found: None if found.baseline is None else found.baseline.name,
+    ),
     Member("samples", int, lambda found: len(found.sample.meets)),
     Member("seed", int),
     Member("replan", bool, lambda found: not found.hold),
     Member("metrics", {str: percentiles(*FIGURES)}, figures),
     Member("point", {str: float | None}, "asked.result.metrics"),
-    Member("probability_better_than_baseline", float | None, lambda found: share(found.sample.better)),
-    Member("share_of_draws_that_meet_the_target", float | None, lambda found: share(found.sample.meets)),
-    Member("share_of_draws_in_which_both_meet_it", float | None, lambda found: share(found.sample.both)),
+    Member(
+        "probability_better_than_baseline", float | None, lambda found: share(found.sample.better)
+    ),
+    Member(
+        "share_of_draws_that_meet_the_target", float | None, lambda found: share(found.sample.meets)
+    ),
+    Member(
+        "share_of_draws_in_which_both_meet_it", float | None, lambda found: share(found.sample.both)
+    ),
     Member("ties", float | None, lambda found: share(found.sample.ties)),
     Member("monte_carlo_error", ERRORS, lambda found: found),
     Member("drawn", [DRAWN], lambda found: list(found.drawn.values())),
@@ -91,13 +133,23 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 
 def uncertainty_answer(found: Uncertainty) -> Answer:
     """Return the ranges of every metric."""
-    every, said = figures(found), [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)]
+    every, said = (
+        figures(found),
+        [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)],
+    )
     return UNCERTAINTY.answer(
-        found.asked.catalogue, found, lambda: uncertainty_tables(found, every), (ROW, every.items()), said, of=found.asked.result.context
+        found.asked.catalogue,
+        found,
+        lambda: uncertainty_tables(found, every),
+        (ROW, every.items()),
+        said,
+        of=found.asked.result.context,
     )
 
 
-def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | None]) -> list[Table]:
+def uncertainty_tables(
+    found: Uncertainty, every: Mapping[str, dict[str, Any] | None]
+) -> list[Table]:
     """Return the percentiles of each metric beside its point, and a histogram of what matters most."""
     result, rows = found.asked.result, []
     for metric, label, unit, size in SHOWN:
@@ -106,7 +158,10 @@ def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | 
             continue
         point = result.metrics[metric]
         cells = [significant(None if point is None else point / size, DIGITS) or "-"]
-        cells += [end_words(metric, None) if one[name] is None else significant(one[name] / size, DIGITS) for name in PERCENTILES]
+        cells += [
+            end_words(metric, None) if one[name] is None else significant(one[name] / size, DIGITS)
+            for name in PERCENTILES
+        ]
         rows.append((headed(label, unit), *cells))
     title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
     above = [workload_line([result]), *premises([result]), *chances(found)]
@@ -115,7 +170,9 @@ def uncertainty_tables(found: Uncertainty, every: Mapping[str, dict[str, Any] | 
         "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse end, and has a ratio of zero.",
         f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan}, its batch solved in each.",
     ]
-    percentiles = Table(("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below)
+    percentiles = Table(
+        ("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below
+    )
     return [percentiles, *histograms(found)]
 
 
@@ -126,7 +183,12 @@ def chances(found: Uncertainty) -> list[str]:
     if found.baseline is not None and sample.better is not None:
         said.append((sample.both, f"meet it here and on {found.baseline.name}"))
         said.append((sample.ties, "meet it on neither: a tie, which counts for none of the two"))
-        said.append((sample.better, "of the others cost less a token here: P(better than baseline), a miss counted as lost"))
+        said.append(
+            (
+                sample.better,
+                "of the others cost less a token here: P(better than baseline), a miss counted as lost",
+            )
+        )
     return [f"{percent(which)} {words}." for which, words in said]
 
 
@@ -155,7 +217,11 @@ def histograms(found: Uncertainty) -> list[Table]:
         return []
     counts, edges = np.histogram(kept, np.geomspace(low, high, BINS + 1))
     rows: Sequence[Sequence[str]] = [
-        (f"{significant(edges[at], DIGITS)} to {significant(edges[at + 1], DIGITS)}", f"{count / len(kept) * 100:.1f} %", bar(count / counts.max()))
+        (
+            f"{significant(edges[at], DIGITS)} to {significant(edges[at + 1], DIGITS)}",
+            f"{count / len(kept) * 100:.1f} %",
+            bar(count / counts.max()),
+        )
         for at, count in enumerate(counts)
     ]
     return [Table((headed(label, unit), "draws", ""), rows, align="lrl")]

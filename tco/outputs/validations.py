@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 MOST_GROUPS = 12
 ERRORS = ("median_ape", "mean_ape", "p90_ape", "bias", "spearman")
 SCORE = Record(Member("n", int), *(Member(name, float | None) for name in ERRORS))
-CURVES = Record(Member("n", int), *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")))
+CURVES = Record(
+    Member("n", int),
+    *(Member(name, float | None) for name in ("p90_ape", "spearman", "spearman_p10")),
+)
 UNSTATED = Record(Member("n", int), Member("inside", int), Member("median_width", float | None))
 CARD = Record(
     SCORE,
@@ -51,21 +54,40 @@ VALIDATION = Document(
 ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.within("2"))
 
 
-def validation_answer(catalogue: Catalogue, path: Path, found: Validation, with_rows: bool) -> Answer:
+def validation_answer(
+    catalogue: Catalogue, path: Path, found: Validation, with_rows: bool
+) -> Answer:
     """Return how far predictions lie from the measurements of a file; with every row, or with the scores of all groups."""
     asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
     if with_rows:
-        plain = found.rows.astype(object).where(found.rows.notna(), None)  # nothing where nothing was predicted
-        rows = Record(*(Member(str(name), float | str | None) for name in found.rows.columns)), plain.to_dict("records")
-        asked["rows"] = [row | {"unstated": row["unstated"].split()} if "unstated" in row else row for row in rows[1]]  # by names
-    return VALIDATION.answer(catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows)
+        plain = found.rows.astype(object).where(
+            found.rows.notna(), None
+        )  # nothing where nothing was predicted
+        rows = (
+            Record(*(Member(str(name), float | str | None) for name in found.rows.columns)),
+            plain.to_dict("records"),
+        )
+        asked["rows"] = [
+            row | {"unstated": row["unstated"].split()} if "unstated" in row else row
+            for row in rows[1]
+        ]  # by names
+    return VALIDATION.answer(
+        catalogue, asked, lambda: validation_tables(path.name, found.kind, found.card), rows
+    )
 
 
 def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
     """Return every score of a file: over all, on what was left out of the fit, inside one curve, and by group."""
-    groups = {"all": {"": {**card, "n": card["scored"]}}, "left_out": card["left_out"], "inside": {"curve": card["curves"]}, **card["by"]}
-    return [(group, member, one) for group, members in groups.items() for member, one in members.items()]
+    groups = {
+        "all": {"": {**card, "n": card["scored"]}},
+        "left_out": card["left_out"],
+        "inside": {"curve": card["curves"]},
+        **card["by"],
+    }
+    return [
+        (group, member, one) for group, members in groups.items() for member, one in members.items()
+    ]
 
 
 def percent(value: float | None) -> str:
@@ -76,17 +98,32 @@ def percent(value: float | None) -> str:
 def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str]:
     """Return one line of scores."""
     rank = found.get("spearman")
-    return [label, f"{int(found[count]):,}", *(percent(found.get(name)) for name in ERRORS[:4]), "-" if rank is None else f"{rank:.3f}"]
+    return [
+        label,
+        f"{int(found[count]):,}",
+        *(percent(found.get(name)) for name in ERRORS[:4]),
+        "-" if rank is None else f"{rank:.3f}",
+    ]
 
 
 def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]:
     """Return the overall score, what was skipped and why, and the errors by group, the largest groups first."""
     columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
     rows = [score_cells("all scored rows", card, "scored")]
-    rows += [score_cells(f"leave-one-{what}-out", found) for what, found in card["left_out"].items() if what != "nothing"]
-    for label, some in (("inside one curve (curves)", card["curves"]), ("offline", card["offline"])):
+    rows += [
+        score_cells(f"leave-one-{what}-out", found)
+        for what, found in card["left_out"].items()
+        if what != "nothing"
+    ]
+    for label, some in (
+        ("inside one curve (curves)", card["curves"]),
+        ("offline", card["offline"]),
+    ):
         rows += [score_cells(label, some)] if some["n"] else []
-    skipped = [f"skipped {count:,}: {reason}" for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])]
+    skipped = [
+        f"skipped {count:,}: {reason}"
+        for reason, count in sorted(card["skipped"].items(), key=lambda item: -item[1])
+    ]
     ranges = card["ranges"]
     unstated = (
         [
@@ -96,12 +133,32 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
         if ranges["n"]
         else []
     )
-    tables = [Table(columns, rows, f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored", [], [*unstated, *skipped])]
+    tables = [
+        Table(
+            columns,
+            rows,
+            f"{name}: {card['scored']:,} of {card['n']:,} {kind} scored",
+            [],
+            [*unstated, *skipped],
+        )
+    ]
     for group, parts in card["by"].items():
         largest = sorted(parts.items(), key=lambda item: -item[1]["n"])[:MOST_GROUPS]
         if len(parts) > 1:
-            more = [f"and {len(parts) - MOST_GROUPS} more; --format json has all"] if len(parts) > MOST_GROUPS else []
-            tables.append(Table((group, *columns[1:]), [score_cells(key, found) for key, found in largest], "", [], more))
+            more = (
+                [f"and {len(parts) - MOST_GROUPS} more; --format json has all"]
+                if len(parts) > MOST_GROUPS
+                else []
+            )
+            tables.append(
+                Table(
+                    (group, *columns[1:]),
+                    [score_cells(key, found) for key, found in largest],
+                    "",
+                    [],
+                    more,
+                )
+            )
     return tables
 
 
@@ -142,27 +199,50 @@ RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
 ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
 
 
-def envelopes_answer(catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]) -> Answer:
+def envelopes_answer(
+    catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]
+) -> Answer:
     """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
     envelopes, whole = against_runs(table, catalogue, values, settings)
-    made = [NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))} for one, found in envelopes]
+    made = [
+        NAMED.json(one) | found | {"runs": list(map(MEMBERS.json, one.runs))}
+        for one, found in envelopes
+    ]
     asked = {"file": str(path), "summary": whole, "envelopes": made}
     rows = [(one, run) for one, _ in envelopes for run in one.runs]
-    return ENVELOPES.answer(catalogue, asked, lambda: [envelope_table(envelopes, whole)], (RUN_ROW, rows))
+    return ENVELOPES.answer(
+        catalogue, asked, lambda: [envelope_table(envelopes, whole)], (RUN_ROW, rows)
+    )
 
 
-def envelope_table(envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]) -> Table:
+def envelope_table(
+    envelopes: Sequence[tuple[Envelope, dict[str, Any]]], whole: dict[str, Any]
+) -> Table:
     """Return a line for each envelope, and one for all."""
 
     def figures(found: dict[str, Any]) -> list[str]:
         shown = [(found[part] if part else found)[name] for part, _, name in SHOWN]
         return [str(found["n"]), *("-" if value is None else f"{value:.2f}" for value in shown)]
 
-    rows = [[f"{one.chip}, {one.model}", one.formats, f"{one.prompt:,.0f}/{one.answer:,.0f}", *figures(found)] for one, found in envelopes]
-    columns = ("predicted over published runs", "formats", "tokens in/out", "runs", *(title for _, title, _ in SHOWN))
+    rows = [
+        [
+            f"{one.chip}, {one.model}",
+            one.formats,
+            f"{one.prompt:,.0f}/{one.answer:,.0f}",
+            *figures(found),
+        ]
+        for one, found in envelopes
+    ]
+    columns = (
+        "predicted over published runs",
+        "formats",
+        "tokens in/out",
+        "runs",
+        *(title for _, title, _ in SHOWN),
+    )
     return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], notes_of(whole))
 
 
@@ -178,7 +258,10 @@ def notes_of(whole: dict[str, Any]) -> list[str]:
         notes.append(
             f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % of {two['pairs']} pairs, "
             f"ratio off by {two['ratio_error'] * 100:.0f} % at the median. Runs off at random by "
-            + "; ".join(f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, {by['ratio_error'] * 100:.0f} %" for by in two["off_at_random"])
+            + "; ".join(
+                f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, {by['ratio_error'] * 100:.0f} %"
+                for by in two["off_at_random"]
+            )
             + "."
         )
     return notes
@@ -221,34 +304,75 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
     """Return for each chip, and for all, how many of its rows lie inside the ranges it would have been given had nobody measured it."""
     found, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
     chips, summary = list(found.chips.items()), ("all", found.every)
-    asked = {"file": str(path), "kind": found.kind, "draws": draws, "expected_inside": EXPECTED, "chips": chips, "summary": summary}
+    asked = {
+        "file": str(path),
+        "kind": found.kind,
+        "draws": draws,
+        "expected_inside": EXPECTED,
+        "chips": chips,
+        "summary": summary,
+    }
     below = [
         f"Parameters of practice from refits without the chip, within their ranges, and how far single rows of other chips lie off; {draws} draws.",
         f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no causes of their own.",
     ]
     rows = [*chips, summary]
-    return BACK_TEST.answer(catalogue, asked, lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)], (TESTED, rows))
+    return BACK_TEST.answer(
+        catalogue,
+        asked,
+        lambda: [TESTED.table(rows, f"{path.name}: are the ranges right?", (), below)],
+        (TESTED, rows),
+    )
 
 
 # ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
 OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
-RATIOS = Document("validate", "file", "kind", Member("draws", int), Member("expected_inside", float), Member("left_out", str), Member("ratios", dict))
+RATIOS = Document(
+    "validate",
+    "file",
+    "kind",
+    Member("draws", int),
+    Member("expected_inside", float),
+    Member("left_out", str),
+    Member("ratios", dict),
+)
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
     found, draws = back_test.compared(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
-    whole = PAIRS.json(found.every) | {"median_off": found.median_off, "order": found.order, "by": {"accelerator": by}}
-    whole |= {"of_the_fit": next({name: float(row[name]) for name in ("pairs", "right", "ratio_error")} for row in accuracy(catalogue, "orders"))}
-    asked = {"file": str(path), "kind": "inference", "draws": draws, "expected_inside": EXPECTED, "left_out": "accelerator", "ratios": whole}
+    whole = PAIRS.json(found.every) | {
+        "median_off": found.median_off,
+        "order": found.order,
+        "by": {"accelerator": by},
+    }
+    whole |= {
+        "of_the_fit": next(
+            {name: float(row[name]) for name in ("pairs", "right", "ratio_error")}
+            for row in accuracy(catalogue, "orders")
+        )
+    }
+    asked = {
+        "file": str(path),
+        "kind": "inference",
+        "draws": draws,
+        "expected_inside": EXPECTED,
+        "left_out": "accelerator",
+        "ratios": whole,
+    }
     rows = [*found.chips.items(), ("all", found.every)]
     below = [
         f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in {found.order * 100:.1f} % of pairs a tenth apart or more.",
         f"Two chips with one model, formats and lengths at one speed, each predicted by a refit without its own rows; {draws} draws.",
     ]
-    return RATIOS.answer(catalogue, asked, lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)], (OF_CHIP, rows))
+    return RATIOS.answer(
+        catalogue,
+        asked,
+        lambda: [OF_CHIP.table(rows, f"{path.name}: are the ratios right?", (), below)],
+        (OF_CHIP, rows),
+    )
 
 
 # ---------------------------------------------------------------- the account of one validation
@@ -261,20 +385,38 @@ def scatter(found: Validation) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise DataError("the picture of a report needs matplotlib: pip install '.[report]'") from None
+        raise DataError(
+            "the picture of a report needs matplotlib: pip install '.[report]'"
+        ) from None
 
     rows = found.rows[found.rows.skipped == ""]
     figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for name, part in rows.groupby("target"):
-        axes.scatter(part.measured, part.predicted, s=6, alpha=0.35, linewidths=0, label=f"{name} ({len(part):,})", rasterized=True)
+        axes.scatter(
+            part.measured,
+            part.predicted,
+            s=6,
+            alpha=0.35,
+            linewidths=0,
+            label=f"{name} ({len(part):,})",
+            rasterized=True,
+        )
     values = np.concatenate([rows.measured, rows.predicted])
     low, high = float(values.min()), float(values.max())
     axes.plot([low, high], [low, high], color="black", linewidth=0.8)
     for factor in (0.5, 2.0):
-        axes.plot([low, high], [low * factor, high * factor], color="grey", linewidth=0.6, linestyle="--")
-    axes.set(xscale="log", yscale="log", xlabel="measured", ylabel="predicted", title=f"{found.kind}: {len(rows):,} rows")
+        axes.plot(
+            [low, high], [low * factor, high * factor], color="grey", linewidth=0.6, linestyle="--"
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="measured",
+        ylabel="predicted",
+        title=f"{found.kind}: {len(rows):,} rows",
+    )
     axes.legend(fontsize=7, loc="upper left", markerscale=2)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", metadata={"Software": None})
@@ -284,11 +426,19 @@ def scatter(found: Validation) -> bytes:
 def write_report(found: Validation, name: str, folder: Path) -> None:
     """Write `KIND.csv`, `KIND.md` and `KIND.png` into a folder."""
     picture = scatter(found)
-    page = "\n".join(to_markdown(table) for table in validation_tables(name, found.kind, found.card))
+    page = "\n".join(
+        to_markdown(table) for table in validation_tables(name, found.kind, found.card)
+    )
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder to write the report to")
-    write_atomically(folder / f"{found.kind}.csv", to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))))
-    write_atomically(folder / f"{found.kind}.md", f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n")
+    write_atomically(
+        folder / f"{found.kind}.csv",
+        to_csv(ROW.header, list(map(ROW.cells, score_rows(found.card)))),
+    )
+    write_atomically(
+        folder / f"{found.kind}.md",
+        f"{page.rstrip()}\n\n![Predicted against measured]({found.kind}.png)\n",
+    )
     write_atomically(folder / f"{found.kind}.png", picture)
 
 
@@ -297,28 +447,45 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
     """Write the errors of some calibrations; what the folder holds of other kinds stays."""
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder")
-    made: dict[str, list[Sequence[Any]]] = {
-        name: [[kind, key, *rounded(one, figures), date] for kind, fit in found.items() for key, one in getattr(fit, of).items()]
-        for name, of, figures in (
-            ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
-            ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
-        )
-    } | {
-        "orders": [[kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date] for kind, fit in found.items() if fit.order],
-        "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
-            [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
-            for kind, fit in found.items()
-            for one in fit.refits
-            for path, value in one.values.items()
-        ],
-    }
+    made: dict[str, list[Sequence[Any]]] = (
+        {
+            name: [
+                [kind, key, *rounded(one, figures), date]
+                for kind, fit in found.items()
+                for key, one in getattr(fit, of).items()
+            ]
+            for name, of, figures in (
+                ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
+                ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
+            )
+        }
+        | {
+            "orders": [
+                [kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date]
+                for kind, fit in found.items()
+                if fit.order
+            ],
+            "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
+                [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
+                for kind, fit in found.items()
+                for one in fit.refits
+                for path, value in one.values.items()
+            ],
+        }
+    )
     for name, rows in made.items():
         path, columns = folder / f"{name}.csv", FILES[name]
-        kept = [list(row.values()) for _, row in read_csv(path, columns) if row["kind"] not in found] if path.is_file() else []
+        kept = (
+            [list(row.values()) for _, row in read_csv(path, columns) if row["kind"] not in found]
+            if path.is_file()
+            else []
+        )
         ordered: list[Sequence[Any]] = sorted([*kept, *rows], key=lambda row: str(row[0]))
         write_atomically(path, to_csv(columns, ordered))
 
 
 def rounded(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Return some figures at four decimals; None where there is none."""
-    return tuple(round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names)
+    return tuple(
+        round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names
+    )

@@ -14,7 +14,10 @@ from tco.studies.regimes import otherwise
 from tco.studies.renters import BreakEvenRent
 
 DIGITS = 3
-WORK = {"usd_per_million_output_tokens": "a million output tokens", TRAINING_COST: "a trillion training tokens"}
+WORK = {
+    "usd_per_million_output_tokens": "a million output tokens",
+    TRAINING_COST: "a trillion training tokens",
+}
 ENDS = ("public", "best")
 SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
 
@@ -47,7 +50,11 @@ def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> st
 def claim(regime: Regime) -> str:
     """Return what is said of a regime: the picks, their regret, and when to pick otherwise."""
     if regime.kind == "nobody":
-        return "no system serves it in half of the draws" if regime.probability is not None else "no system serves it"
+        return (
+            "no system serves it in half of the draws"
+            if regime.probability is not None
+            else "no system serves it"
+        )
     if regime.probability is None:
         verb = "is the cheapest" if len(regime.picks) == 1 else "cost the same"
         return f"{listed_names(regime.picks)} {verb}, no range was drawn"
@@ -63,15 +70,22 @@ def claim(regime: Regime) -> str:
 
 def regret_words(regime: Regime) -> str:
     """Return the mean regret of a regime's picks, and that in the worst tenth of the draws."""
-    least, most = (percent(1 - kept).removesuffix(" %") for kept in (regime.most or 0.0, regime.keeps or 0.0))
+    least, most = (
+        percent(1 - kept).removesuffix(" %") for kept in (regime.most or 0.0, regime.keeps or 0.0)
+    )
     mean = least if least == most else f"{least}-{most}"
-    worst = "" if regime.worst is None else f", {percent(1 - regime.worst)} in the worst 1 of 10 draws"
+    worst = (
+        "" if regime.worst is None else f", {percent(1 - regime.worst)} in the worst 1 of 10 draws"
+    )
     return f"{mean} % on average{worst}"
 
 
 def speed_lines(found: Confidence) -> list[str]:
     """Return the picks at each speed, a line for each speed."""
-    regrets = {(point.scenario, point.tokens_per_s_per_user): (point.share_of_best or {}).get("mean") for point in found.curve}
+    regrets = {
+        (point.scenario, point.tokens_per_s_per_user): (point.share_of_best or {}).get("mean")
+        for point in found.curve
+    }
     lines = []
     for regime in found.regimes:
         for speed in regime.speeds:
@@ -79,7 +93,9 @@ def speed_lines(found: Confidence) -> list[str]:
                 lines.append(f"{speed:g} tokens/s: {claim(regime)}")
                 continue
             kept = max(regrets.get((name, speed)) or 0.0 for name in regime.picks)
-            lines.append(f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret {percent(1 - kept)}")
+            lines.append(
+                f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret {percent(1 - kept)}"
+            )
     return lines
 
 
@@ -89,14 +105,21 @@ def by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> s
     for place, regime in enumerate(regimes):
         if picks := names.get(place):
             spans.setdefault(tie_words(picks), []).append(span(regime) if regime.speeds else "")
-    return ", ".join(f"{picks} at {listed_names(speeds)}" if all(speeds) else picks for picks, speeds in spans.items())
+    return ", ".join(
+        f"{picks} at {listed_names(speeds)}" if all(speeds) else picks
+        for picks, speeds in spans.items()
+    )
 
 
 def software_words(regimes: Sequence[Regime]) -> list[str]:
     """Return the picks with software at an end of its reach, where they are others."""
     lines = []
     for end in ENDS:
-        names = {place: picks for place, regime in enumerate(regimes) if (picks := otherwise(regime).get(end))}
+        names = {
+            place: picks
+            for place, regime in enumerate(regimes)
+            if (picks := otherwise(regime).get(end))
+        }
         if names:
             lines.append(f"With {SOFTWARE_WORDS[end]}: {by_speed(regimes, names)} tokens/s.")
     return lines
@@ -105,11 +128,24 @@ def software_words(regimes: Sequence[Regime]) -> list[str]:
 # ---------------------------------------------------------------- dates
 def late_words(regimes: Sequence[Regime]) -> list[str]:
     """Return the best racks that can be had within three months, where a pick cannot."""
-    names = {place: regime.available for place, regime in enumerate(regimes) if regime.late and regime.available}
+    names = {
+        place: regime.available
+        for place, regime in enumerate(regimes)
+        if regime.late and regime.available
+    }
     unit = " tokens/s" if any(regime.speeds for regime in regimes) else ""
-    none = [span(regime) for regime in regimes if regime.late and not regime.available and regime.speeds]
+    none = [
+        span(regime) for regime in regimes if regime.late and not regime.available and regime.speeds
+    ]
     lines = [f"Best within three months: {by_speed(regimes, names)}{unit}."] if names else []
-    return [*lines, *([f"None that serves {', '.join(none)} tokens/s can be had within three months."] if none else [])]
+    return [
+        *lines,
+        *(
+            [f"None that serves {', '.join(none)} tokens/s can be had within three months."]
+            if none
+            else []
+        ),
+    ]
 
 
 def later_words(later: Later | None) -> list[str]:
@@ -117,7 +153,9 @@ def later_words(later: Later | None) -> list[str]:
     if later is None or not later.differs:
         return []
     names = {place: regime.picks for place, regime in enumerate(later.regimes)}
-    return [f"At prices and software of {later.date} (all there): {by_speed(later.regimes, names)}."]
+    return [
+        f"At prices and software of {later.date} (all there): {by_speed(later.regimes, names)}."
+    ]
 
 
 # ---------------------------------------------------------------- prices
@@ -170,27 +208,43 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
     """Return the rent below which each rack without one costs less than the cheapest."""
     lines = []
     for rent in rents:
-        where = "" if rent.tokens_per_s_per_user is None else f"At {rent.tokens_per_s_per_user:g} tokens/s "
+        where = (
+            ""
+            if rent.tokens_per_s_per_user is None
+            else f"At {rent.tokens_per_s_per_user:g} tokens/s "
+        )
         most = rent.upper_bound_usd_per_chip_hour
         bound = "" if most is None else f" (known upper bound: {most:.2f})"
         beaten = f"to beat {rent.against} at {rent.against_usd_per_chip_hour:.2f}"
-        lines.append(f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per chip-hour{bound} {beaten}.")
+        lines.append(
+            f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per chip-hour{bound} {beaten}."
+        )
     return lines
 
 
 # ---------------------------------------------------------------- what is not rated
 def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
     """Return the verdict, a sentence for each regime; or why there is none."""
-    costs = [(result.scenario, result.metrics[metric], amount) for result in results for metric, amount in WORK.items()]
+    costs = [
+        (result.scenario, result.metrics[metric], amount)
+        for result in results
+        for metric, amount in WORK.items()
+    ]
     if len(results) == 1 and (rated := [cost for cost in costs if cost[1] is not None]):
         ((name, cost, amount),) = rated
         return [f"{name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
     if found.regimes:
         return [*map(words, found.regimes), *unrated_words(found, results)]
-    rated_names = [name for name, cost, _ in costs if cost is not None and name not in found.unrated]
+    rated_names = [
+        name for name, cost, _ in costs if cost is not None and name not in found.unrated
+    ]
     if len(rated_names) == 1:
         return [*only_words(rated_names[0], results), *unrated_words(found, results)]
-    return ["No verdict: " + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results) + "."]
+    return [
+        "No verdict: "
+        + "; ".join(f"{result.scenario} {why_unrated(result)}" for result in results)
+        + "."
+    ]
 
 
 def only_words(name: str, results: Sequence[Result]) -> list[str]:
@@ -210,7 +264,9 @@ def unrated_words(found: Confidence, results: Sequence[Result]) -> list[str]:
             groups.setdefault(costless_reason(result) or why, []).append(result.scenario)
     lines = []
     for why, names in groups.items():
-        verb = "" if why.startswith(COSTLESS) else f"{'is' if len(names) == 1 else 'are'} not rated: "
+        verb = (
+            "" if why.startswith(COSTLESS) else f"{'is' if len(names) == 1 else 'are'} not rated: "
+        )
         lines.append(f"{', '.join(names)} {verb}{why}")
     return lines
 

@@ -11,15 +11,29 @@ from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table
 from tco.studies.workloads import Cell
 
-CELL = Record("workload", Member("tokens_per_s_per_user", float | None), "scenario", Member("choose", bool), Member("share_cheapest", float | None))
-KEPT_OF = tuple(Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}") for at in ("mean", "p10", "p50"))
+CELL = Record(
+    "workload",
+    Member("tokens_per_s_per_user", float | None),
+    "scenario",
+    Member("choose", bool),
+    Member("share_cheapest", float | None),
+)
+KEPT_OF = tuple(
+    Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}")
+    for at in ("mean", "p10", "p50")
+)
 ROW = Record(CELL, Member("share_of_best", Maybe(KEPT)))
 WORKLOADS = Document("compare", Member("workloads", [ROW]))
 
 
 def workloads_answer(catalogue: Catalogue, found: Sequence[Cell]) -> Answer:
     """Return the matrix: in the table who is to be chosen, in CSV and JSON what every rack keeps."""
-    return WORKLOADS.answer(catalogue, {"workloads": found}, lambda: [workloads_table(found)], (Record(CELL, *KEPT_OF), found))
+    return WORKLOADS.answer(
+        catalogue,
+        {"workloads": found},
+        lambda: [workloads_table(found)],
+        (Record(CELL, *KEPT_OF), found),
+    )
 
 
 def workloads_table(found: Sequence[Cell]) -> Table:
@@ -27,11 +41,24 @@ def workloads_table(found: Sequence[Cell]) -> Table:
     names = list(dict.fromkeys(one.scenario for one in found))
     at = {(one.workload, one.tokens_per_s_per_user, one.scenario): one for one in found}
     places = dict.fromkeys((one.workload, one.tokens_per_s_per_user) for one in found)
-    rows = [(workload, "-" if speed is None else f"{speed:g}", *(cell_of(at[workload, speed, name]) for name in names)) for workload, speed in places]
-    below = ["Share of the best cost that each keeps on average, * the pick or all of a tie; each workload has draws of its own."]
+    rows = [
+        (
+            workload,
+            "-" if speed is None else f"{speed:g}",
+            *(cell_of(at[workload, speed, name]) for name in names),
+        )
+        for workload, speed in places
+    ]
+    below = [
+        "Share of the best cost that each keeps on average, * the pick or all of a tie; each workload has draws of its own."
+    ]
     return Table(("workload", "tokens/s", *names), rows, "Which rack for which work", below=below)
 
 
 def cell_of(one: Cell) -> str:
     """Return what a rack keeps."""
-    return "-" if one.share_of_best is None else f"{'*' if one.choose else ''}{percent(one.share_of_best['mean'])}"
+    return (
+        "-"
+        if one.share_of_best is None
+        else f"{'*' if one.choose else ''}{percent(one.share_of_best['mean'])}"
+    )

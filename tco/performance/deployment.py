@@ -43,7 +43,9 @@ class Deployer(NamedTuple):
 
 
 @formula(unit="", source="tco-calibration")
-def deployment_efficiency(operator: Pure, family: Pure, chip: Pure, system: Pure, gap: Pure, engine: Pure = 1) -> Any:
+def deployment_efficiency(
+    operator: Pure, family: Pure, chip: Pure, system: Pure, gap: Pure, engine: Pure = 1
+) -> Any:
     """Rate of a deployment over that of the best plan of its class: e = (c f k s b)^g."""
     return (operator * family * chip * system * engine) ** gap
 
@@ -64,7 +66,9 @@ def system_path(system: str) -> str:
     return efficiency_path(f"{SYSTEM_OWNER}-{system}")
 
 
-def efficiency_of(values: Readable, operator: str, engine: str, family: str, chip: str, system: str, gap: Any) -> Any:
+def efficiency_of(
+    values: Readable, operator: str, engine: str, family: str, chip: str, system: str, gap: Any
+) -> Any:
     """Return the deployment efficiency of plans that were chosen for an operator.
 
     Args:

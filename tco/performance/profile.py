@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from tco.performance.serving.phases import PassResult
 
 BOUNDS_OF_A_PASS = ("compute", "memory", "link", "latency")
-BOUNDS = (*BOUNDS_OF_A_PASS, "host", "bubble")  # the last two: launches of the host, and idle pipeline stages
+BOUNDS = (
+    *BOUNDS_OF_A_PASS,
+    "host",
+    "bubble",
+)  # the last two: launches of the host, and idle pipeline stages
 COUNTS = ("ideal", "flops", "bytes", "launches")
 
 
@@ -76,7 +80,10 @@ def lines_of(phase: PassResult) -> list[Line]:
         elif bound == "memory":
             ideal = float(operator.bytes) / float(operator.bandwidth)
         layers = float(operator.layers)
-        counts = [None if one is None else float(one) * layers for one in (ideal, operator.flops, operator.bytes, operator.kernels)]
+        counts = [
+            None if one is None else float(one) * layers
+            for one in (ideal, operator.flops, operator.bytes, operator.kernels)
+        ]
         line = Line(operator.name, float(operator.time), bound, *counts)
         kept = found.setdefault(operator.name, line)
         if kept is not line:

@@ -36,7 +36,10 @@ from tco.foundation.values import Readable
 from tco.performance.chip.formats import FORMATS, family_of, width_of
 
 Array = np.ndarray[Any, Any]
-SOFTWARE, ALIAS = "workload.software", "workload.practice"  # the second is the name it has as an option of `compare`
+SOFTWARE, ALIAS = (
+    "workload.software",
+    "workload.practice",
+)  # the second is the name it has as an option of `compare`
 DRAWN, PUBLIC, THE_BEST = LEVELS = ("drawn", "public", "best")
 ALSO = {"own": DRAWN, "mature": THE_BEST}  # other words for them
 BY_DATE = "native"  # as the software has it by its date
@@ -66,7 +69,11 @@ def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
     """Return what serves on the chips of each family: the engine unless a workload says otherwise, and the libraries engines bring."""
 
     def read() -> dict[str, dict[str, Any]]:
-        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "engines.toml").is_file()]
+        paths = [
+            path
+            for folder in catalogue.folders
+            if (path := folder / "performance" / "engines.toml").is_file()
+        ]
         return {key: table for path in paths for key, table in catalogue.toml(path).items()}
 
     known: dict[str, dict[str, Any]] = catalogue.once("engines", read)
@@ -81,12 +88,21 @@ class Untuned(NamedTuple):
     factor: str  # path
 
 
-def untuned_on(catalogue: Catalogue, family: str, chip: str, engine: str, stored: str) -> tuple[Untuned, ...]:
+def untuned_on(
+    catalogue: Catalogue, family: str, chip: str, engine: str, stored: str
+) -> tuple[Untuned, ...]:
     """Return the releases of an engine that ran products of weights in a format on a chip in kernels that nobody had tuned for it."""
     return tuple(
-        Untuned(on_the_calendar(row["since"]), on_the_calendar(row["until"]), f"performance.{row['practice']}.untuned_factor")
+        Untuned(
+            on_the_calendar(row["since"]),
+            on_the_calendar(row["until"]),
+            f"performance.{row['practice']}.untuned_factor",
+        )
         for row in served_by(catalogue, family).get("untuned", ())
-        if engine == row["engine"] and chip in row["chips"] and stored in FORMATS and width_of(stored) == row["weights"]
+        if engine == row["engine"]
+        and chip in row["chips"]
+        and stored in FORMATS
+        and width_of(stored) == row["weights"]
     )
 
 
@@ -100,7 +116,9 @@ def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
 
 def engines(catalogue: Catalogue) -> list[str]:
     """Return the serving engines whose practice the catalogue knows."""
-    return sorted({owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST})
+    return sorted(
+        {owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST}
+    )
 
 
 def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
@@ -165,7 +183,9 @@ class Reach(NamedTuple):
     """What stands between a chip and its work: how old the port to it is, and how far its software reaches."""
 
     months: Any = None  # from the release of the chip to its software; none: the port has grown up
-    gap: Any = None  # share of the way to the best that is left; none: all of it, which is public software
+    gap: Any = (
+        None  # share of the way to the best that is left; none: all of it, which is public software
+    )
     best: frozenset[str] = frozenset()  # parameters of practice of which the best is known
     untuned: tuple[Untuned, ...] = ()  # releases with kernels that nobody had tuned for the chip
 
@@ -187,8 +207,15 @@ def named(catalogue: Catalogue, text: str) -> str:
     """Return what some software is called: a level, a family, a date, or months after a release; anything else raises `DataError`."""
     text = ALSO.get(text, text)
     families = serving_families(catalogue)
-    if text not in LEVELS and text not in families and days_of(text) is None and months_of(text) is None:
-        raise unknown("software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)")
+    if (
+        text not in LEVELS
+        and text not in families
+        and days_of(text) is None
+        and months_of(text) is None
+    ):
+        raise unknown(
+            "software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)"
+        )
     return text
 
 
@@ -205,7 +232,14 @@ def months_of(text: str) -> float | None:
 def month_of(text: str) -> float | None:
     """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day stands for its middle."""
     found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
-    return None if found is None else int(found[1]) * MONTHS + int(found[2]) - 1 + (int(found[3]) if found[3] else DAYS / 2) / DAYS
+    return (
+        None
+        if found is None
+        else int(found[1]) * MONTHS
+        + int(found[2])
+        - 1
+        + (int(found[3]) if found[3] else DAYS / 2) / DAYS
+    )
 
 
 def on_the_calendar(date: str) -> float:
@@ -213,7 +247,9 @@ def on_the_calendar(date: str) -> float:
     if (month := month_of(date)) is not None:
         return month
     first, last = period(date)
-    return sum(MONTHS * day.year + day.month - 1 + side for side, day in enumerate((first, last))) / 2
+    return (
+        sum(MONTHS * day.year + day.month - 1 + side for side, day in enumerate((first, last))) / 2
+    )
 
 
 def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
@@ -221,8 +257,14 @@ def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
     own = family_of(catalogue, chip)
     served_by(catalogue, family)
     names = [name for owner, name in catalogue.calibration_rows if owner == family]
-    paths = {name: f"performance.{own}.{name}" for name in names if (own, name) in catalogue.calibration_rows}
-    return {path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()}
+    paths = {
+        name: f"performance.{own}.{name}"
+        for name in names
+        if (own, name) in catalogue.calibration_rows
+    }
+    return {
+        path: catalogue.practice(family, name)._replace(path=path) for name, path in paths.items()
+    }
 
 
 def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
@@ -232,7 +274,11 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
     if text in serving_families(catalogue):
         return practised(catalogue, chip, text)
     reach = float(text == THE_BEST)
-    return {REACH: Input(REACH, reach, "ratio", reach, reach, source=f"{SOFTWARE}={text}", where=SOFTWARE)}
+    return {
+        REACH: Input(
+            REACH, reach, "ratio", reach, reach, source=f"{SOFTWARE}={text}", where=SOFTWARE
+        )
+    }
 
 
 def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
@@ -248,36 +294,68 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     """
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None
-    age, month = None if dated else months_of(text), on_the_calendar(text if dated else period(date).last.isoformat())
+    age, month = (
+        None if dated else months_of(text),
+        on_the_calendar(text if dated else period(date).last.isoformat()),
+    )
     if age is None and catalogue.has_part_value(chip, "released"):
-        age = months_since(month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST])
-    reached, later = values.unless_zero(REACH), month - on_the_calendar(period(since).last.isoformat())
+        age = months_since(
+            month, values[f"parts.{chip}.released"], 0 if dated else values[YOUNGEST]
+        )
+    reached, later = (
+        values.unless_zero(REACH),
+        month - on_the_calendar(period(since).last.isoformat()),
+    )
     if reached is None and later <= 0:
         return MEASURED._replace(months=age)
     gap = gap_left(0.0 if reached is None else reached)
-    best: frozenset[str] = catalogue.once("best", lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST))
+    best: frozenset[str] = catalogue.once(
+        "best",
+        lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST),
+    )
     return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)
 
 
 # ---------------------------------------------------------------- what nothing explains
-OWNERS = ("family", "chip", "engine", "model", CONFIGURATION, RUN)  # from what many runs share to what one has alone
+OWNERS = (
+    "family",
+    "chip",
+    "engine",
+    "model",
+    CONFIGURATION,
+    RUN,
+)  # from what many runs share to what one has alone
 SERVING, TRAINING = "unexplained_serving", "unexplained_training"
 
 
 @formula(unit="", source="tco-calibration")
-def time_beyond(family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure) -> Any:
+def time_beyond(
+    family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure
+) -> Any:
     """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r) - 1."""
-    return (1 + family) * (1 + chip) * (1 + engine) * (1 + model) * (1 + configuration) * (1 + run) - 1
+    return (1 + family) * (1 + chip) * (1 + engine) * (1 + model) * (1 + configuration) * (
+        1 + run
+    ) - 1
 
 
-def paths_of(catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str) -> dict[str, str]:
+def paths_of(
+    catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str
+) -> dict[str, str]:
     """Return the inputs of a scenario's unexplained time by level; a model built from its shape has that of one without rows."""
     own = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
     owners = (family, chip, engine, model if model in catalogue.models else "model", *own)
-    return {level: f"performance.{owner}.{name}" for level, owner in zip(OWNERS, owners, strict=True) if owner}
+    return {
+        level: f"performance.{owner}.{name}"
+        for level, owner in zip(OWNERS, owners, strict=True)
+        if owner
+    }
 
 
 def unexplained(values: Readable, paths: dict[str, str]) -> Any:
     """Return the unexplained time of a pass as a share of it; None where every level is a plain nought."""
-    shares = {level: share for level, path in paths.items() if (share := values.unless_zero(path)) is not None}
+    shares = {
+        level: share
+        for level, path in paths.items()
+        if (share := values.unless_zero(path)) is not None
+    }
     return time_beyond(*(shares.get(level, 0.0) for level in OWNERS)) if shares else None

@@ -55,7 +55,9 @@ class Limit(NamedTuple):
 
 def limit_of(text: str, option: str) -> Limit:
     """Return the limit that a text states; any other text raises `UsageError`."""
-    wrong = UsageError(f"{option} {text!r}: expected a share such as 2% or 0.02, or an amount such as 0.05USD")
+    wrong = UsageError(
+        f"{option} {text!r}: expected a share such as 2% or 0.02, or an amount such as 0.05USD"
+    )
     found = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*", text)
     try:
         size = float(found[1]) if found else math.nan
@@ -88,18 +90,28 @@ class Rule(NamedTuple):
         if move.metric not in self.metrics or self.threshold.allows(move):
             return False
         worse = is_worse(move.metric, change_of(move))
-        return self.max_increase is None or worse is None or (worse and not self.max_increase.allows(move))
+        return (
+            self.max_increase is None
+            or worse is None
+            or (worse and not self.max_increase.allows(move))
+        )
 
 
 def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | None) -> Rule:
     """Return the rule that texts state; a metric that cannot be measured by them raises `UsageError`."""
     rule = Rule(
-        limit_of(threshold, "--threshold"), None if max_increase is None else limit_of(max_increase, "--max-increase"), known_metrics(metrics)
+        limit_of(threshold, "--threshold"),
+        None if max_increase is None else limit_of(max_increase, "--max-increase"),
+        known_metrics(metrics),
     )
     for limit, option in ((rule.threshold, "--threshold"), (rule.max_increase, "--max-increase")):
-        unfit = [name for name in metrics or () if limit and limit.unit and limit.amount(name) is None]
+        unfit = [
+            name for name in metrics or () if limit and limit.unit and limit.amount(name) is None
+        ]
         if unfit:
-            raise UsageError(f"{option} is in {limit and limit.unit}, {unfit[0]} in {METRICS[unfit[0]].unit or 'no unit'}")
+            raise UsageError(
+                f"{option} is in {limit and limit.unit}, {unfit[0]} in {METRICS[unfit[0]].unit or 'no unit'}"
+            )
     return rule
 
 
@@ -139,7 +151,11 @@ class Shift(NamedTuple):
 
 def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
     """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each keeps, and the spread of the ratio."""
-    picks = {speed: " and ".join(regime.picks) or None for regime in found.regimes for speed in regime.speeds}
+    picks = {
+        speed: " and ".join(regime.picks) or None
+        for regime in found.regimes
+        for speed in regime.speeds
+    }
     stakes: dict[str, dict[str, dict[str, Any]]] = {}
     for one in found.curve:
         speed = one.tokens_per_s_per_user
@@ -148,7 +164,9 @@ def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
             "share_of_best": (one.share_of_best or {}).get("mean"),
             "p50_usd": one.median_usd_per_million_output_tokens,
         }
-        stakes.setdefault(f"{speed:g}", {})[one.scenario] = own | {at: (one.range or {}).get(at) for at in ("p10", "p50", "p90")}
+        stakes.setdefault(f"{speed:g}", {})[one.scenario] = own | {
+            at: (one.range or {}).get(at) for at in ("p10", "p50", "p90")
+        }
     return stakes
 
 
@@ -170,12 +188,22 @@ def shifts(old: Mapping[str, Any], new: Mapping[str, Any], limit: Limit) -> list
 def stakes_in(path: Path) -> dict[str, Any]:
     """Return what a baseline keeps of the draws; nothing where it was saved without."""
     kept = read_json(path, "a baseline").get("stakes", {})
-    if not (isinstance(kept, dict) and all(isinstance(one, dict) and all(isinstance(each, dict) for each in one.values()) for one in kept.values())):
-        raise DataError(f"{path}: stakes: expected tables by speed and scenario; save the baseline again")
+    if not (
+        isinstance(kept, dict)
+        and all(
+            isinstance(one, dict) and all(isinstance(each, dict) for each in one.values())
+            for one in kept.values()
+        )
+    ):
+        raise DataError(
+            f"{path}: stakes: expected tables by speed and scenario; save the baseline again"
+        )
     return kept
 
 
-def save(path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[str, Any]) -> list[str]:
+def save(
+    path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[str, Any]
+) -> list[str]:
     """Write the states of some scenarios over what the baseline keeps of them, and return the names of those it keeps beside.
 
     A value a line, so that a change shows as a small diff. A file that is no baseline is left as it is, and raises `DataError`.
@@ -186,7 +214,14 @@ def save(path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[st
     except OSError as error:
         raise UsageError(f"{path.parent}: cannot be made ({error.strerror})") from None
     text = json.dumps(
-        {"schema": SCHEMA, "scenarios": {**kept, **states}, **({"stakes": stakes} if stakes else {})}, indent=1, ensure_ascii=False, allow_nan=False
+        {
+            "schema": SCHEMA,
+            "scenarios": {**kept, **states},
+            **({"stakes": stakes} if stakes else {}),
+        },
+        indent=1,
+        ensure_ascii=False,
+        allow_nan=False,
     )
     write_atomically(path, text + "\n")
     return [name for name in kept if name not in states]
@@ -197,7 +232,9 @@ def load(path: Path) -> States:
     if not is_there(path):
         known = [found.stem for found in path.parent.glob("*.json")]
         if not known:
-            raise DataError(f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline save` keeps the headline as one")
+            raise DataError(
+                f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline save` keeps the headline as one"
+            )
         raise unknown("baseline", path.stem, known, str(path.parent))
     try:
         document = read_json(path, "a baseline")
@@ -205,7 +242,9 @@ def load(path: Path) -> States:
         raise DataError(f"{path}: is no baseline; `tco baseline save` writes one") from None
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA and str(found).startswith("tco.baseline/"):
-        raise DataError(f"{path}: was saved by another version of tco ({found}, expected {SCHEMA}); move it away and save its scenarios again")
+        raise DataError(
+            f"{path}: was saved by another version of tco ({found}, expected {SCHEMA}); move it away and save its scenarios again"
+        )
     if found != SCHEMA or not isinstance(document.get("scenarios"), dict):
         raise DataError(f"{path}: is no baseline; `tco baseline save` writes one")
     states: States = document["scenarios"]
@@ -217,10 +256,15 @@ def load(path: Path) -> States:
 def withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
     """Say whether a state keeps a metric back, as it tells of a person's own values; one against the baseline also tells of the baseline's."""
     kept_back = {*state.get("withheld", ())}
-    return metric in kept_back or (metric in AGAINST_BASELINE and not kept_back.union(base.get("withheld", ())).isdisjoint(PRICED))
+    return metric in kept_back or (
+        metric in AGAINST_BASELINE
+        and not kept_back.union(base.get("withheld", ())).isdisjoint(PRICED)
+    )
 
 
-def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule) -> list[Drift]:
+def drifts(
+    old: States, results: Mapping[str, Result], catalogue_of: Callable[[str], Catalogue], rule: Rule
+) -> list[Drift]:
     """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
     new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
     before, after = side_by_side(old), side_by_side(new)
@@ -241,8 +285,19 @@ def drifts(old: States, results: Mapping[str, Result], catalogue_of: Callable[[s
             if move.old is not None and move.new is not None:
                 start = before[name]["metrics"]
                 cost = priced_by(start) if move.metric in AGAINST_BASELINE else None
-                walked = way(name) if cost is None else against(way(name), way(base), (start, before[base]["metrics"]), cost, move.metric)
-                move = move._replace(steps=tuple(rested(step, cost or move.metric, results[name]) for step in steps(walked, start, move.metric)))
+                walked = (
+                    way(name)
+                    if cost is None
+                    else against(
+                        way(name), way(base), (start, before[base]["metrics"]), cost, move.metric
+                    )
+                )
+                move = move._replace(
+                    steps=tuple(
+                        rested(step, cost or move.metric, results[name])
+                        for step in steps(walked, start, move.metric)
+                    )
+                )
             found.append(Drift(name, move, is_worse(move.metric, change_of(move))))
     return found
 
@@ -252,7 +307,11 @@ def rested(step: Step, metric: str, result: Result) -> Step:
     if result.origin is None or not any(cause.kind == "formula" for cause in step.causes):
         return step
     used = result.origin.used_by(metric)
-    kept = tuple(cause for cause in step.causes if cause.kind != "formula" or cause.new is None or cause.path in used)
+    kept = tuple(
+        cause
+        for cause in step.causes
+        if cause.kind != "formula" or cause.new is None or cause.path in used
+    )
     return step._replace(causes=kept or step.causes)
 
 
@@ -265,7 +324,11 @@ def side_by_side(states: States) -> States:
     for name, state in states.items():
         own = state["metrics"]
         cost = priced_by(own)
-        ratios = {metric: float(perf_per_tco(base[cost], own[cost])) for metric in AGAINST_BASELINE if cost is not None and cost in base}
+        ratios = {
+            metric: float(perf_per_tco(base[cost], own[cost]))
+            for metric in AGAINST_BASELINE
+            if cost is not None and cost in base
+        }
         found[name] = {**state, "metrics": {**own, **ratios}}
     return found
 

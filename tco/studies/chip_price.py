@@ -11,7 +11,11 @@ from tco.studies.evaluation import Evaluation
 
 def chip_of(catalogue: Catalogue, result: Result) -> str:
     """Return the chip of a system; a chip alone is its own."""
-    return str(catalogue.document("systems", result.system, "system")[1]["chip"]) if result.bill else result.system
+    return (
+        str(catalogue.document("systems", result.system, "system")[1]["chip"])
+        if result.bill
+        else result.system
+    )
 
 
 def built_up(one: Evaluation) -> Input | None:
@@ -20,9 +24,13 @@ def built_up(one: Evaluation) -> Input | None:
     if bill is None or path in one.result.inputs:
         return None
     free = one.again({path: "0 USD"}, refuse=False, workload=False).bill
-    count = next((float(line.quantity) for line in bill.lines if f"parts.{line.part}.price" == path), 0.0)
+    count = next(
+        (float(line.quantity) for line in bill.lines if f"parts.{line.part}.price" == path), 0.0
+    )
     if free is None or not count:
         return None
     whole = float(f"{float(bill.price - free.price) / count:.6g}")
-    own = any(given.overlay for name, given in one.result.inputs.items() if name.startswith("parts."))
+    own = any(
+        given.overlay for name, given in one.result.inputs.items() if name.startswith("parts.")
+    )
     return Input(path, whole, "USD", kind="derived", source=DERIVED, overlay=own)

@@ -29,7 +29,12 @@ class Comparison(Shown, SideBySide):
     def line(self) -> str:
         """What the work costs on each."""
         cost = rated_by(self.results) or "tco_usd_per_chip_hour"
-        costs = (f"{one.scenario} {one.metrics[cost]:.3g}" if one.metrics[cost] is not None else f"{one.scenario} none" for one in self.results)
+        costs = (
+            f"{one.scenario} {one.metrics[cost]:.3g}"
+            if one.metrics[cost] is not None
+            else f"{one.scenario} none"
+            for one in self.results
+        )
         return f"{cost}: {', '.join(costs)}; baseline {self.baseline}"
 
     def to_frame(self) -> Any:
@@ -45,7 +50,10 @@ def compared(results: Sequence[Result], baseline: str | None = None) -> Comparis
 
     if not results:
         raise DataError("nothing to compare: name a scenario")
-    own = [replace(result, metrics=dict(result.metrics), notes=list(result.notes)) for result in results]
+    own = [
+        replace(result, metrics=dict(result.metrics), notes=list(result.notes))
+        for result in results
+    ]
     return Comparison(scenario.compare(own, baseline), own)
 
 
@@ -53,8 +61,12 @@ class Driver(NamedTuple):
     """An input that moves the performance per cost of a scenario."""
 
     path: str
-    swing: float | None  # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no value at one of them
-    flips_at: float | None  # where in between the ratio passes one; none where it is on one side of it at both ends
+    swing: (
+        float | None
+    )  # of the ratio to the baseline, from the input's P5 to its P95; none where it has no end or no value at one of them
+    flips_at: (
+        float | None
+    )  # where in between the ratio passes one; none where it is on one side of it at both ends
     unit: str
     value: float
     shown: tuple[float, str] | None  # value and unit as the catalogue writes them
@@ -63,14 +75,18 @@ class Driver(NamedTuple):
 class Sureness(NamedTuple):
     """How sure the figures of one scenario are at the speed its workload asks for."""
 
-    ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
+    ranges: dict[
+        str, dict[str, Any] | None
+    ]  # P10, P50 and P90 of each metric that has some, with the reason where one is none
     probability: float | None  # the chance to beat the baseline
     meets: float | None  # the share of draws that meet the target
     drivers: list[Driver]
     reason: str | None = None  # why nothing is known
     draws: int = 0
     error: float | None = None  # standard error of the chance
-    ties: float | None = None  # the share of draws in which neither it nor the baseline meets the target
+    ties: float | None = (
+        None  # the share of draws in which neither it nor the baseline meets the target
+    )
     hold: bool = False  # whether the plan was that of the point in every draw
     share_cheapest: float | None = None  # at this speed
     share_of_best: dict[str, float] | None = None
@@ -87,17 +103,29 @@ class AtSpeed(NamedTuple):
     scenario: str
     usd_per_million_output_tokens: float | None = None
     perf_per_tco_vs_baseline: float | None = None
-    range: dict[str, Any] | None = None  # percentiles of the performance per cost, with the reason where one is none
-    probability_better_than_baseline: float | None = None  # of all draws: one in which it misses the speed is none
+    range: dict[str, Any] | None = (
+        None  # percentiles of the performance per cost, with the reason where one is none
+    )
+    probability_better_than_baseline: float | None = (
+        None  # of all draws: one in which it misses the speed is none
+    )
     probability_error: float | None = None
     meets: float | None = None  # the share of draws that reach the speed
     ties: float | None = None  # the share of draws in which neither it nor the baseline does
-    by_software: dict[str, dict[str, float | None]] | None = None  # the same with the software of all at either end of its reach
-    software_share_of_range: float | None = None  # of the variance of its rank among the draws, what is known once every reach of software is
+    by_software: dict[str, dict[str, float | None]] | None = (
+        None  # the same with the software of all at either end of its reach
+    )
+    software_share_of_range: float | None = (
+        None  # of the variance of its rank among the draws, what is known once every reach of software is
+    )
     note: str | None = None
-    median_usd_per_million_output_tokens: float | None = None  # P50 of the draws; none where it misses the speed in half of them
+    median_usd_per_million_output_tokens: float | None = (
+        None  # P50 of the draws; none where it misses the speed in half of them
+    )
     share_cheapest: float | None = None  # of all draws, ties split
-    share_nobody: float | None = None  # of all draws, in which none of those compared reaches the speed
+    share_nobody: float | None = (
+        None  # of all draws, in which none of those compared reaches the speed
+    )
     share_of_best: dict[str, float] | None = None  # mean, P10 and P50
 
 
@@ -117,29 +145,49 @@ class Notice(NamedTuple):
     path: str
     kind: str | None
     rows: int  # whose prediction it moves
-    errors: Sequence[float | None]  # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
+    errors: Sequence[
+        float | None
+    ]  # of these at its P5, its value and its P95: the root mean square of log(predicted / measured)
 
 
 class Regime(NamedTuple):
     """Speeds of which the same may be said: the picks, their regret, and how sure that is."""
 
     kind: str  # one of KINDS
-    picks: tuple[str, ...] = ()  # all within sampling error of the least mean regret, by name; none where nobody serves
+    picks: tuple[
+        str, ...
+    ] = ()  # all within sampling error of the least mean regret, by name; none where nobody serves
     foremost: str | None = None  # of the picks the one with the least mean regret
     rival: str | None = None  # whom that beats least often
-    probability: float | None = None  # that it beats that one, at the speed where that is least; none where nothing was drawn
-    keeps: float | None = None  # of the best on average, by the pick and at the speed where that is least
+    probability: float | None = (
+        None  # that it beats that one, at the speed where that is least; none where nothing was drawn
+    )
+    keeps: float | None = (
+        None  # of the best on average, by the pick and at the speed where that is least
+    )
     most: float | None = None  # where it is most
     worst: float | None = None  # in the worst tenth of the draws, where that is least
-    by_software: Mapping[str, tuple[str, ...]] = {}  # the picks with the software of all at either end of its reach
-    by_software_keeps: Mapping[str, float] = {}  # what the foremost of those keeps, at the speed where it is least
+    by_software: Mapping[
+        str, tuple[str, ...]
+    ] = {}  # the picks with the software of all at either end of its reach
+    by_software_keeps: Mapping[
+        str, float
+    ] = {}  # what the foremost of those keeps, at the speed where it is least
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
-    start: float | None = None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+    start: float | None = (
+        None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+    )
     end: float | None = None
-    drivers: Sequence[Driver] = ()  # what moves the choice's performance per cost over the rival's; empty where nobody asked
+    drivers: Sequence[
+        Driver
+    ] = ()  # what moves the choice's performance per cost over the rival's; empty where nobody asked
     measurements: Sequence[Measurement] = ()  # that would narrow its range most
-    late: Mapping[str, str] = {}  # picks that come later than three months from the order, and the month of their volume
-    available: tuple[str, ...] = ()  # the picks among the racks that can be had by then; empty where no pick is late
+    late: Mapping[
+        str, str
+    ] = {}  # picks that come later than three months from the order, and the month of their volume
+    available: tuple[
+        str, ...
+    ] = ()  # the picks among the racks that can be had by then; empty where no pick is late
 
     @property
     def choose(self) -> str | None:
@@ -176,7 +224,9 @@ class PriceTurn(NamedTuple):
     turns_at: float
     pick: str  # the rack of least mean regret now
     to: str  # and beyond that price
-    break_even: float | None  # price at which the base cases of both cost the same; none where they never do
+    break_even: (
+        float | None
+    )  # price at which the base cases of both cost the same; none where they never do
     sigmas: float  # how far it lies from the value, in standard deviations of belief
 
 
@@ -188,7 +238,9 @@ class Confidence(NamedTuple):
     regimes: list[Regime]
     unrated: Mapping[str, str] = {}  # who is in no order with the others, and why
     choices: Sequence[Mapping[str, Any]] = ()  # what choices that somebody named keep at each speed
-    later: Later | None = None  # none where all can be had within three months, or nothing was drawn
+    later: Later | None = (
+        None  # none where all can be had within three months, or nothing was drawn
+    )
     turns: Sequence[PriceTurn] = ()  # prices most likely to change the pick, the likeliest first
 
 
@@ -210,7 +262,10 @@ def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]
 
 def rated_by(results: Sequence[Result]) -> str | None:
     """Return the cost of work by which some results are rated; none where no one has any."""
-    return next((name for name in PRICED if any(result.metrics[name] is not None for result in results)), None)
+    return next(
+        (name for name in PRICED if any(result.metrics[name] is not None for result in results)),
+        None,
+    )
 
 
 LATE = 3  # months from the order from which a rack comes too late for it
@@ -219,13 +274,21 @@ LATE = 3  # months from the order from which a rack comes too late for it
 def late_racks(results: Sequence[Result]) -> dict[str, str]:
     """Return the racks that come later than three months from the order, with the month they come in numbers."""
     dated = [(result.scenario, result.available) for result in results]
-    return {name: available.volume for name, available in dated if available is not None and available.months > LATE}
+    return {
+        name: available.volume
+        for name, available in dated
+        if available is not None and available.months > LATE
+    }
 
 
 def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
     """Return the scenarios that are in no order with the others, and why; `baseline` names the one that says what the work is."""
     reference = next(result for result in results if result.scenario == baseline)
-    return {result.scenario: why for result in results if (why := result.costless or apart(result, reference))}
+    return {
+        result.scenario: why
+        for result in results
+        if (why := result.costless or apart(result, reference))
+    }
 
 
 def why_unrated(result: Result) -> str:

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from tco.chain.inputs import HEADLINE_DOCUMENTS
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.kept import kept
-from tco.studies.comparison import AtSpeed, Confidence, Driver, Later, Measurement, PriceTurn, Regime, Sureness, speed_of, speeds_of
+from tco.studies.comparison import (
+    AtSpeed,
+    Confidence,
+    Driver,
+    Later,
+    Measurement,
+    PriceTurn,
+    Regime,
+    Sureness,
+    speed_of,
+    speeds_of,
+)
 
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
@@ -57,7 +68,10 @@ def later_of(plain: Later) -> Later:
 
 def regime_of(plain: Regime) -> Regime:
     """Return a regime from its plain fields."""
-    drivers, measurements = [Driver(*each) for each in plain.drivers], [Measurement(*each) for each in plain.measurements]
+    drivers, measurements = (
+        [Driver(*each) for each in plain.drivers],
+        [Measurement(*each) for each in plain.measurements],
+    )
     by_software = {end: tuple(names) for end, names in plain.by_software.items()}
     return plain._replace(
         picks=tuple(plain.picks),
@@ -72,7 +86,9 @@ def regime_of(plain: Regime) -> Regime:
 def is_shipped(one: Evaluation) -> bool:
     """Say whether a scenario is one that travels with the program, on the data that does, as it stands there."""
     catalogue = one.catalogue
-    return one.name in catalogue.scenarios and not (one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1)
+    return one.name in catalogue.scenarios and not (
+        one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1
+    )
 
 
 class Elsewhere(NamedTuple):
@@ -87,11 +103,22 @@ def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[El
     """Return the shipped systems that cost less than all that are compared, where these are shipped and asked for the headline's work."""
     if not all(is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
         return []
-    costs = [one.median_usd_per_million_output_tokens for one in found.curve if one.tokens_per_s_per_user == speed_of(asked[0].result)]
+    costs = [
+        one.median_usd_per_million_output_tokens
+        for one in found.curve
+        if one.tokens_per_s_per_user == speed_of(asked[0].result)
+    ]
     least = min((cost for cost in costs if cost is not None), default=0.0)
     rows = [row for _, row in read_csv(data_directory() / RANKS, RANKED)]
-    every = [Elsewhere(row["system"], float(row["usd_per_million_output_tokens"]), row["rests_on"]) for row in rows]
-    return [one for one in every if one.cost < least and one.system not in {other.result.system for other in asked}]
+    every = [
+        Elsewhere(row["system"], float(row["usd_per_million_output_tokens"]), row["rests_on"])
+        for row in rows
+    ]
+    return [
+        one
+        for one in every
+        if one.cost < least and one.system not in {other.result.system for other in asked}
+    ]
 
 
 def drawn_anew(

@@ -18,13 +18,34 @@ from tco.chain.metrics import TOKENS, perf_per_tco
 from tco.chain.result import Result, apart
 from tco.performance.serving.answer import ServingResult
 from tco.performance.software import REACH
-from tco.studies.comparison import SPEED, AtSpeed, Confidence, Driver, PriceTurn, Regime, Sureness, late_racks, rated_by, speed_of, unrated
+from tco.studies.comparison import (
+    SPEED,
+    AtSpeed,
+    Confidence,
+    Driver,
+    PriceTurn,
+    Regime,
+    Sureness,
+    late_racks,
+    rated_by,
+    speed_of,
+    unrated,
+)
 from tco.studies.decision import Stake, choices_in, least_regret, rated, stakes
 from tco.studies.drivers import drivers_of, rank_share
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
 from tco.studies.regimes import Costs, regimes_of
-from tco.studies.response import Quantity, Response, Sampled, ended, ratios, response_of, valued, why_undrawable
+from tco.studies.response import (
+    Quantity,
+    Response,
+    Sampled,
+    ended,
+    ratios,
+    response_of,
+    valued,
+    why_undrawable,
+)
 from tco.studies.turning import Priced, price_turns
 from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spread, why_endless
 
@@ -33,7 +54,10 @@ FEW = 128  # of them in which software lies at an end
 SHOWN = ("p10", "p50", "p90")
 ALONG = ("p5", "p10", "p50", "p90", "p95")
 NO_END = {"perf_per_tco_vs_baseline": None, "probability": None}
-ENDS = {"public": 0.0, "best": 1.0}  # of how far an owner's software reaches, and what they are called
+ENDS = {
+    "public": 0.0,
+    "best": 1.0,
+}  # of how far an owner's software reaches, and what they are called
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
 
 
@@ -45,7 +69,9 @@ class Side(NamedTuple):
     response: Response | None = None
     made: Sampled | None = None
     reason: str = ""
-    dearer: Mapping[float, float] = {}  # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
+    dearer: Mapping[
+        float, float
+    ] = {}  # by speed, how many times what a fleet's tokens cost those of whole engines on some racks do
 
     @property
     def own_speed(self) -> float | None:
@@ -95,22 +121,35 @@ def confidence_in(
     dice = Dice(asked[0].catalogue, seed, 0, DRAWS)
     sides = [side_of(one, speeds, dice, hold, ranges) for one in asked]
     if racks is not None:
-        sides = [side._replace(dearer=on_racks(one, side.speeds, racks)) for side, one in zip(sides, asked, strict=True)]
+        sides = [
+            side._replace(dearer=on_racks(one, side.speeds, racks))
+            for side, one in zip(sides, asked, strict=True)
+        ]
     base = next(side for side in sides if side.result.scenario == baseline)
     names, rated_at, costs, drawn = contest(sides, base, ranges)
     each = list(zip(rated_at or (None,), costs, strict=True)) if len(names) > 1 and ranges else []
     table = {speed: dict(zip(names, stakes(one.drawn), strict=True)) for speed, one in each}
     ends = {speed: {end: stakes(many) for end, many in one.ends.items()} for speed, one in each}
-    curve = [staked(point, names, table, ends) for side in sides for point in along(side, base, ranges, dice)]
+    curve = [
+        staked(point, names, table, ends)
+        for side in sides
+        for point in along(side, base, ranges, dice)
+    ]
     regimes = regimes_of(names, rated_at, costs, drawn, late_racks([side.result for side in sides]))
-    samples = {id(side.response): side.made for side in sides if side.response is not None and side.made is not None}
+    samples = {
+        id(side.response): side.made
+        for side in sides
+        if side.response is not None and side.made is not None
+    }
     if why:
         from tco.studies.evidence import explained  # few ask for it
 
         drawn_at = dict(zip(rated_at or (None,), costs, strict=True)) if names else {}
         catalogue = asked[0].catalogue
         regimes = [
-            explained(one, rivals, drawn_at[middle_of(one)].drawn, catalogue) if (rivals := quantity_of(one, sides, dice, samples)) else one
+            explained(one, rivals, drawn_at[middle_of(one)].drawn, catalogue)
+            if (rivals := quantity_of(one, sides, dice, samples))
+            else one
             for one in regimes
         ]
     own_speed = speed_of(base.result) if rated_at else None
@@ -118,7 +157,10 @@ def confidence_in(
     turns = turns_at(own_speed, sides, regimes, dict(each), names, dice)
     sure = [sureness(side, base, dice, samples, hold) for side in sides] if ranges else []
     return Confidence(
-        [one._replace(**stake_of(own_stakes.get(side.result.scenario))) for one, side in zip(sure, sides, strict=bool(sure))],
+        [
+            one._replace(**stake_of(own_stakes.get(side.result.scenario)))
+            for one, side in zip(sure, sides, strict=bool(sure))
+        ],
         curve,
         regimes,
         unrated([side.result for side in sides], base.result.scenario),
@@ -128,7 +170,12 @@ def confidence_in(
 
 
 def turns_at(
-    speed: float | None, sides: Sequence[Side], regimes: Sequence[Regime], costs: Mapping[Any, Costs], names: Sequence[str], dice: Dice
+    speed: float | None,
+    sides: Sequence[Side],
+    regimes: Sequence[Regime],
+    costs: Mapping[Any, Costs],
+    names: Sequence[str],
+    dice: Dice,
 ) -> list[PriceTurn]:
     """Return the prices most likely to change the pick at a speed."""
     regime = next((regime for regime in regimes if speed in (regime.speeds or (None,))), None)
@@ -148,38 +195,63 @@ def foremost_at(costs: Costs, names: Sequence[str]) -> str:
 def priced_alone(side: Side, speed: float | None, metric: str) -> Priced:
     """Return what the work costs a rack with each input moved alone."""
     ranges = side.response.ranges if side.response is not None else {}
-    alone = side.seen(side.made.alone, speed, metric) if side.made is not None else np.array([np.nan])
-    ends = {path: (float(low), float(high)) for path, low, high in zip(ranges, alone[1::2], alone[2::2], strict=True)}
+    alone = (
+        side.seen(side.made.alone, speed, metric) if side.made is not None else np.array([np.nan])
+    )
+    ends = {
+        path: (float(low), float(high))
+        for path, low, high in zip(ranges, alone[1::2], alone[2::2], strict=True)
+    }
     return Priced(side.result.scenario, ranges, float(alone[0]), ends)
 
 
 def stake_of(one: Stake | None) -> dict[str, Any]:
     """Return how a choice stands, as fields of what is said of a scenario."""
-    return {} if one is None else {"share_cheapest": one.share_cheapest, "share_of_best": one.share_of_best._asdict()}
+    return (
+        {}
+        if one is None
+        else {"share_cheapest": one.share_cheapest, "share_of_best": one.share_of_best._asdict()}
+    )
 
 
-def staked(point: AtSpeed, names: Sequence[str], table: Mapping[Any, Mapping[str, Stake]], ends: Mapping[Any, Mapping[str, list[Stake]]]) -> AtSpeed:
+def staked(
+    point: AtSpeed,
+    names: Sequence[str],
+    table: Mapping[Any, Mapping[str, Stake]],
+    ends: Mapping[Any, Mapping[str, list[Stake]]],
+) -> AtSpeed:
     """Return a point with what its choice stands to lose there, with the software of all at either end of its reach too."""
     own = table.get(point.tokens_per_s_per_user, {}).get(point.scenario)
     if own is None:
         return point
     at = names.index(point.scenario)
-    kept = {end: {"share_of_best": many[at].share_of_best.mean} for end, many in ends[point.tokens_per_s_per_user].items()}
+    kept = {
+        end: {"share_of_best": many[at].share_of_best.mean}
+        for end, many in ends[point.tokens_per_s_per_user].items()
+    }
     both = {end: {**(point.by_software or {}).get(end, NO_END), **one} for end, one in kept.items()}
     return point._replace(share_nobody=own.share_nobody, by_software=both or None, **stake_of(own))
 
 
-def choices_of(text: str, names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs]) -> list[dict[str, Any]]:
+def choices_of(
+    text: str, names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs]
+) -> list[dict[str, Any]]:
     """Return what each of some choices keeps at every speed."""
     asked = choices_in(text, names)
     return [
-        {"choice": one.text, "tokens_per_s_per_user": speed, "share_of_best": rated(one, names, many.drawn)._asdict()}
+        {
+            "choice": one.text,
+            "tokens_per_s_per_user": speed,
+            "share_of_best": rated(one, names, many.drawn)._asdict(),
+        }
         for one in asked
         for speed, many in zip(speeds or (None,), costs, strict=True)
     ]
 
 
-def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool) -> Side:
+def side_of(
+    asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool
+) -> Side:
     """Evaluate a scenario in all draws, or with every input at its value."""
     result = asked.result
     own = speeds if speed_of(result) is not None else ()
@@ -189,7 +261,11 @@ def side_of(asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool
     response = response_of(asked, hold)
     if not ranges:
         speed = speed_of(result)
-        found = None if speed is None else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
+        found = (
+            None
+            if speed is None
+            else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
+        )
         return Side(result, own, response, None if found is None else Sampled(found, found))
     ends = [{REACH: end} for end in ENDS.values()] if REACH in response.ranges else []
     return Side(result, own, response, response.sampled(dice, others, ends, FEW))
@@ -199,11 +275,19 @@ def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[flo
     """Return by speed how many times what a fleet's tokens cost those of whole engines on some racks do; without end where none find room."""
     found = {}
     for speed in speeds:
-        result = asked.result if speed == speed_of(asked.result) else asked.again({SPEED: f"{speed} token/s"}, refuse=False)
+        result = (
+            asked.result
+            if speed == speed_of(asked.result)
+            else asked.again({SPEED: f"{speed} token/s"}, refuse=False)
+        )
         chips = int(racks * float(result.metrics["chips"]) / float(result.metrics["racks"]))
         made = result.serving.on(chips) if isinstance(result.serving, ServingResult) else None
         rate = result.metrics[TOKENS]
-        found[speed] = np.inf if made is None or not rate else max(rate / made.output_tokens_per_s_per_chip, 1.0)
+        found[speed] = (
+            np.inf
+            if made is None or not rate
+            else max(rate / made.output_tokens_per_s_per_chip, 1.0)
+        )
     return found
 
 
@@ -215,18 +299,27 @@ def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
     for speed in own.speeds:
         cost, reference = costs[speed], references.get(speed)
         ratio = None if cost is None or reference is None else float(perf_per_tco(reference, cost))
-        why = None if cost is not None else own.reason or own.result.costless or UNREACHED.format(speed)
+        why = (
+            None
+            if cost is not None
+            else own.reason or own.result.costless or UNREACHED.format(speed)
+        )
         found = AtSpeed(speed, own.result.scenario, cost, ratio, note=why)
         if not ranges or own.made is None:
             yield found
             continue
         reached = own.at(own.made.drawn, speed).meets
         middle = spread(COST, own.seen(own.made.drawn, speed, COST))
-        found = found._replace(meets=share(reached), median_usd_per_million_output_tokens=None if middle is None else middle["p50"])
+        found = found._replace(
+            meets=share(reached),
+            median_usd_per_million_output_tokens=None if middle is None else middle["p50"],
+        )
         if own is base or not alike or base.made is None or speed not in base.speeds:
             yield found
             continue
-        many = ratios(base.seen(base.made.drawn, speed, COST), own.seen(own.made.drawn, speed, COST))
+        many = ratios(
+            base.seen(base.made.drawn, speed, COST), own.seen(own.made.drawn, speed, COST)
+        )
         better = many > 1
         yield found._replace(
             range=range_of("perf_per_tco_vs_baseline", many, ALONG),
@@ -235,7 +328,12 @@ def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
             ties=share(np.isnan(many)),
             by_software=at_ends(own, base, speed),
             software_share_of_range=software_share(own, base, many, dice),
-            note=why or ("neither it nor the baseline reaches this speed in any draw" if np.isnan(many).all() else None),
+            note=why
+            or (
+                "neither it nor the baseline reaches this speed in any draw"
+                if np.isnan(many).all()
+                else None
+            ),
         )
 
 
@@ -257,30 +355,57 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     found = {}
     for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
         many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
-        found[end] = {"perf_per_tco_vs_baseline": ended(many[0]), "probability": share(many[1:] > 1)}
+        found[end] = {
+            "perf_per_tco_vs_baseline": ended(many[0]),
+            "probability": share(many[1:] > 1),
+        }
     return found
 
 
 def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | None:
     """Return the share of the ratio's variance that goes away once it is known how far software reaches."""
-    ranges = {**(base.response.ranges if base.response else {}), **(own.response.ranges if own.response else {})}
+    ranges = {
+        **(base.response.ranges if base.response else {}),
+        **(own.response.ranges if own.response else {}),
+    }
     return rank_share(many, [dice.places(ranges[REACH])]) if REACH in ranges else None
 
 
-def contest(sides: Sequence[Side], base: Side, ranges: bool) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
+def contest(
+    sides: Sequence[Side], base: Side, ranges: bool
+) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
     """Return who is held against whom, at which speeds, and what the work of each costs in every draw at each of them."""
     metric = rated_by([side.result for side in sides])
     left = unrated([side.result for side in sides], base.result.scenario)
-    rated = [side for side in sides if metric is not None and not side.reason and side.result.scenario not in left and side.speeds == base.speeds]
-    rated.sort(key=lambda side: side.result.scenario)  # so that nothing rests on the order in which they were named
+    rated = [
+        side
+        for side in sides
+        if metric is not None
+        and not side.reason
+        and side.result.scenario not in left
+        and side.speeds == base.speeds
+    ]
+    rated.sort(
+        key=lambda side: side.result.scenario
+    )  # so that nothing rests on the order in which they were named
     costs = []
     for speed in base.speeds or (None,):
         if not ranges:
-            costs.append(Costs(np.array([[side.point(speed, str(metric))] for side in rated], dtype=float)))
+            costs.append(
+                Costs(np.array([[side.point(speed, str(metric))] for side in rated], dtype=float))
+            )
             continue
         drawn = np.array([side.seen(side.made.drawn, speed, str(metric)) for side in rated])  # type: ignore[union-attr]
         fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
-        ends = {end: np.array([side.seen(one, speed, str(metric))[1:] for side, one in zip(rated, many, strict=True)]) for end, many in fixed}
+        ends = {
+            end: np.array(
+                [
+                    side.seen(one, speed, str(metric))[1:]
+                    for side, one in zip(rated, many, strict=True)
+                ]
+            )
+            for end, many in fixed
+        }
         costs.append(Costs(drawn, ends))
     return [side.result.scenario for side in rated], base.speeds, costs, ranges
 
@@ -290,7 +415,9 @@ def middle_of(regime: Regime) -> float | None:
     return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
 
 
-def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]) -> Quantity | None:
+def quantity_of(
+    regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]
+) -> Quantity | None:
     """Return the performance per cost of a regime's leader over its rival's, at the middle of its speeds; none where nobody is held against another.
 
     Where the ends of software have other leaders these are held against each other.
@@ -300,10 +427,23 @@ def quantity_of(regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict
     named = {side.result.scenario: side for side in sides}
     own, base = (named.get(str(name)) for name in (pair if len(pair) == 2 else (None, None)))
     metric = rated_by([side.result for side in sides])
-    if own is None or base is None or own.response is None or base.response is None or metric is None:
+    if (
+        own is None
+        or base is None
+        or own.response is None
+        or base.response is None
+        or metric is None
+    ):
         return None
     middle = middle_of(regime)
-    return Quantity(metric, own.response, base.response, dice, samples, None if middle == speed_of(own.result) else middle)
+    return Quantity(
+        metric,
+        own.response,
+        base.response,
+        dice,
+        samples,
+        None if middle == speed_of(own.result) else middle,
+    )
 
 
 # ---------------------------------------------------------------- at the workload's own speed
@@ -311,7 +451,9 @@ def sureness(own: Side, base: Side, dice: Dice, samples: dict[int, Any], hold: b
     """Hold what became of a scenario against what became of its baseline."""
     if own.response is None or own.made is None:
         return Sureness({}, None, None, [], own.reason)
-    alike = base.response is not None and base.made is not None and not apart(own.result, base.result)
+    alike = (
+        base.response is not None and base.made is not None and not apart(own.result, base.result)
+    )
     sample = sample_of(own.made.drawn, base.made.drawn if alike else None)  # type: ignore[union-attr]
     ranges = {metric: range_of(metric, many) for metric, many in sample.metrics.items()}
     drivers: list[Driver] = []
@@ -319,10 +461,21 @@ def sureness(own: Side, base: Side, dice: Dice, samples: dict[int, Any], hold: b
         ratio = Quantity(metric, own.response, base.response, dice, samples)
         drivers = drivers_of(ratio.ranges, ratio.ways(), ratio.together)
     error = None if own is base else error_of_share(sample.better)
-    return Sureness(ranges, share(sample.better), share(sample.meets), drivers, draws=DRAWS, error=error, ties=share(sample.ties), hold=hold)
+    return Sureness(
+        ranges,
+        share(sample.better),
+        share(sample.meets),
+        drivers,
+        draws=DRAWS,
+        error=error,
+        ties=share(sample.ties),
+        hold=hold,
+    )
 
 
-def range_of(metric: str, many: Array, shown: Sequence[str] = SHOWN) -> dict[str, float | str | None] | None:
+def range_of(
+    metric: str, many: Array, shown: Sequence[str] = SHOWN
+) -> dict[str, float | str | None] | None:
     """Return percentiles of the draws of a metric, with the reason where one has no value; none where there are none."""
     found = spread(metric, many)
     if found is None:

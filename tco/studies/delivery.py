@@ -15,7 +15,12 @@ DATE = "terms.date"
 
 
 def later_comparison(
-    evaluations: Sequence[Evaluation], baseline: str, now: Confidence, speeds: tuple[float, ...], seed: int, racks: int | None
+    evaluations: Sequence[Evaluation],
+    baseline: str,
+    now: Confidence,
+    speeds: tuple[float, ...],
+    seed: int,
+    racks: int | None,
 ) -> Later | None:
     """Return the comparison at the date when all compared can be had.
 
@@ -23,7 +28,9 @@ def later_comparison(
         None where all can be had within three months of the order, or fewer than two are rated.
 
     """
-    rated = [evaluation for evaluation in evaluations if evaluation.result.scenario not in now.unrated]
+    rated = [
+        evaluation for evaluation in evaluations if evaluation.result.scenario not in now.unrated
+    ]
     results = [evaluation.result for evaluation in rated]
     if not now.regimes or not late_racks(results) or any(evaluation.saved for evaluation in rated):
         return None
@@ -32,17 +39,26 @@ def later_comparison(
     dice = Dice(evaluations[0].catalogue, seed, 0, DRAWS)
     sides = [drawn_side(evaluation, speeds, dice) for evaluation in ordered]
     if racks is not None:
-        sides = [side._replace(dearer=on_racks(evaluation, side.speeds, racks)) for side, evaluation in zip(sides, ordered, strict=True)]
+        sides = [
+            side._replace(dearer=on_racks(evaluation, side.speeds, racks))
+            for side, evaluation in zip(sides, ordered, strict=True)
+        ]
     base = next((side for side in sides if side.result.scenario == baseline), sides[0])
     names, rated_at, costs, drawn = contest(sides, base, True)
     regimes = regimes_of(names, rated_at, costs, drawn)
-    return Later(date, DRAWS, regimes, picks_by_speed(regimes) != picks_by_speed(now.regimes)) if regimes else None
+    return (
+        Later(date, DRAWS, regimes, picks_by_speed(regimes) != picks_by_speed(now.regimes))
+        if regimes
+        else None
+    )
 
 
 def ordered_at(evaluation: Evaluation, date: str) -> Evaluation:
     """Return a scenario with the prices and software of another date."""
     settings = {**evaluation.settings, DATE: date}
-    return evaluation._replace(settings=settings, result=evaluation.again({DATE: date}, refuse=False))
+    return evaluation._replace(
+        settings=settings, result=evaluation.again({DATE: date}, refuse=False)
+    )
 
 
 def drawn_side(evaluation: Evaluation, speeds: tuple[float, ...], dice: Dice) -> Side:

@@ -27,7 +27,12 @@ from tco.studies.response import Response, response_of, valued
 if TYPE_CHECKING:
     from tco.studies.frontier import Frontier, Point
 
-BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
+BANDED = (
+    "usd_per_million_output_tokens",
+    "usd_per_million_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_facility_mw",
+)
 ASKED = "workload.interactivity"
 AT_ONCE = 8  # points, so few that pilot draws lie near each: what is best at the quickest is best at no other
 
@@ -35,8 +40,12 @@ AT_ONCE = 8  # points, so few that pilot draws lie near each: what is best at th
 class Band(NamedTuple):
     """What the draws say of one point."""
 
-    ranges: dict[str, dict[str, Any] | None]  # P10, P50 and P90 of each metric, with the reason where one is none
-    draws: dict[str, Array]  # every draw of each metric; nan where one does not reach the interactivity
+    ranges: dict[
+        str, dict[str, Any] | None
+    ]  # P10, P50 and P90 of each metric, with the reason where one is none
+    draws: dict[
+        str, Array
+    ]  # every draw of each metric; nan where one does not reach the interactivity
 
     @property
     def meets(self) -> Array:
@@ -55,20 +64,33 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
         return
     dice = Dice(response.catalogue, SEED, 0, DRAWS)
     draws = dice.settings(response.ranges)
-    speeds = np.array([pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user for point in frontier.points])
+    speeds = np.array(
+        [
+            pool.values[ASKED] if point.chosen else point.tokens_per_s_per_user
+            for point in frontier.points
+        ]
+    )
     alone = [place for place, point in enumerate(frontier.points) if hold or point.chosen]
     bands: dict[int, Band] = {}
     for start in range(0, len(speeds) if not hold else 0, AT_ONCE):
-        bands |= enumerate(bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start)
+        bands |= enumerate(
+            bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start
+        )
     for place in alone:  # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of its own
-        own = replace(response, structure=response.structure and response.structure._replace(plan=plan_at(frontier.held, place)))
+        own = replace(
+            response,
+            structure=response.structure
+            and response.structure._replace(plan=plan_at(frontier.held, place)),
+        )
         (bands[place],) = bands_in(at_speeds(own, draws, speeds[place : place + 1]))
     frontier.bands = [bands[place] for place in range(len(speeds))]
 
 
 def plan_at(plans: ServingPlan, place: int) -> ServingPlan:
     """Return the plan of one point."""
-    decode, prefill = ([float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill))
+    decode, prefill = (
+        [float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill)
+    )
     return ServingPlan(DecodePlan(*decode), PrefillPlan(*prefill))
 
 
@@ -81,12 +103,23 @@ def at_speeds(response: Response, draws: Many, speeds: Array) -> Draws:
 def bands_in(made: Draws) -> list[Band]:
     """Return the bands of some points, whose draws stand one after the other."""
     points = len(made.meets) // DRAWS
-    draws = {metric: valued(made, metric).reshape(points, DRAWS) for metric in BANDED if made.metrics[metric] is not None}
+    draws = {
+        metric: valued(made, metric).reshape(points, DRAWS)
+        for metric in BANDED
+        if made.metrics[metric] is not None
+    }
     every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
-    return [Band({metric: range_of(metric, many) for metric, many in own.items()}, own) for own in every]
+    return [
+        Band({metric: range_of(metric, many) for metric, many in own.items()}, own) for own in every
+    ]
 
 
-AXES = ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "tokens_per_s_per_facility_mw")
+AXES = (
+    "usd_per_million_output_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_user",
+    "tokens_per_s_per_facility_mw",
+)
 DIGITS = 4
 
 
@@ -112,7 +145,10 @@ class Design(NamedTuple):
         """What the other has more of, as a share of the design's own; below zero what it has less of."""
         if self.by is None:
             return {}
-        return {axis: theirs / own - 1 for axis, own, theirs in zip(AXES, self.figures, self.by.figures, strict=True)}
+        return {
+            axis: theirs / own - 1
+            for axis, own, theirs in zip(AXES, self.figures, self.by.figures, strict=True)
+        }
 
     @property
     def chance(self) -> float | None:
@@ -122,7 +158,11 @@ class Design(NamedTuple):
         own, theirs = (one.frontier.bands[one.place] for one in (self, self.by))
         if not (either := own.meets | theirs.meets).any():
             return None
-        leads = [sign_of(axis) * (theirs.draws[axis] - own.draws[axis]) for axis in AXES if axis in own.draws]
+        leads = [
+            sign_of(axis) * (theirs.draws[axis] - own.draws[axis])
+            for axis in AXES
+            if axis in own.draws
+        ]
         beaten = theirs.meets & (~own.meets | (np.minimum.reduce(leads) >= 0))
         return float(beaten[either].mean())
 
@@ -135,10 +175,23 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
     """
     found = []
     for workload in dict.fromkeys(frontier.decode.workload for frontier in frontiers):
-        alike = [Design(frontier, place) for frontier in frontiers if frontier.decode.workload == workload for place in range(len(frontier.points))]
-        alike.sort(key=lambda design: (-design.point.tokens_per_s_per_user, design.point.usd_per_million_output_tokens))
+        alike = [
+            Design(frontier, place)
+            for frontier in frontiers
+            if frontier.decode.workload == workload
+            for place in range(len(frontier.points))
+        ]
+        alike.sort(
+            key=lambda design: (
+                -design.point.tokens_per_s_per_user,
+                design.point.usd_per_million_output_tokens,
+            )
+        )
         best = beaten_by(merits([design.figures for design in alike])) if alike else ()
-        found += [design._replace(by=None if by < 0 else alike[by]) for design, by in zip(alike, best, strict=True)]
+        found += [
+            design._replace(by=None if by < 0 else alike[by])
+            for design, by in zip(alike, best, strict=True)
+        ]
     return found
 
 

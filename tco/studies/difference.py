@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 STATE = {  # what a state is made of
     **dict.fromkeys(("tco_version", "data_hash", "system"), "a text"),
-    **dict.fromkeys(("documents", "variant", "alternatives", "texts", "formulas"), "a table of texts"),
+    **dict.fromkeys(
+        ("documents", "variant", "alternatives", "texts", "formulas"), "a table of texts"
+    ),
     **dict.fromkeys(("metrics", "quantities"), "a table of numbers"),
     "rebates": "a list of texts",
     "plan": "a table or null",
@@ -42,7 +44,10 @@ def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
     What holds a scenario against another is left out: it is found anew wherever some stand side by side. Fingerprints of the formulas take
     a trace, so who may do without them says so.
     """
-    origin, own = result.origin, sorted(path for path, given in result.inputs.items() if given.overlay)
+    origin, own = (
+        result.origin,
+        sorted(path for path, given in result.inputs.items() if given.overlay),
+    )
     return {
         **({"own": own} if own else {}),  # the inputs that are a person's own
         "tco_version": origin.version if origin else "",
@@ -52,18 +57,32 @@ def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
         "variant": dict(sorted(origin.variant.items())) if origin else {},
         "rebates": [rebate.path.removeprefix("rebates.") for rebate in result.rebates],
         "plan": plain_plan(result.plan),
-        "alternatives": dict(sorted(result.structure.alternatives.items())) if result.structure else {},
-        "metrics": {name: rounded(value) for name, value in result.metrics.items() if value is not None and name not in AGAINST_BASELINE},
+        "alternatives": dict(sorted(result.structure.alternatives.items()))
+        if result.structure
+        else {},
+        "metrics": {
+            name: rounded(value)
+            for name, value in result.metrics.items()
+            if value is not None and name not in AGAINST_BASELINE
+        },
         "texts": dict(sorted(result.texts.items())),
         "quantities": quantities(result.bill),
-        "inputs": {path: list(given.shown or (given.value, given.unit)) for path, given in sorted(result.inputs.items())},
+        "inputs": {
+            path: list(given.shown or (given.value, given.unit))
+            for path, given in sorted(result.inputs.items())
+        },
         "formulas": dict(sorted(origin.formulas().items())) if origin and fingerprints else {},
     }
 
 
 def quantities(bill: Any) -> dict[str, float]:
     """Return how many of each part stand at each place of the tree."""
-    return {path: rounded(quantity) for path, quantity in sorted((line.path, line.quantity) for line in (bill.lines if bill else ()))}
+    return {
+        path: rounded(quantity)
+        for path, quantity in sorted(
+            (line.path, line.quantity) for line in (bill.lines if bill else ())
+        )
+    }
 
 
 def refuse_broken(state: Any, where: str) -> None:
@@ -73,10 +92,19 @@ def refuse_broken(state: Any, where: str) -> None:
     hold(state, STATE, where)
     plan_from(state["plan"], f"{where}: plan")
     if making.get() and state.get("own") and "withheld" not in state:
-        raise DataError(f"{where}: was saved with values of your own, and nothing can stand in their place; save it with --redact")
+        raise DataError(
+            f"{where}: was saved with values of your own, and nothing can stand in their place; save it with --redact"
+        )
     for path, given in state["inputs"].items():
-        if not (isinstance(given, list) and len(given) == 2 and is_number(given[0]) and isinstance(given[1], str)):
-            raise DataError(f"{where}: {path} is {str(given)[:60]!r}, expected a number and its unit")
+        if not (
+            isinstance(given, list)
+            and len(given) == 2
+            and is_number(given[0])
+            and isinstance(given[1], str)
+        ):
+            raise DataError(
+                f"{where}: {path} is {str(given)[:60]!r}, expected a number and its unit"
+            )
 
 
 class Again(NamedTuple):
@@ -91,13 +119,35 @@ def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogu
     from tco.chain.inputs import Inputs, Scenario
     from tco.chain.scenario import run
 
-    asked = Scenario("kept", "kept", state["system"], dict(state["documents"]), tuple(state["rebates"]), dict(state["variant"]), {}, "kept")
+    asked = Scenario(
+        "kept",
+        "kept",
+        state["system"],
+        dict(state["documents"]),
+        tuple(state["rebates"]),
+        dict(state["variant"]),
+        {},
+        "kept",
+    )
     inputs = Inputs(catalogue, asked, {}, {}, kept=kept)
     chain = run(inputs, inputs.values())
-    return Again({name: float(value) for name, value in chain.metrics.items() if value is not None}, quantities(chain.bill))
+    return Again(
+        {name: float(value) for name, value in chain.metrics.items() if value is not None},
+        quantities(chain.bill),
+    )
 
 
-PRICES = ("price", "own_price", "cost", "loss", "electricity_price", "usd_per_mw", "colo_usd_per_kw_month", "staff", "margin")
+PRICES = (
+    "price",
+    "own_price",
+    "cost",
+    "loss",
+    "electricity_price",
+    "usd_per_mw",
+    "colo_usd_per_kw_month",
+    "staff",
+    "margin",
+)
 
 PROGRAM = ("version", "formula", "fit", "code")
 
@@ -117,7 +167,10 @@ class Cause(NamedTuple):
             return "program changed: code that is no formula, no input differs"
         if self.kind == "formula":
             return f"program changed: formula {self.path} {'is new' if self.old is None else 'is gone' if self.new is None else 'is another'}"
-        words = f"{self.kind} {self.path}".rstrip() + f": {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
+        words = (
+            f"{self.kind} {self.path}".rstrip()
+            + f": {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
+        )
         return f"program changed: {words}" if self.program else words
 
     @property
@@ -146,7 +199,13 @@ class Move(NamedTuple):
 
 def show(value: Any) -> str:
     """Return one side of a change."""
-    return "absent" if value is None else f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
+    return (
+        "absent"
+        if value is None
+        else f"{value:.6g}"
+        if isinstance(value, (int, float))
+        else str(value)
+    )
 
 
 def differs(old: Any, new: Any, tolerance: float) -> bool:
@@ -159,20 +218,36 @@ def differs(old: Any, new: Any, tolerance: float) -> bool:
 def input_kind(path: str) -> str:
     """Return whether an input is a price or another assumption."""
     name = path.rpartition(".")[2]
-    return "price" if path.startswith(("shares.",)) or any(name == p or name.endswith("_" + p) for p in PRICES) else "assumption"
+    return (
+        "price"
+        if path.startswith(("shares.",)) or any(name == p or name.endswith("_" + p) for p in PRICES)
+        else "assumption"
+    )
 
 
 def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
     """Return every input, text, quantity and formula that differs between two states."""
-    found = [Cause("assumption", "system", old["system"], new["system"], "")] if old["system"] != new["system"] else []
+    found = (
+        [Cause("assumption", "system", old["system"], new["system"], "")]
+        if old["system"] != new["system"]
+        else []
+    )
     texts = sorted(old["texts"].keys() | new["texts"].keys())
-    found += [Cause("assumption", path, a, b, "") for path in texts if (a := old["texts"].get(path)) != (b := new["texts"].get(path))]
+    found += [
+        Cause("assumption", path, a, b, "")
+        for path in texts
+        if (a := old["texts"].get(path)) != (b := new["texts"].get(path))
+    ]
     found += quantity_causes(old["quantities"], new["quantities"], tolerance)
     found += input_causes(old["inputs"], new["inputs"], tolerance)
-    return found + formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=not found)
+    return found + formula_causes(
+        old.get("formulas") or {}, new.get("formulas") or {}, alone=not found
+    )
 
 
-def quantity_causes(old: dict[str, float], new: dict[str, float], tolerance: float = 1e-9) -> list[Cause]:
+def quantity_causes(
+    old: dict[str, float], new: dict[str, float], tolerance: float = 1e-9
+) -> list[Cause]:
     """Return the places of the tree where another number of parts stands."""
     pairs = ((path, old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
     return [Cause("quantity", path, a, b, "") for path, a, b in pairs if differs(a, b, tolerance)]
@@ -183,7 +258,9 @@ def input_causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e
     found = []
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
-        unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[1]  # a pure number may be set without its unit
+        unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[
+            1
+        ]  # a pure number may be set without its unit
         earlier, later = before and in_unit(before, unit), after and in_unit(after, unit)
         if differs(earlier, later, tolerance):
             found.append(Cause(input_kind(path), path, earlier, later, unit))
@@ -202,7 +279,11 @@ def in_unit(given: Any, unit: str) -> Any:
 def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> list[Cause]:
     """Return the formulas whose fingerprint differs; where nothing else does, also those that only one side rests on."""
     names = old.keys() | new.keys() if alone and old and new else old.keys() & new.keys()
-    return [Cause("formula", name, old.get(name), new.get(name), "") for name in sorted(names) if old.get(name) != new.get(name)]
+    return [
+        Cause("formula", name, old.get(name), new.get(name), "")
+        for name in sorted(names)
+        if old.get(name) != new.get(name)
+    ]
 
 
 def moves(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Move]:

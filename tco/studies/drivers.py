@@ -60,7 +60,10 @@ def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
         total[column] = (at_a - at_mixed) ** 2 / 2
     scale = variance or 1.0
     first, total = first / scale, total / scale
-    return Indices(*(terms.mean(axis=1) for terms in (first, total)), *(terms.std(axis=1) / len(a) ** 0.5 for terms in (first, total)))
+    return Indices(
+        *(terms.mean(axis=1) for terms in (first, total)),
+        *(terms.std(axis=1) / len(a) ** 0.5 for terms in (first, total)),
+    )
 
 
 # ---------------------------------------------------------------- knowing an input
@@ -108,16 +111,30 @@ FINE = 17  # places from the value to an end, once the order is known to turn be
 NEAR = 0.5  # of what is needed, that both of a pair do alone: together they may do twice as much
 STILL = 1e-9  # relative change that is none
 MOST = 384  # pairs that are looked at
-Together = Callable[[Mapping[str, Array]], Array]  # places of some inputs, moved together -> the ratio there
+Together = Callable[
+    [Mapping[str, Array]], Array
+]  # places of some inputs, moved together -> the ratio there
 
 
-def drivers_of(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED) -> list[Driver]:
+def drivers_of(
+    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED
+) -> list[Driver]:
     """Return the inputs that move the performance per cost most, those first at an end of which only one of the two meets the target."""
     swings = {path: swing_of(many) for path, many in ratios.items()}
-    most = sorted((path for path, swing in swings.items() if swing), key=lambda path: (-abs(swings[path]), path))[:count]
+    most = sorted(
+        (path for path, swing in swings.items() if swing),
+        key=lambda path: (-abs(swings[path]), path),
+    )[:count]
     flips = flips_of(ranges, {path: ratios[path] for path in most}, together)
     return [
-        Driver(path, swings[path] if np.isfinite(swings[path]) else None, flips.get(path), ranges[path].unit, ranges[path].value, ranges[path].shown)
+        Driver(
+            path,
+            swings[path] if np.isfinite(swings[path]) else None,
+            flips.get(path),
+            ranges[path].unit,
+            ranges[path].value,
+            ranges[path].shown,
+        )
         for path in most
     ]
 
@@ -130,20 +147,35 @@ def swing_of(ratios: Array) -> float:
     return float(high - low) if np.isfinite(high) and np.isfinite(low) else np.inf
 
 
-def flips_of(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together) -> dict[str, float]:
+def flips_of(
+    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
+) -> dict[str, float]:
     """Return where the order turns, nearest to its value, of the inputs at whose low or high it is not what it is at their values.
 
     Between value and end all are looked at closely, in one pass; of an input that decides how many of something there are it turns at the end.
     """
-    turned = [(path, far) for path, many in ratios.items() for far in (0, -1) if (many[far] > 1) != (many[CENTRE] > 1)]
+    turned = [
+        (path, far)
+        for path, many in ratios.items()
+        for far in (0, -1)
+        if (many[far] > 1) != (many[CENTRE] > 1)
+    ]
     smooth = [(path, far) for path, far in turned if ranges[path].shape != STEPS]
-    found = [(path, float(places_of(ranges[path])[far])) for path, far in turned if ranges[path].shape == STEPS]
+    found = [
+        (path, float(places_of(ranges[path])[far]))
+        for path, far in turned
+        if ranges[path].shape == STEPS
+    ]
     if smooth:
         moved = {path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth}
         for row, (path, far) in enumerate(smooth):
             moved[path][row] = np.linspace(ranges[path].home, places_of(ranges[path])[far], FINE)
-        looked = together({path: many.ravel() for path, many in moved.items()}).reshape(len(smooth), FINE)
-        found += [(path, passed(moved[path][row], looked[row])) for row, (path, _) in enumerate(smooth)]
+        looked = together({path: many.ravel() for path, many in moved.items()}).reshape(
+            len(smooth), FINE
+        )
+        found += [
+            (path, passed(moved[path][row], looked[row])) for row, (path, _) in enumerate(smooth)
+        ]
     nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
     return {path: float(ranges[path].at(np.array(place))) for path, place in nearest}
 
@@ -170,7 +202,9 @@ class Pair(NamedTuple):
     ratio: float  # there
 
 
-def pairs_that_flip(ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together) -> list[Pair]:
+def pairs_that_flip(
+    ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
+) -> list[Pair]:
     """Return the pairs that flip the order, the farthest across first; `ratios` are those of every input alone at P5, its value and P95.
 
     An input that decides how many of something there are is left out, since it changes what is held; so are pairs of inputs whose draws
@@ -190,22 +224,36 @@ def pairs_that_flip(ranges: Mapping[str, Range], ratios: Mapping[str, Array], to
             far[path] = float(places_of(ranges[path])[gain.argmax()])
             gains[path] = float(gain.max())
     names = sorted(gains, key=lambda path: (-gains[path], path))
-    pairs = near_enough(ranges, names, np.array([gains[path] for path in names]), side * float(np.log(centre)))
+    pairs = near_enough(
+        ranges, names, np.array([gains[path] for path in names]), side * float(np.log(centre))
+    )
     if not pairs:
         return []
-    moved = {path: np.full(len(pairs), ranges[path].home) for path in dict.fromkeys(path for pair in pairs for path in pair)}
+    moved = {
+        path: np.full(len(pairs), ranges[path].home)
+        for path in dict.fromkeys(path for pair in pairs for path in pair)
+    }
     for at, pair in enumerate(pairs):
         for path in pair:
             moved[path][at] = far[path]
     found = [
-        Pair(pair, (float(ranges[pair[0]].at(np.array(far[pair[0]]))), float(ranges[pair[1]].at(np.array(far[pair[1]])))), float(ratio))
+        Pair(
+            pair,
+            (
+                float(ranges[pair[0]].at(np.array(far[pair[0]]))),
+                float(ranges[pair[1]].at(np.array(far[pair[1]]))),
+            ),
+            float(ratio),
+        )
         for pair, ratio in zip(pairs, together(moved), strict=True)
         if np.isfinite(ratio) and (ratio > 1) != (centre > 1)
     ]
     return sorted(found, key=lambda one: (side * one.ratio, one.paths))
 
 
-def near_enough(ranges: Mapping[str, Range], names: list[str], gains: Array, needed: float) -> list[tuple[str, str]]:
+def near_enough(
+    ranges: Mapping[str, Range], names: list[str], gains: Array, needed: float
+) -> list[tuple[str, str]]:
     """Return the pairs whose gains come near to what is needed, those that gain most first."""
     one, other = np.triu_indices(len(names), 1)
     both = gains[one] + gains[other]

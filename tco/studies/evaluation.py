@@ -28,8 +28,16 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
 
     A person's own rows are checked first, but where a command lists what is wrong with them (`checked` is False).
     """
-    beside = [Path("data")] if scenario is None or not isfile(scenario) else [Path("data"), Path(scenario).resolve().parent / "data"]
-    found = {path.resolve(): path for path in beside if path.is_dir() and path.resolve() != data_directory()}
+    beside = (
+        [Path("data")]
+        if scenario is None or not isfile(scenario)
+        else [Path("data"), Path(scenario).resolve().parent / "data"]
+    )
+    found = {
+        path.resolve(): path
+        for path in beside
+        if path.is_dir() and path.resolve() != data_directory()
+    }
     folders = [*found.values(), *([data] if data is not None else [])]
     catalogue = Catalogue(folders) if folders else load_catalogue()
     if checked and len(catalogue.folders) > 1:
@@ -37,12 +45,20 @@ def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True)
 
         check_own_rows(catalogue)
     if not making.get():
-        named = read_toml(Path(scenario)).get(ANCHOR) if scenario is not None and isfile(scenario) and scenario.endswith(".toml") else None
-        file = anchoring.get() or (Path(str(scenario)).parent / str(named) if named is not None else None)
+        named = (
+            read_toml(Path(scenario)).get(ANCHOR)
+            if scenario is not None and isfile(scenario) and scenario.endswith(".toml")
+            else None
+        )
+        file = anchoring.get() or (
+            Path(str(scenario)).parent / str(named) if named is not None else None
+        )
         if file is not None:
             from tco.studies.validation.anchors import read_anchors
 
-            catalogue = Catalogue(folders)  # what it is asked rests on the runs: it is shared with no other
+            catalogue = Catalogue(
+                folders
+            )  # what it is asked rests on the runs: it is shared with no other
             catalogue.anchors = read_anchors(catalogue, file)
     return catalogue
 
@@ -68,7 +84,14 @@ class Evaluation(NamedTuple):
         """Evaluate it with more inputs replaced."""
         from tco.chain.scenario import evaluate
 
-        return evaluate(self.scenario, {**self.settings, **settings}, plan, catalogue=self.catalogue, variant=self.variant, **how)
+        return evaluate(
+            self.scenario,
+            {**self.settings, **settings},
+            plan,
+            catalogue=self.catalogue,
+            variant=self.variant,
+            **how,
+        )
 
     def metric(self, metric: str, result: Result | None = None) -> float:
         """Return a metric of its result, or of another of it; one without a value raises `DataError`."""
@@ -77,7 +100,9 @@ class Evaluation(NamedTuple):
         if value is None:
             from tco.chain.result import why_absent
 
-            raise DataError(f"{metric} has no value for {self.scenario.name}: {why_absent(found, metric)}")
+            raise DataError(
+                f"{metric} has no value for {self.scenario.name}: {why_absent(found, metric)}"
+            )
         return float(value)
 
 
@@ -110,18 +135,42 @@ def evaluate_each(
         catalogue, saved, asks, called = shared, False, settings, str(name)
         if isinstance(name, Result) or str(name).endswith(SAVED):
             if settings or variant or plan or what_if:
-                raise UsageError(f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario")
+                raise UsageError(
+                    f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario"
+                )
             result = name if isinstance(name, Result) else kept_result(Path(name), shared)
             origin, called = result.origin, result.scenario
             asks = {} if origin is None else {**origin.documents, **origin.settings}
             # one that rests on another scenario, or on other data, cannot be asked anew
-            saved = origin is None or called not in shared.scenarios or origin.data_hash() != shared.once("hash", shared.hash)
+            saved = (
+                origin is None
+                or called not in shared.scenarios
+                or origin.data_hash() != shared.once("hash", shared.hash)
+            )
         else:
             catalogue = catalogue_for(str(name), data) if isfile(name) else shared
-            how: Any = {"catalogue": catalogue, "variant": variant, "refuse": refuse, "workload": workload}
+            how: Any = {
+                "catalogue": catalogue,
+                "variant": variant,
+                "refuse": refuse,
+                "workload": workload,
+            }
 
-            def ask(asked: Mapping[str, str], structure: Any = None, trace: bool = trace, name: Any = name, how: Any = how) -> Result:
-                return evaluate(name, asked, plan if structure is None else None, structure=structure, trace=trace, **how)
+            def ask(
+                asked: Mapping[str, str],
+                structure: Any = None,
+                trace: bool = trace,
+                name: Any = name,
+                how: Any = how,
+            ) -> Result:
+                return evaluate(
+                    name,
+                    asked,
+                    plan if structure is None else None,
+                    structure=structure,
+                    trace=trace,
+                    **how,
+                )
 
             result = ask(settings)
             result.notes += unmoved(result, settings, settings, ask)
@@ -129,7 +178,13 @@ def evaluate_each(
                 from tco.studies.what_if import holding  # few ask what if
 
                 asks = {**settings, **what_if}
-                inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(asks), dict(variant or {}), result.structure)
+                inputs = Inputs(
+                    catalogue,
+                    load_scenario(catalogue, name),
+                    dict(asks),
+                    dict(variant or {}),
+                    result.structure,
+                )
                 result = holding(result, settings, what_if, inputs, ask)
         if priced and result.bill is None and is_bare_chip(catalogue, result.system):
             raise without_bill(catalogue, result.system)
@@ -151,13 +206,22 @@ def kept_result(path: Path, catalogue: Catalogue) -> Result:
     from tco.chain.saved import load_result
 
     found = load_result(path)
-    if found.origin and found.origin.data_hash() != (today := catalogue.once("hash", catalogue.hash)):
-        found.notes.append(f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, today's data is {today}")
+    if found.origin and found.origin.data_hash() != (
+        today := catalogue.once("hash", catalogue.hash)
+    ):
+        found.notes.append(
+            f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, today's data is {today}"
+        )
     return found
 
 
 def own_and_baseline(
-    name: str, metric: str, data: Path | None, settings: Mapping[str, str], variant: Mapping[str, str], baseline: str | None
+    name: str,
+    metric: str,
+    data: Path | None,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str],
+    baseline: str | None,
 ) -> tuple[str, list[Evaluation]]:
     """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it is to. An unknown metric raises `DataError`."""
     from tco.chain.inputs import HEADLINE_SYSTEM
@@ -168,9 +232,14 @@ def own_and_baseline(
     (own,) = evaluate_each([name], data, settings, variant, priced=False)
     if metric not in AGAINST_BASELINE:
         if baseline is not None:
-            raise DataError(f"--baseline {baseline}: {metric} is held against none; {', '.join(AGAINST_BASELINE)} is")
+            raise DataError(
+                f"--baseline {baseline}: {metric} is held against none; {', '.join(AGAINST_BASELINE)} is"
+            )
         return metric, [own]
     (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)
     if (why := apart(own.result, other.result)) is not None:
         raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
-    return priced_by(own.result.metrics) or priced_by(other.result.metrics) or PRICED[0], [own, other]
+    return priced_by(own.result.metrics) or priced_by(other.result.metrics) or PRICED[0], [
+        own,
+        other,
+    ]

@@ -65,15 +65,26 @@ def explained(regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogu
     )
 
 
-def measurements_of(many: Array, ranges: Mapping[str, Range], places: Mapping[str, Array], costs: Array, catalogue: Catalogue) -> list[Measurement]:
+def measurements_of(
+    many: Array,
+    ranges: Mapping[str, Range],
+    places: Mapping[str, Array],
+    costs: Array,
+    catalogue: Catalogue,
+) -> list[Measurement]:
     """Return the measurements that narrow some draws of a ratio most, each with the share by which it does and with what it is worth."""
     groups: dict[tuple[str, str], list[str]] = {}
     for path in ranges:
         group, *owner, name = path.split(".")
         if group == "performance" and name in kind_of_rows():
-            whose = owner[-1].removeprefix("configuration-").removeprefix("run-")  # a run of its own tells of both
+            whose = (
+                owner[-1].removeprefix("configuration-").removeprefix("run-")
+            )  # a run of its own tells of both
             groups.setdefault((kind_of_rows()[name], whose), []).append(path)
-    shares = [(rank_share(many, [places[path] for path in paths]) or 0.0, *one) for one, paths in groups.items()]
+    shares = [
+        (rank_share(many, [places[path] for path in paths]) or 0.0, *one)
+        for one, paths in groups.items()
+    ]
     most = sorted(shares, key=lambda one: (-one[0], one[1:]))[:NAMED]
     reached, kept = np.isfinite(costs).any(axis=0), shares_of_best(costs)
     found = []
@@ -81,7 +92,15 @@ def measurements_of(many: Array, ranges: Mapping[str, Range], places: Mapping[st
         seen = [places[path][reached] for path in groups[kind, whose]]
         errors = [error_of(catalogue, kind, ranges[path]) for path in groups[kind, whose]]
         if share > 0:
-            found.append(Measurement(kind, whose, narrowing(share), gain(kept, seen), gain(kept, measured(seen, errors))))
+            found.append(
+                Measurement(
+                    kind,
+                    whose,
+                    narrowing(share),
+                    gain(kept, seen),
+                    gain(kept, measured(seen, errors)),
+                )
+            )
     return found
 
 
@@ -90,7 +109,11 @@ STILL = 1e-9  # relative change of a prediction that is none
 
 def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notice]:
     """Return how some inputs show in the rows that travel with the program; an input that shows in none is left out."""
-    asked = [one for one in inputs.values() if one.path.startswith("performance.") and one.low is not None and one.high is not None]
+    asked = [
+        one
+        for one in inputs.values()
+        if one.path.startswith("performance.") and one.low is not None and one.high is not None
+    ]
     found: dict[tuple[str, str], list[Array]] = {}
     for file in sorted((data_directory() / "measured").glob("*.csv.gz")) if asked else ():
         for kind, logs in errors_in(catalogue, file, asked):
@@ -102,11 +125,15 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
     notices = []
     for (path, kind), parts in found.items():
         every = np.concatenate(parts, axis=1)
-        notices.append(Notice(path, kind, every.shape[1], tuple(np.sqrt(np.mean(every**2, axis=1)).tolist())))
+        notices.append(
+            Notice(path, kind, every.shape[1], tuple(np.sqrt(np.mean(every**2, axis=1)).tolist()))
+        )
     return notices
 
 
-def errors_in(catalogue: Catalogue, file: Path, asked: Sequence[Input]) -> Iterator[tuple[str, Array]]:
+def errors_in(
+    catalogue: Catalogue, file: Path, asked: Sequence[Input]
+) -> Iterator[tuple[str, Array]]:
     """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at their values first, then each at both ends."""
     kind, table = read_measured(file)
     values = plain_inputs(catalogue, {}).values(as_number)
@@ -120,4 +147,10 @@ def errors_in(catalogue: Catalogue, file: Path, asked: Sequence[Input]) -> Itera
         rows = chips.parts == part
         made = tried(PREDICTORS[kind], table[rows].reset_index(drop=True), chips.rows(rows))
         if not isinstance(made, DataError) and (scored := made.skip == "").any():
-            yield kind, np.log(np.broadcast_to(made.predicted, (sets, int(rows.sum())))[:, scored] / made.target[scored])
+            yield (
+                kind,
+                np.log(
+                    np.broadcast_to(made.predicted, (sets, int(rows.sum())))[:, scored]
+                    / made.target[scored]
+                ),
+            )

@@ -58,11 +58,15 @@ def wave_of(text: str) -> Wave:
     """Return the wave that `SCENARIO:POWER[:DATE]` names; anything else raises `UsageError`."""
     parts = [part.strip() for part in text.split(":")]
     if len(parts) not in (2, 3) or not all(parts):
-        raise UsageError(f"{text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as 'trn3-nl72x2:500 MW:2026-06'")
+        raise UsageError(
+            f"{text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as 'trn3-nl72x2:500 MW:2026-06'"
+        )
     return Wave(parts[0], parts[1], parts[2] if len(parts) == 3 else "")
 
 
-def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, settings: Mapping[str, str]) -> Fleet:
+def fleet_of(
+    waves: Sequence[Wave], budget: str | None, data: Path | None, settings: Mapping[str, str]
+) -> Fleet:
     """Return what a fleet comes to; waves that take more than the budget raise `DataError`."""
     limit = None if budget is None else parsed(budget, "--power")
     taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
@@ -73,7 +77,11 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
         dated = {"terms.date": wave.date} if wave.date else {}
         found += evaluate_each([wave.scenario], data, {**settings, **dated, SITE_POWER: wave.power})
     asked = sorted(
-        found, key=lambda one: year_of(one.result.texts["terms.date"]) + (one.result.available.months if one.result.available else 0.0) / MONTHS
+        found,
+        key=lambda one: (
+            year_of(one.result.texts["terms.date"])
+            + (one.result.available.months if one.result.available else 0.0) / MONTHS
+        ),
     )
     stages: list[Stage] = []
     late = []
@@ -82,8 +90,12 @@ def fleet_of(waves: Sequence[Wave], budget: str | None, data: Path | None, setti
         late += late_notes(one.name, one.result)
         arrives = there.volume if there is not None and there.months else date
         before = stages[-1].so_far if stages else {}
-        sums = {name: (before.get(name, 0.0), value) for name, value in own.items()}  # none as soon as one of their terms is unknown
-        so_far: dict[str, float | None] = {name: None if None in pair else sum(pair) for name, pair in sums.items()}  # type: ignore[arg-type]
+        sums = {
+            name: (before.get(name, 0.0), value) for name, value in own.items()
+        }  # none as soon as one of their terms is unknown
+        so_far: dict[str, float | None] = {
+            name: None if None in pair else sum(pair) for name, pair in sums.items()
+        }  # type: ignore[arg-type]
         stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
     return Fleet(stages, limit, asked, late)
 
@@ -93,7 +105,9 @@ def late_notes(name: str, result: Result) -> list[str]:
     found, date = result.available, result.texts["terms.date"]
     if found is None or not found.months:
         return []
-    return [f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} months later, at the prices of {date}"]
+    return [
+        f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} months later, at the prices of {date}"
+    ]
 
 
 def parsed(power: str, where: str) -> float:
@@ -108,7 +122,9 @@ def parsed(power: str, where: str) -> float:
 def of_wave(one: Evaluation) -> dict[str, float | None]:
     """Return what one wave comes to: its halls, and what they cost in a year."""
     hall = filled_hall(one)
-    cost, waiting = (one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip"))
+    cost, waiting = (
+        one.result.metrics[name] for name in ("tco_usd_per_chip_hour", "waiting_usd_per_chip")
+    )
     return {name: hall[name] for name in SUMMED} | {
         "cost_usd_per_year": None if cost is None else float(chips_cost(hall["chips"], cost)),
         "waiting_usd": None if waiting is None else float(waiting * hall["chips"]),
@@ -121,9 +137,15 @@ def filled_hall(one: Evaluation) -> dict[str, Any]:
     hall = hall_of(one.result)
     if hall is None or not hall["chips"]:
         metrics = one.result.metrics
-        least = float(metrics["peak_facility_power_w_per_chip"] or 0) * float(metrics["chips"] or 0) / 1e6
+        least = (
+            float(metrics["peak_facility_power_w_per_chip"] or 0)
+            * float(metrics["chips"] or 0)
+            / 1e6
+        )
         asked = one.result.inputs[SITE_POWER].value / 1e6
-        raise DataError(f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least that do are {least:.3g} MW")
+        raise DataError(
+            f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least that do are {least:.3g} MW"
+        )
     return hall
 
 
@@ -146,7 +168,10 @@ def hall_of(result: Result) -> dict[str, float | None] | None:
     sold = sellable_share(*(inputs[path].value for path in FENCE))
     worlds = float(worlds_in_power(sellable_power(power, sold) * share, world))
     racks = float(metrics["racks"] or 0)
-    together = worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks) or 1 / racks
+    together = (
+        worlds_in_a_rack(inputs["site.rack_kw_max"].value, float(result.bill.power), racks)
+        or 1 / racks
+    )
     rate = metrics["output_tokens_per_s_per_chip"]
     building = next((line.usd for line in result.lines if line.path == "site/building"), None)
     return {
@@ -170,10 +195,15 @@ def used_share(result: Result) -> float:
 def margin(result: Result, chips: float, power: float) -> float | None:
     """Return what a megawatt of the site earns in a year beyond the cost of its chips; None where nothing is let or sold."""
     inputs, rate = result.inputs, result.metrics["output_tokens_per_s_per_chip"]
-    rent, price = (inputs[path].value if path in inputs else 0.0 for path in ("money.rent", "money.token_price"))
+    rent, price = (
+        inputs[path].value if path in inputs else 0.0
+        for path in ("money.rent", "money.token_price")
+    )
     if not rent and not (price and rate):
         return None
     used = used_share(result)
-    month = float(rent_income(rent, 1.0, used)) + (float(token_income(price, rate, 1.0, used)) if rate else 0.0)
+    month = float(rent_income(rent, 1.0, used)) + (
+        float(token_income(price, rate, 1.0, used)) if rate else 0.0
+    )
     cost = float(result.metrics["tco_usd_per_chip_hour"] or 0)
     return float(yearly_margin(month / HOURS_PER_MONTH, cost, chips, power)) * WATTS_PER_MEGAWATT

@@ -76,31 +76,65 @@ class Pool:
     def workload(self) -> tuple[Any, ...]:
         """What is served, when and for whom: only answers to one workload, of one date and one owner are held against each other."""
         texts, values = self.result.texts, self.values
-        asked = (texts["workload.model"], texts["workload.precision"], values["workload.input_tokens"], values["workload.output_tokens"])
-        return (*asked, period(texts["terms.date"]).last, self.result.perspective, texts.get("terms.owner"))
+        asked = (
+            texts["workload.model"],
+            texts["workload.precision"],
+            values["workload.input_tokens"],
+            values["workload.output_tokens"],
+        )
+        return (
+            *asked,
+            period(texts["terms.date"]).last,
+            self.result.perspective,
+            texts.get("terms.owner"),
+        )
 
 
-def pool_of(catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None) -> Pool:
+def pool_of(
+    catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None
+) -> Pool:
     """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own prices."""
     racks = catalogue.ids("systems")
-    if not (name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks):
+    if not (
+        name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks
+    ):
         raise unknown("scenario or system", name, sorted({*catalogue.scenarios, *racks}))
     scenario = load_scenario(catalogue, name)
     if serving is not None:
-        chosen = {path: text for path, text in scenario.settings.items() if not path.startswith("workload.")}
-        chosen |= {path: text for path, text in serving.settings.items() if path.startswith("workload.")}
-        where = serving.where if serving.own else scenario.where  # a person's own setting stays his own
-        scenario = scenario._replace(documents=scenario.documents | {"workload": serving.documents["workload"]}, settings=chosen, where=where)
+        chosen = {
+            path: text
+            for path, text in scenario.settings.items()
+            if not path.startswith("workload.")
+        }
+        chosen |= {
+            path: text for path, text in serving.settings.items() if path.startswith("workload.")
+        }
+        where = (
+            serving.where if serving.own else scenario.where
+        )  # a person's own setting stays his own
+        scenario = scenario._replace(
+            documents=scenario.documents | {"workload": serving.documents["workload"]},
+            settings=chosen,
+            where=where,
+        )
     inputs = Inputs(catalogue, scenario, dict(settings), {})
     if inputs.kind != "serving":
-        raise DataError(f"{name}: its workload trains (workload.kind), a frontier is one of serving")
+        raise DataError(
+            f"{name}: its workload trains (workload.kind), a frontier is one of serving"
+        )
     values = inputs.values()
     if values.exists("workload.offline"):
-        raise DataError(f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero")
+        raise DataError(
+            f"{name}: workload.offline is set; a frontier goes over every batch, leave it at zero"
+        )
     if values.input("workload.concurrency").value > 0:
-        raise DataError(f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero")
+        raise DataError(
+            f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero"
+        )
     result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
-    return Pool(Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values)
+    return Pool(
+        Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values
+    )
 
 
 Array = np.ndarray[Any, Any]
@@ -119,7 +153,9 @@ class Point(NamedTuple):
     ttft_s: float
     prefill_share: float
     prefill_chips_per_decode_chip: float
-    hand_over_s: float | None  # of a prompt's cache through the network; None where it stays inside one system
+    hand_over_s: (
+        float | None
+    )  # of a prompt's cache through the network; None where it stays inside one system
     hand_over_bytes: float | None
     memory_bytes: float
     chips: int
@@ -156,7 +192,15 @@ class Grid:
     reason: str = ""  # why no pair is feasible
 
 
-TOLD = ("scenario", "tokens_per_s_per_user", "output_tokens_per_s_per_chip", "usd_per_million_output_tokens", "tp", "batch", "bound")
+TOLD = (
+    "scenario",
+    "tokens_per_s_per_user",
+    "output_tokens_per_s_per_chip",
+    "usd_per_million_output_tokens",
+    "tp",
+    "batch",
+    "bound",
+)
 
 
 @dataclass(slots=True, repr=False)
@@ -167,11 +211,15 @@ class Frontier(Shown):
     prefill: Pool
     separate: bool  # the pools hand caches over through the scale-out network
     points: list[Point] = field(default_factory=list)
-    held: ServingPlan | None = None  # the plans of the points, each axis an array along them; none where there is no point
+    held: ServingPlan | None = (
+        None  # the plans of the points, each axis an array along them; none where there is no point
+    )
     plans: int = 0
     feasible: int = 0
     reason: str = ""  # why there is no point
-    bands: list[Band] = field(default_factory=list)  # how sure each point is, where that was asked for
+    bands: list[Band] = field(
+        default_factory=list
+    )  # how sure each point is, where that was asked for
     hold: bool = False  # whether that is on the point's own plan
     unsure: str = ""  # why that is not known, though it was asked for
 
@@ -190,7 +238,9 @@ class Frontier(Shown):
         import pandas as pd
 
         own = {**self.decode.result.context, "prefill_scenario": self.prefill.result.scenario}
-        return pd.DataFrame([own | point._asdict() for point in self.points], columns=[*own, *Point._fields])
+        return pd.DataFrame(
+            [own | point._asdict() for point in self.points], columns=[*own, *Point._fields]
+        )
 
     def table(self) -> Any:
         """Return the figures of the points that are shown."""
@@ -226,7 +276,9 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     batches = np.array([sorted({*map(float, SEQUENCES), *own})])
     axes = offered_axes(decode.machine, decode.model, prompt + answer)
     plan = decoding_at(axes, batches, depths_of(decode.machine, decode.model, request, values))
-    before = PrefillPlan(*(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt)))
+    before = PrefillPlan(
+        *(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt))
+    )
     step = phases.decode(decode.machine, decode.model, plan, request)
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
@@ -237,18 +289,31 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     cache: Any = 0.0
     if separate:
         out, into = prefill.machine.links, decode.machine.links
-        cache = cache_bytes(1, prompt, *phases.cached_numbers(prefill.model, 1), prefill.machine.cache_size)
-        made, read = apart.fed_rate(made, into.network, cache, answer), apart.fed_rate(read, out.network, cache, prompt)
+        cache = cache_bytes(
+            1, prompt, *phases.cached_numbers(prefill.model, 1), prefill.machine.cache_size
+        )
+        made, read = (
+            apart.fed_rate(made, into.network, cache, answer),
+            apart.fed_rate(read, out.network, cache, prompt),
+        )
         slower = max(out.latencies.network_step, into.latencies.network_step)
-        handed = apart.hand_over_time(cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower)
-        exposed = apart.exposed_hand_over(handed, whole_prompt, values["performance.network.streamed_share"])
+        handed = apart.hand_over_time(
+            cache, attention_chips(before), out.network, attention_chips(plan), into.network, slower
+        )
+        exposed = apart.exposed_hand_over(
+            handed, whole_prompt, values["performance.network.streamed_share"]
+        )
         first = apart.time_to_first_token_apart(whole_prompt, exposed, step.time)
         soon = first <= limit
     else:
         first = phases.time_to_first_token(whole_prompt, step.time)
         soon = first <= limit
-    hourly, read_hourly = (pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill))
-    dearer = read_hourly / hourly  # pools are in the proportion that is best for the money, of one system in that for its chips
+    hourly, read_hourly = (
+        pool.asked.metric("tco_usd_per_used_chip_hour") for pool in (decode, prefill)
+    )
+    dearer = (
+        read_hourly / hourly
+    )  # pools are in the proportion that is best for the money, of one system in that for its chips
     pools = made, read / dearer, prompt, answer, decode.machine.shared("pool_sharpness")
     spent = phases.prefill_share(*pools)
     share = spent / (spent + (1 - spent) * dearer)
@@ -280,17 +345,25 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
         return Frontier(decode, prefill, separate, reason=reason)
     grid = grid_of(decode, prefill, separate)
     feasible = int(np.count_nonzero(np.isfinite(grid.cost)))
-    made = Frontier(decode, prefill, separate, plans=grid.cost.size, feasible=feasible, reason=grid.reason)
+    made = Frontier(
+        decode, prefill, separate, plans=grid.cost.size, feasible=feasible, reason=grid.reason
+    )
     if grid.reason:
         return made
     # the cheapest prefill plan of every decode plan, then the decode plans no other beats
     best = grid.cost.argmin(axis=0)
     least = grid.cost.min(axis=0)
-    kept = undominated(np.broadcast_to(phases.tokens_per_user(grid.step.per_token), best.shape).ravel(), least.ravel())
+    kept = undominated(
+        np.broadcast_to(phases.tokens_per_user(grid.step.per_token), best.shape).ravel(),
+        least.ravel(),
+    )
     rows, batches = np.unravel_index(kept, best.shape)
     places = best[rows, batches], rows, batches
     made.points = points_of(made, grid, places)
-    own, before = ([np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan] for plan in (grid.decode, grid.prefill))
+    own, before = (
+        [np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan]
+        for plan in (grid.decode, grid.prefill)
+    )
     made.held = ServingPlan(DecodePlan(*own), PrefillPlan(*before))
     return made
 
@@ -303,9 +376,13 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         return np.broadcast_to(quantity, grid.cost.shape)[places]
 
     plan, rate, share = grid.decode, at(grid.rate), at(grid.share)
-    read = phases.input_rate(rate, values["workload.input_tokens"], values["workload.output_tokens"])
+    read = phases.input_rate(
+        rate, values["workload.input_tokens"], values["workload.output_tokens"]
+    )
     power = joined.power_of_both_pools(
-        frontier.decode.asked.metric("facility_power_w_per_chip"), frontier.prefill.asked.metric("facility_power_w_per_chip"), share
+        frontier.decode.asked.metric("facility_power_w_per_chip"),
+        frontier.prefill.asked.metric("facility_power_w_per_chip"),
+        share,
     )
     speed = at(phases.tokens_per_user(grid.step.per_token))
     quick = np.flatnonzero(speed >= values["workload.interactivity"])
@@ -326,7 +403,15 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         at(grid.step.memory),
     )
     batch, before = plan.sequences * plan.chips / attention_chips(plan), grid.prefill
-    counts = (plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, batch, plan.drafts, *before[:4])
+    counts = (
+        plan.chips,
+        plan.tensor_parallel,
+        plan.context_parallel,
+        plan.pipeline_parallel,
+        batch,
+        plan.drafts,
+        *before[:4],
+    )
     crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
     whole = np.rint([at(count) for count in counts]).astype(int).T.tolist()
     found = []
@@ -336,7 +421,19 @@ def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
         bound = max(bounds, key=lambda name: bounds[name])
         moved = (handed, cache) if separate else (None, None)
         found.append(
-            Point._make([*rates, *moved, memory, *whole[position], str(crossed[position]), bound, bounds[bound], bool(position == target), False])
+            Point._make(
+                [
+                    *rates,
+                    *moved,
+                    memory,
+                    *whole[position],
+                    str(crossed[position]),
+                    bound,
+                    bounds[bound],
+                    bool(position == target),
+                    False,
+                ]
+            )
         )
     return found
 
@@ -345,17 +442,25 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
     """Mark the points that no point of another system beats, among those that serve one workload."""
     for workload in {frontier.decode.workload for frontier in frontiers}:
         alike = [frontier for frontier in frontiers if frontier.decode.workload == workload]
-        every = [(frontier, position) for frontier in alike for position in range(len(frontier.points))]
+        every = [
+            (frontier, position) for frontier in alike for position in range(len(frontier.points))
+        ]
         points = [frontier.points[position] for frontier, position in every]
         speed = np.array([point.tokens_per_s_per_user for point in points])
-        leading = undominated(speed, np.array([point.usd_per_million_output_tokens for point in points])) if points else ()
+        leading = (
+            undominated(speed, np.array([point.usd_per_million_output_tokens for point in points]))
+            if points
+            else ()
+        )
         for place in leading:
             frontier, position = every[place]
             frontier.points[position] = points[place]._replace(cheapest=True)
 
 
 def frontiers_of(
-    decoding: Sequence[tuple[str, Catalogue]], prefilling: Sequence[tuple[str, Catalogue]], settings: Mapping[str, str]
+    decoding: Sequence[tuple[str, Catalogue]],
+    prefilling: Sequence[tuple[str, Catalogue]],
+    settings: Mapping[str, str],
 ) -> list[Frontier]:
     """Return the frontier of every system; with systems that prefill, that of every pair of pools, the decode system's own among them."""
     found = []
@@ -364,7 +469,9 @@ def frontiers_of(
         found.append(frontier_of(pool, pool, bool(prefilling)))
         for other, its_catalogue in prefilling:
             if other != name:
-                found.append(frontier_of(pool, pool_of(its_catalogue, other, settings, pool.scenario), True))
+                found.append(
+                    frontier_of(pool, pool_of(its_catalogue, other, settings, pool.scenario), True)
+                )
     mark_cheapest(found)
     return found
 
@@ -388,9 +495,14 @@ def frontier(
     True
     """
     if ranges and prefill:
-        raise UsageError("a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them")
+        raise UsageError(
+            "a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them"
+        )
     shared = catalogue_for(None, data)
-    decoding, prefilling = ([(name, catalogue_for(name, data) if isfile(name) else shared) for name in part] for part in (scenarios, prefill))
+    decoding, prefilling = (
+        [(name, catalogue_for(name, data) if isfile(name) else shared) for name in part]
+        for part in (scenarios, prefill)
+    )
     found = Frontiers(frontiers_of(decoding, prefilling, dict(set or {})))
     if ranges:
         from tco.studies.designs import add_bands  # draws are not what most ask for

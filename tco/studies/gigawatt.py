@@ -27,15 +27,41 @@ if TYPE_CHECKING:
 
 METRIC = "usd_per_facility_w"
 DRAWS, SEED, PERCENTILES = 1000, 0, {"p10": 10.0, "p50": 50.0, "p90": 90.0}
-CHIPS, MEMORY, CPUS, SCALE_UP, NETWORK, STORAGE, POWER, BOARDS, HALL, DESIGN, OTHER, REBATES = KINDS = (
-    *("chips", "memory", "CPUs", "scale-up switches and cables", "network", "storage", "power and cooling", "boards, racks and assembly"),
+CHIPS, MEMORY, CPUS, SCALE_UP, NETWORK, STORAGE, POWER, BOARDS, HALL, DESIGN, OTHER, REBATES = (
+    KINDS
+) = (
+    *(
+        "chips",
+        "memory",
+        "CPUs",
+        "scale-up switches and cables",
+        "network",
+        "storage",
+        "power and cooling",
+        "boards, racks and assembly",
+    ),
     *("hall", "chip design", "tax and margin", "rebates"),
 )
 FILES = {  # of data/parts -> kind of what its parts are bought for; what stands in the racks and joins them is of the scale-up domain
-    **{"accelerators": CHIPS, "memory": MEMORY, "cpus": CPUS, "switches": SCALE_UP, "cables": SCALE_UP, "nics": NETWORK, "network": NETWORK},
+    **{
+        "accelerators": CHIPS,
+        "memory": MEMORY,
+        "cpus": CPUS,
+        "switches": SCALE_UP,
+        "cables": SCALE_UP,
+        "nics": NETWORK,
+        "network": NETWORK,
+    },
     **{"storage": STORAGE, "power_cooling": POWER, "boards": BOARDS},
 }
-ASSETS = {"network": NETWORK, "storage": STORAGE, "cooling": POWER, "building": HALL, "design": DESIGN, "rebate": REBATES}
+ASSETS = {
+    "network": NETWORK,
+    "storage": STORAGE,
+    "cooling": POWER,
+    "building": HALL,
+    "design": DESIGN,
+    "rebate": REBATES,
+}
 
 
 class Said(NamedTuple):
@@ -74,7 +100,9 @@ class Gigawatt(NamedTuple):
         return self.usd / self.hall["it_power_w"]
 
 
-def gigawatts(systems: Sequence[str], power: str, data: Path | None, settings: Mapping[str, str]) -> list[Gigawatt]:
+def gigawatts(
+    systems: Sequence[str], power: str, data: Path | None, settings: Mapping[str, str]
+) -> list[Gigawatt]:
     """Return what a power of the grid comes to in each of some systems; one that carries none of its racks raises `DataError`."""
     parsed(power, "--power")
     return [of_system(one) for one in evaluate_each(systems, data, {**settings, SITE_POWER: power})]
@@ -90,9 +118,18 @@ def of_system(asked: Evaluation) -> Gigawatt:
             kind = kind_of(asked.catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:
-        raise DataError(f"{asked.name}: {result.texts['terms.perspective']} buys nothing, so no watt has a price; an owner does, such as hyperscaler")
+        raise DataError(
+            f"{asked.name}: {result.texts['terms.perspective']} buys nothing, so no watt has a price; an owner does, such as hyperscaler"
+        )
     lines = [(kind, sums[kind]) for kind in KINDS if kind in sums]
-    return Gigawatt(asked, hall, sum(usd for _, usd in lines), lines, range_of(asked), published_of(asked.catalogue, result.system))
+    return Gigawatt(
+        asked,
+        hall,
+        sum(usd for _, usd in lines),
+        lines,
+        range_of(asked),
+        published_of(asked.catalogue, result.system),
+    )
 
 
 def kind_of(catalogue: Catalogue, line: Flow) -> str:
@@ -104,16 +141,24 @@ def kind_of(catalogue: Catalogue, line: Flow) -> str:
         return OTHER
     if catalogue.has_part_value(part, LABOUR_RATE):
         return BOARDS
-    named = next((name for name in catalogue.parts[part] if name.endswith("price")), catalogue.parts[part][0])
+    named = next(
+        (name for name in catalogue.parts[part] if name.endswith("price")), catalogue.parts[part][0]
+    )
     where = Path(catalogue.part_rows[part, named][0].where.rpartition(":")[0])
     return FILES.get(where.stem) or FILES.get(where.parent.name, BOARDS)
 
 
 def range_of(asked: Evaluation) -> dict[str, float]:
     """Return percentiles of the dollars a watt, of draws of every input with a range; racks and plan stay as they are."""
-    plain = asked._replace(settings={**asked.settings, "workload": "stated"})  # no model is run: nothing bought rests on one
-    draws = response_of(plain._replace(result=plain.again({})), hold=True).drawn(Dice(asked.catalogue, SEED, 0, DRAWS))
-    many: Any = np.percentile(np.asarray(draws.metrics[METRIC], dtype=float), list(PERCENTILES.values()))
+    plain = asked._replace(
+        settings={**asked.settings, "workload": "stated"}
+    )  # no model is run: nothing bought rests on one
+    draws = response_of(plain._replace(result=plain.again({})), hold=True).drawn(
+        Dice(asked.catalogue, SEED, 0, DRAWS)
+    )
+    many: Any = np.percentile(
+        np.asarray(draws.metrics[METRIC], dtype=float), list(PERCENTILES.values())
+    )
     return dict(zip(PERCENTILES, map(float, many), strict=True))
 
 
@@ -125,7 +170,19 @@ def published_of(catalogue: Catalogue, system: str) -> list[Said]:
     document = catalogue.toml(path)
     found = []
     for row in document["published"]:
-        if row["metric"] == METRIC and "lines" not in row and row.get("system", document["system"]) == system:
+        if (
+            row["metric"] == METRIC
+            and "lines" not in row
+            and row.get("system", document["system"]) == system
+        ):
             low, high = (row["value"],) * 2 if "value" in row else stated(row, str(path))
-            found.append(Said(catalogue.publisher(row["source"]), row["source"], low, high, row.get("note", "")))
+            found.append(
+                Said(
+                    catalogue.publisher(row["source"]),
+                    row["source"],
+                    low,
+                    high,
+                    row.get("note", ""),
+                )
+            )
     return found

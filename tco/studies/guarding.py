@@ -49,7 +49,12 @@ def prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
     found: dict[str, Input] = {}
     for name in HEADLINE:
         result = evaluate(name, catalogue=catalogue)
-        paths = [path for line in result.lines if line.asset in BILL and not line.recurs for path in line.inputs]
+        paths = [
+            path
+            for line in result.lines
+            if line.asset in BILL and not line.recurs
+            for path in line.inputs
+        ]
         found |= {path: result.inputs[path] for path in paths if moves(result.inputs[path])}
     return dict(sorted(found.items()))
 
@@ -60,15 +65,26 @@ def measure_guards(catalogue: Catalogue) -> list[Guard]:
     failures: dict[tuple[str, float], list[str]] = {}
     for name in catalogue.published:
         scenario = load_scenario(catalogue, f"published/{name}")
-        for position, row in enumerate(catalogue.toml(catalogue.published[name]).get("published", []), start=1):
+        for position, row in enumerate(
+            catalogue.toml(catalogue.published[name]).get("published", []), start=1
+        ):
             if row["kind"] == INDEPENDENT:
-                for path, factor in failing_changes(catalogue, scenario, row, f"{name}:{position}", prices):
+                for path, factor in failing_changes(
+                    catalogue, scenario, row, f"{name}:{position}", prices
+                ):
                     failures.setdefault((path, factor), []).append(f"{name}/{row['source']}")
-    return [Guard(given, *(tuple(failures.get((path, factor), ())) for factor in (DEARER, CHEAPER))) for path, given in prices.items()]
+    return [
+        Guard(given, *(tuple(failures.get((path, factor), ())) for factor in (DEARER, CHEAPER)))
+        for path, given in prices.items()
+    ]
 
 
 def failing_changes(
-    catalogue: Catalogue, scenario: Scenario, row: dict[str, Any], where: str, prices: dict[str, Input]
+    catalogue: Catalogue,
+    scenario: Scenario,
+    row: dict[str, Any],
+    where: str,
+    prices: dict[str, Input],
 ) -> Iterator[tuple[str, float]]:
     """Yield the changes of a price in force, as path and factor, that make a figure fail."""
     ask = partial(result_of, catalogue, scenario)
@@ -81,15 +97,24 @@ def failing_changes(
     for path, given in prices.items():
         held = result.inputs.get(path)
         share = sum(amount for amount, paths in amounts if path in paths) / total_usd
-        if held is None or held.as_of != given.as_of or share < LEAST_MOVE or not _is_new_enough(catalogue, row, given):
+        if (
+            held is None
+            or held.as_of != given.as_of
+            or share < LEAST_MOVE
+            or not _is_new_enough(catalogue, row, given)
+        ):
             continue
         for factor in (DEARER, CHEAPER):
-            changed = row | {"set": row.get("set", {}) | {path: f"{given.value * factor!r} {given.unit}"}}
+            changed = row | {
+                "set": row.get("set", {}) | {path: f"{given.value * factor!r} {given.unit}"}
+            }
             if not _holds(changed, where, ask, catalogue):
                 yield path, factor
 
 
-def _holds(row: dict[str, Any], where: str, ask: Callable[[dict[str, Any]], Result], catalogue: Catalogue) -> bool:
+def _holds(
+    row: dict[str, Any], where: str, ask: Callable[[dict[str, Any]], Result], catalogue: Catalogue
+) -> bool:
     """Say whether a figure holds; one whose line is gone, since another part is the cheaper now, does not."""
     try:
         return figure(row, where, ask, catalogue).ok

@@ -28,7 +28,9 @@ MEDIAN = 0.6745  # of the size of a standard normal deviate
 def gain(shares: Array, seen: Sequence[Array]) -> float:
     """Return what choosing by what is seen keeps more than the best choice without it; `shares` has a row a choice, both a column a draw."""
     draws = shares.shape[1]
-    known = np.stack([np.ones(draws), *(one**power for one in seen for power in range(1, DEGREE + 1))], axis=1)
+    known = np.stack(
+        [np.ones(draws), *(one**power for one in seen for power in range(1, DEGREE + 1))], axis=1
+    )
     kept = np.empty(draws)
     for fold in range(FOLDS):
         held = np.arange(draws) // 2 % FOLDS == fold  # a draw and its opposite together
@@ -40,7 +42,10 @@ def gain(shares: Array, seen: Sequence[Array]) -> float:
 def measured(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
     """Return the places of inputs as a measurement sees them, each off by a share of its own width."""
     random = np.random.default_rng(0)
-    return [place + error * random.normal(size=len(place)) for place, error in zip(places, errors, strict=True)]
+    return [
+        place + error * random.normal(size=len(place))
+        for place, error in zip(places, errors, strict=True)
+    ]
 
 
 def error_of(catalogue: Catalogue, kind: str, one: Range) -> float:

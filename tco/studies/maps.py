@@ -69,14 +69,23 @@ class Map(Shown):
     @property
     def line(self) -> str:
         """In how much of the map each is the best."""
-        return f"best by {self.metric}: " + ", ".join(f"{name} {share:.0%}" for name, share in self.leaders.items())
+        return f"best by {self.metric}: " + ", ".join(
+            f"{name} {share:.0%}" for name, share in self.leaders.items()
+        )
 
     def to_frame(self) -> Any:
         """Return a row for each value of the second input, a column for each of the first, in each cell who is best there."""
         import pandas as pd
 
-        names = [[self.scenarios[place] if place != NOBODY else None for place in row] for row in self.best]
-        return pd.DataFrame(names, index=pd.Index(self.y.values, name=self.y.words), columns=pd.Index(self.x.values, name=self.x.words))
+        names = [
+            [self.scenarios[place] if place != NOBODY else None for place in row]
+            for row in self.best
+        ]
+        return pd.DataFrame(
+            names,
+            index=pd.Index(self.y.values, name=self.y.words),
+            columns=pd.Index(self.x.values, name=self.x.words),
+        )
 
 
 def field_of(
@@ -91,13 +100,26 @@ def field_of(
 ) -> Map:
     """Return a metric of some scenarios wherever two inputs may lie."""
     if len(vary) != 2 or vary[0] == vary[1]:
-        raise UsageError("a map moves two inputs: name both, such as --vary site.electricity_price --vary terms.life")
+        raise UsageError(
+            "a map moves two inputs: name both, such as --vary site.electricity_price --vary terms.life"
+        )
     refuse_unknown("metric", [metric], METRICS)
-    sides = [one for name in scenarios for one in evaluate_each([name], data, set or {}, variant, priced=False)]
+    sides = [
+        one
+        for name in scenarios
+        for one in evaluate_each([name], data, set or {}, variant, priced=False)
+    ]
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why
     x, y = (axis_of(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True))
-    return Map(list(scenarios), metric, x, y, np.array([on_grid(side, metric, x, y) for side in sides]), [side.result for side in sides])
+    return Map(
+        list(scenarios),
+        metric,
+        x,
+        y,
+        np.array([on_grid(side, metric, x, y) for side in sides]),
+        [side.result for side in sides],
+    )
 
 
 def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
@@ -109,7 +131,11 @@ def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> M
 def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:
     """Return a metric of a scenario in every cell, row by row of the second input."""
     grid = np.array(list(product(y.values, x.values)))
-    moved = {axis.path: (grid[:, at], axis.unit) for axis, at in ((x, 1), (y, 0)) if axis.path in side.result.inputs}
+    moved = {
+        axis.path: (grid[:, at], axis.unit)
+        for axis, at in ((x, 1), (y, 0))
+        if axis.path in side.result.inputs
+    }
     if moved:
         found = valued(response_of(side).at(moved), metric)
     else:
@@ -146,4 +172,6 @@ def leading(values: Array, metric: str) -> Array:
     """Return the place of the best value at every point; NOBODY where there is none."""
     known, more = np.isfinite(values), metric in MORE_IS_BETTER
     ranked = np.where(known, values, -np.inf if more else np.inf)
-    return np.where(known.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY)
+    return np.where(
+        known.any(axis=0), ranked.argmax(axis=0) if more else ranked.argmin(axis=0), NOBODY
+    )

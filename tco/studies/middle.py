@@ -50,24 +50,44 @@ class BaseCase(NamedTuple):
     @property
     def spread(self) -> float:
         """How many times as much as that it costs in the middle of the draws."""
-        return self.median_usd_per_million_output_tokens / self.at_medians_usd_per_million_output_tokens
+        return (
+            self.median_usd_per_million_output_tokens
+            / self.at_medians_usd_per_million_output_tokens
+        )
 
 
 def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> list[BaseCase]:
     """Return the base case of each scenario that was drawn, at its own speed, where it and its middle have a cost."""
-    middles = {(one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens for one in found.curve}
+    middles = {
+        (one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens
+        for one in found.curve
+    }
     drawn = ((one, speed_of(one.result)) for one in asked if why_undrawable(one, hold) is None)
-    made = ((one, middles.get((one.result.scenario, speed))) for one, speed in drawn if speed is not None)
-    return [case for one, middle in made if middle is not None and (case := base_case(one, middle, hold)) is not None]
+    made = (
+        (one, middles.get((one.result.scenario, speed)))
+        for one, speed in drawn
+        if speed is not None
+    )
+    return [
+        case
+        for one, middle in made
+        if middle is not None and (case := base_case(one, middle, hold)) is not None
+    ]
 
 
 def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
     """Return a scenario's base case beside the middle of its draws; none where it costs nothing known, or nothing at its medians."""
     response = response_of(asked, hold)
     medians = {path: float(one.at(np.zeros(1))[0]) for path, one in response.ranges.items()}
-    moved = [path for path, one in response.ranges.items() if not math.isclose(medians[path], one.value, rel_tol=ALIKE)]
+    moved = [
+        path
+        for path, one in response.ranges.items()
+        if not math.isclose(medians[path], one.value, rel_tol=ALIKE)
+    ]
     many = {}
-    for place, path in enumerate(moved, 2):  # first the base case, then all at their medians, then one by one
+    for place, path in enumerate(
+        moved, 2
+    ):  # first the base case, then all at their medians, then one by one
         values = np.full(2 + len(moved), response.ranges[path].value)
         values[[1, place]] = medians[path]
         many[path] = values, response.ranges[path].unit
@@ -75,6 +95,18 @@ def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
     if costs is None or costs[0] is None or not np.all(np.isfinite(costs[:2].astype(float))):
         return None
     factors = costs / costs[0]
-    causes = [Cause(path, response.ranges[path].value, medians[path], float(factors[place])) for place, path in enumerate(moved, 2)]
-    causes = sorted((one for one in causes if one.factor > 0 and one.factor != 1), key=lambda one: -abs(math.log(one.factor)))
-    return BaseCase(asked.result.scenario, float(costs[0]), float(costs[1] if many else costs[0]), middle, causes)
+    causes = [
+        Cause(path, response.ranges[path].value, medians[path], float(factors[place]))
+        for place, path in enumerate(moved, 2)
+    ]
+    causes = sorted(
+        (one for one in causes if one.factor > 0 and one.factor != 1),
+        key=lambda one: -abs(math.log(one.factor)),
+    )
+    return BaseCase(
+        asked.result.scenario,
+        float(costs[0]),
+        float(costs[1] if many else costs[0]),
+        middle,
+        causes,
+    )

@@ -81,12 +81,16 @@ class Money(NamedTuple):
     tied_up: float  # paid before the first month of operation
     carrying: float  # interest on it until then
     books: list[Book]
-    market_rent: float | None  # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is circular
+    market_rent: (
+        float | None
+    )  # of one of its chips, committed, at the scenario's date; none where nobody states one, or it is circular
     turns: int | None  # the month by which that rent would have cost as much as owning has
     notes: list[str]
 
 
-def money_of(result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0) -> Money:
+def money_of(
+    result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0
+) -> Money:
     """Return the money of a result by month; from a month of operation on it may run as another variant of its system."""
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
     values = Values(lambda path: result.inputs.get(path) or defaults[path])
@@ -96,7 +100,9 @@ def money_of(result: Result, catalogue: Catalogue, after: Result | None = None, 
 
 def market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
     """Return what a chip of a result is let for at its date, committed; None where no rent is known but one that follows from its own cost."""
-    name = next((name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None)
+    name = next(
+        (name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None
+    )
     if name is None:
         return None
     given = catalogue.part_input(chip, name, result.texts["terms.date"])
@@ -109,15 +115,27 @@ ENERGY = "site/energy"  # the line of which a part is paid by use
 class Project:
     """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
 
-    def __init__(self, result: Result, values: Values, chip: str, rent: float | None = None, after: Result | None = None, swap: int = 0) -> None:
+    def __init__(
+        self,
+        result: Result,
+        values: Values,
+        chip: str,
+        rent: float | None = None,
+        after: Result | None = None,
+        swap: int = 0,
+    ) -> None:
         self.result, self.values, self.chip, self.market_rent = result, values, chip, rent
         self.after, self.swap = after, swap
         self.flows = result.lines
         self.chips, self.rate = result.metrics["chips"], values["terms.rate"]
-        self.terms = Terms(values, [asset for asset, path in RATES.items() if path in result.inputs])
+        self.terms = Terms(
+            values, [asset for asset, path in RATES.items() if path in result.inputs]
+        )
         self.months = months(values[OPERATION])
         if after is not None and swap >= self.months:
-            raise DataError(f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is run (terms.life)")
+            raise DataError(
+                f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is run (terms.life)"
+            )
         self.time = np.arange(1.0, self.months + 1)
         self.tokens = self.by_variant("output_tokens_per_s_per_chip")
         self.lead, self.ramp = round(values["money.lead_time"]), values["money.ramp"]
@@ -139,31 +157,77 @@ class Project:
         npv = irr = equity = back = delay = None
         if earns:
             npv = self.net(costs, income)
-            irr, equity = rate_of_return([*costs, *income]), rate_of_return([*costs, *income, *loan]) if loan else None
+            irr, equity = (
+                rate_of_return([*costs, *income]),
+                rate_of_return([*costs, *income, *loan]) if loan else None,
+            )
             back = payback([*costs, *income])
-            later = self.net(list(self.costs(self.lead + 1)), self.income(self.lead + 1, rent, price))
+            later = self.net(
+                list(self.costs(self.lead + 1)), self.income(self.lead + 1, rent, price)
+            )
             delay = (npv - later) / float(self.result.metrics["racks"] or 1)
         else:
-            notes.append("nothing is let or sold, so nothing is gained: --set money.rent or money.token_price")
-        whole = worth(costs, self.rate)  # both prices that pay it back are those at which income, linear in them, is as much
+            notes.append(
+                "nothing is let or sold, so nothing is gained: --set money.rent or money.token_price"
+            )
+        whole = worth(
+            costs, self.rate
+        )  # both prices that pay it back are those at which income, linear in them, is as much
         hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
-        tokens = None if self.tokens is None else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
-        linear = rent > 0 and not self.values["money.take_or_pay"]  # otherwise idle hours earn as well
-        utilisation = self.break_even(hour, hour * worth([one for one in costs if one.line == ENERGY], self.rate) / whole, rent) if linear else None
+        tokens = (
+            None
+            if self.tokens is None
+            else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
+        )
+        linear = (
+            rent > 0 and not self.values["money.take_or_pay"]
+        )  # otherwise idle hours earn as well
+        utilisation = (
+            self.break_even(
+                hour,
+                hour * worth([one for one in costs if one.line == ENERGY], self.rate) / whole,
+                rent,
+            )
+            if linear
+            else None
+        )
         books = list(self.books())
         ordered = sorted([*costs, *income, *loan], key=lambda one: one.month)
-        ahead = [one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead]
+        ahead = [
+            one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead
+        ]
         tied = float(sum(one.usd for one in ahead))
         carrying = worth(ahead, self.rate) - tied
-        found = ordered, npv, irr, equity, back, hour, tokens, utilisation, delay, tied, carrying, books, self.market_rent, self.turns(costs), notes
+        found = (
+            ordered,
+            npv,
+            irr,
+            equity,
+            back,
+            hour,
+            tokens,
+            utilisation,
+            delay,
+            tied,
+            carrying,
+            books,
+            self.market_rent,
+            self.turns(costs),
+            notes,
+        )
         return Money(*found)
 
     def break_even(self, hour: float, energy: float, rent: float) -> float:
         """Return the utilisation at which a used hour costs its rent, of which the part of the energy that idle racks do not draw is paid by use."""
-        use, power = self.values["terms.utilisation"], self.result.metrics["it_power_w_per_chip"] * self.chips
+        use, power = (
+            self.values["terms.utilisation"],
+            self.result.metrics["it_power_w_per_chip"] * self.chips,
+        )
         lines = self.result.bill.lines if self.result.bill else []
         chips = sum(float(line.power) for line in lines if line.part == self.chip)
-        idle = idle_draw(chips, power, self.values["site.idle_chips"], self.values["site.idle_rest"])
+        idle = idle_draw(
+            chips, power, self.values["site.idle_chips"], self.values["site.idle_rest"]
+        )
         by_use = energy * (1 - idle) * use / (idle + (1 - idle) * use)
         return float(break_even_utilisation((hour - by_use) * use, rent - by_use))
 
@@ -179,13 +243,17 @@ class Project:
             yield from bought(self.result, self.after, lead + self.swap)
             yield from self.recurring(self.after.lines, lead, self.swap + 1, self.months)
 
-    def recurring(self, flows: Iterable[Flow], lead: int, first: int, last: int) -> Iterator[Payment]:
+    def recurring(
+        self, flows: Iterable[Flow], lead: int, first: int, last: int
+    ) -> Iterator[Payment]:
         """Yield what recurs from one month of operation to another."""
         for flow in flows:
             if flow.recurs:
                 each = payment(flow.amount, flow.recurrence)
                 months = range(flow.first_month, last + 1, flow.recurrence)
-                yield from (Payment(lead + month, each, flow.path) for month in months if month >= first)
+                yield from (
+                    Payment(lead + month, each, flow.path) for month in months if month >= first
+                )
 
     def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
         """Yield what a thing costs, as often as it is bought while the world runs, and what comes back."""
@@ -195,7 +263,11 @@ class Project:
             yield Payment(-round(self.values["money.deposit_lead"]), flow.amount * share, flow.path)
         while month < self.months:
             again = month > 0
-            yield Payment(lead + month if again else 0, flow.amount if again else flow.amount * (1 - share), flow.path)
+            yield Payment(
+                lead + month if again else 0,
+                flow.amount if again else flow.amount * (1 - share),
+                flow.path,
+            )
             month += life
             if flow.asset in SOLD:
                 yield Payment(lead + month, resale(flow.amount, flow.residual), flow.path)
@@ -213,7 +285,12 @@ class Project:
         principal = share * sum(one.usd for one in costs if one.month <= 0)
         term = self.values["money.debt_term"]
         interest = rate_of_period(self.values["money.debt_rate"], MONTHLY)
-        each = payment(yearly_capital(principal, capital_recovery_factor(interest, term, period_in_years(MONTHLY))), MONTHLY)
+        each = payment(
+            yearly_capital(
+                principal, capital_recovery_factor(interest, term, period_in_years(MONTHLY))
+            ),
+            MONTHLY,
+        )
         yield Payment(0, -principal, DEBT)
         yield from (Payment(month, each, DEBT) for month in range(1, months(term) + 1))
 
@@ -227,16 +304,27 @@ class Project:
         if rent > 0:
             amounts = amounts + rent_income(rent, self.chips, share) * left
         if price > 0 and self.tokens is not None:
-            mature = matured_share(self.time, self.values["money.maturity_start"], self.values["money.maturity_time"])
+            mature = matured_share(
+                self.time, self.values["money.maturity_start"], self.values["money.maturity_time"]
+            )
             amounts = amounts + token_income(price, self.tokens, self.chips, share) * left * mature
         ahead = self.values["money.prepayment"] * amounts[:fixed]
         amounts[:fixed] -= ahead
         paid = [Payment(lead, -float(ahead.sum()), INCOME)] if fixed and ahead.any() else []
-        return [*paid, *(Payment(lead + month, -amount, INCOME) for month, amount in enumerate(amounts.tolist(), start=1))]
+        return [
+            *paid,
+            *(
+                Payment(lead + month, -amount, INCOME)
+                for month, amount in enumerate(amounts.tolist(), start=1)
+            ),
+        ]
 
     def shares(self, lead: int) -> tuple[Any, Any, int]:
         """Return the share of the hours that is paid for and what is left of the price in every month, and the months of the contract."""
-        share, left = self.used * ramped_share(self.time, self.ramp), price_path(self.values["money.price_fall"], self.time + lead)
+        share, left = (
+            self.used * ramped_share(self.time, self.ramp),
+            price_path(self.values["money.price_fall"], self.time + lead),
+        )
         fixed = min(months(self.values["money.contract"]), self.months)
         least = self.up * self.values["money.take_or_pay"]
         share[:fixed], left[:fixed] = charged_share(share[:fixed], least[:fixed]), 1.0
@@ -255,7 +343,9 @@ class Project:
             return None
         hours = np.arange(1.0, self.months + 1)
         rented = rent_income(self.market_rent, self.chips, hours)
-        owned = np.array([sum(one.usd for one in costs if one.month - self.lead <= month) for month in hours])
+        owned = np.array(
+            [sum(one.usd for one in costs if one.month - self.lead <= month) for month in hours]
+        )
         months = np.flatnonzero(rented >= owned)
         return int(months[0]) + 1 if months.size else None
 
@@ -265,7 +355,11 @@ class Project:
         residual, life = self.values["terms.residual"], self.values[OPERATION]
         for year in range(round(float(life)) + 1):
             even = float(straight_line_book(price, residual, float(year), life))
-            yield Book(year, even, float(declining_book(price, self.values["money.declining"], float(year))))
+            yield Book(
+                year,
+                even,
+                float(declining_book(price, self.values["money.declining"], float(year))),
+            )
 
 
 def months(years: Any) -> int:
@@ -331,14 +425,20 @@ def swap_of(text: str) -> Swap:
     """Return the swap that `KEY=VALUE@MONTH` names; anything else raises `UsageError`."""
     found = FORM.fullmatch(text)
     if found is None or not int(found["month"]):
-        raise UsageError(f"--swap {text}: expected a variant and a month of operation, such as switch=gen2@24")
+        raise UsageError(
+            f"--swap {text}: expected a variant and a month of operation, such as switch=gen2@24"
+        )
     return Swap(found["key"], found["value"], int(found["month"]))
 
 
 def bought(before: Result, after: Result, month: int) -> Iterator[Payment]:
     """Yield what the parts cost that the new variant has more of, in the month they are put in: the old ones fetch nothing."""
     had = quantities(before)
-    prices = {line.part: line.unit_price for line in after.bill.lines if line.unit_price is not None} if after.bill else {}
+    prices = (
+        {line.part: line.unit_price for line in after.bill.lines if line.unit_price is not None}
+        if after.bill
+        else {}
+    )
     for part, count in quantities(after).items():
         if part in prices and count > had.get(part, 0.0):
             yield Payment(month, prices[part] * (count - had.get(part, 0.0)), f"swap/{part}")

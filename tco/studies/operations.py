@@ -29,7 +29,15 @@ from tco.performance.chip.products import Tiling, operands, tiling, traits_of
 from tco.performance.layer.machine import WAITS
 from tco.performance.layer.operators import waited_for
 
-PARTS = ("call", "start", "ends", "steps", "reduction", "wire", "chunks")  # what the time of an algorithm consists of
+PARTS = (
+    "call",
+    "start",
+    "ends",
+    "steps",
+    "reduction",
+    "wire",
+    "chunks",
+)  # what the time of an algorithm consists of
 PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0, "all-to-all": 1.0}
 
 
@@ -55,31 +63,65 @@ class Measured(NamedTuple):
 def parts_of(timing: Timing, ends: float) -> dict[str, float]:
     """Return what a time consists of, in microseconds: trips to memory are a part of the start as the engine counts it."""
     start, stepping, latency, wire, time, call = (
-        float(value) * 1e6 for value in (timing.start, timing.stepping, timing.latency, timing.wire, timing.time, timing.call)
+        float(value) * 1e6
+        for value in (
+            timing.start,
+            timing.stepping,
+            timing.latency,
+            timing.wire,
+            timing.time,
+            timing.call,
+        )
     )
     ends *= 1e6
-    parts = (call, start - ends, ends, stepping - start, latency - stepping, wire, time - latency - wire - call)
+    parts = (
+        call,
+        start - ends,
+        ends,
+        stepping - start,
+        latency - stepping,
+        wire,
+        time - latency - wire - call,
+    )
     return {name: max(0.0, round(part, 9)) for name, part in zip(PARTS, parts, strict=True)}
 
 
-def candidate_rows(links: Links, operation: str, group: Group, size: float | Tokens, algorithm: str | None = None) -> list[Measured]:
+def candidate_rows(
+    links: Links, operation: str, group: Group, size: float | Tokens, algorithm: str | None = None
+) -> list[Measured]:
     """Return every algorithm: the one asked for, or the quickest the library offers; then the others it offers, then the rest of the fabric's."""
     at = reach(links, group)
     found = ways(at, operation, size)
-    open_ = offered(at, operation, found if algorithm is None else {algorithm: named(found, operation, algorithm)}, size)
+    open_ = offered(
+        at,
+        operation,
+        found if algorithm is None else {algorithm: named(found, operation, algorithm)},
+        size,
+    )
     best = min(open_, key=lambda name: float(open_[name].time))
     rest = offered(at, operation, found, size)
-    made = {name: rest[name] if name in rest else called(at, operation, way(), size) for name, way in found.items()}
+    made = {
+        name: rest[name] if name in rest else called(at, operation, way(), size)
+        for name, way in found.items()
+    }
     rows, moved = [], float(reported_bytes(at, size))
-    for name, timing in sorted(made.items(), key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time))):
+    for name, timing in sorted(
+        made.items(), key=lambda item: (item[0] != best, item[0] not in rest, float(item[1].time))
+    ):
         time = float(timing.time)
         bus = bus_bandwidth(operation, group.ranks, moved, time)
         parts = parts_of(timing, float(links.latencies.ends) * float(timing.kernels))
-        rows.append(Measured(moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts))
+        rows.append(
+            Measured(
+                moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts
+            )
+        )
     return rows
 
 
-def in_a_step(values: Values, family: str, operation: str, ranks: float, links: Links, time: float) -> float:
+def in_a_step(
+    values: Values, family: str, operation: str, ranks: float, links: Links, time: float
+) -> float:
     """Return the time of a collective inside an engine's step of mature software, where its ranks wait for the last of them."""
     waits = {name: values[f"performance.{family}.{name}"] for name in WAITS}
     name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
@@ -90,7 +132,9 @@ def limited(text: str) -> tuple[int, int]:
     """Return the groups a token may reach and all groups of experts, from a text such as 4/8."""
     drawn, slash, groups = text.partition("/")
     if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
-        raise DataError(f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of experts")
+        raise DataError(
+            f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of experts"
+        )
     return int(drawn), int(groups)
 
 
@@ -101,10 +145,22 @@ def doublings(first: float, last: float) -> list[float]:
     return [first * 2**step for step in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
 
 
-def as_engine_runs(row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float) -> Measured:
+def as_engine_runs(
+    row: Measured, learnt: Correction, operation: str, ranks: int, tokens: float
+) -> Measured:
     """Return an algorithm at one size as a kernel of an engine takes it."""
-    time = float(learnt.of(operation, row.time_us / 1e6, {"ranks": float(ranks), "size": row.size, "tokens": tokens}))
-    return row._replace(time_us=time * 1e6, rate=row.size / time / 1e9, bus=bus_bandwidth(operation, ranks, row.size, time))
+    time = float(
+        learnt.of(
+            operation,
+            row.time_us / 1e6,
+            {"ranks": float(ranks), "size": row.size, "tokens": tokens},
+        )
+    )
+    return row._replace(
+        time_us=time * 1e6,
+        rate=row.size / time / 1e9,
+        bus=bus_bandwidth(operation, ranks, row.size, time),
+    )
 
 
 OPERATIONS = ("gemm", "grouped", "experts", "attention", "elementwise")
@@ -167,15 +223,22 @@ def asked(
     family_of(catalogue, chip)
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
     if missing:
-        raise UsageError(f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}")
-    known = sorted(family for family, name in catalogue.calibration_rows if name == STATED[operation])
+        raise UsageError(
+            f"{operation} needs {', '.join('--' + name.replace('_', '-') for name in missing)}"
+        )
+    known = sorted(
+        family for family, name in catalogue.calibration_rows if name == STATED[operation]
+    )
     of_engine = library is not None and is_of_engine(library)
     if library is not None and library not in known and not of_engine:
         raise unknown("library", library, known, "--library")
     shape = {name: sides[name] for name in SHAPES[operation]}
     if cores is not None:
         refuse_cores(catalogue, values, chip, operation, cores)
-    form, on = computed_on(values, chip, precision, "kernel.precision"), chip_on(catalogue, values, chip)
+    form, on = (
+        computed_on(values, chip, precision, "kernel.precision"),
+        chip_on(catalogue, values, chip),
+    )
     runs = BARE if library is None or of_engine else library
     made, learnt, factor = kernel(on, operation, form, shape, runs, cores), None, None
     if library is not None and of_engine:
@@ -184,15 +247,36 @@ def asked(
         made = kernel(on, operation, form, shape, BARE, cores, learnt)
         factor = float(made.time / physics)
     if not 0 < float(made.time) < math.inf:
-        raise DataError(f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time")
-    cut = tiling(operands(on, form), *(shape[name] for name in SHAPES[operation])) if operation in ("gemm", "grouped") else None
-    return KernelAnswer(chip, operation, form, runs, shape, made, cut, float(values[f"parts.{chip}.{form.peak}"]), learnt, factor)
+        raise DataError(
+            f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time"
+        )
+    cut = (
+        tiling(operands(on, form), *(shape[name] for name in SHAPES[operation]))
+        if operation in ("gemm", "grouped")
+        else None
+    )
+    return KernelAnswer(
+        chip,
+        operation,
+        form,
+        runs,
+        shape,
+        made,
+        cut,
+        float(values[f"parts.{chip}.{form.peak}"]),
+        learnt,
+        factor,
+    )
 
 
-def refuse_cores(catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float) -> None:
+def refuse_cores(
+    catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float
+) -> None:
     """Refuse a part of the cores of a chip that has them all at work, more cores than there are, and kernels other than products."""
     if operation not in ("gemm", "grouped") or not traits_of(catalogue, chip).logical:
-        raise UsageError("--cores: only products on chips whose cores software hands out may have some of them")
+        raise UsageError(
+            "--cores: only products on chips whose cores software hands out may have some of them"
+        )
     every = values.structure(f"parts.{chip}.cores")
     if cores > every:
         raise UsageError(f"--cores {cores:g}: {chip} has {every:g}")
@@ -216,10 +300,22 @@ def figures(result: Result) -> list[dict[str, Any]]:
             one = made.alone or made if metric == "ttft_s" else made
             shares, lines = one.shares, one.lines
             bound = max(shares, key=lambda name: shares[name])
-            floor = sum(line.ideal for line in lines if line.bound == bound and line.ideal is not None)  # the time of what it binds at its peak
+            floor = sum(
+                line.ideal for line in lines if line.bound == bound and line.ideal is not None
+            )  # the time of what it binds at its peak
             gap = float(one.time) / floor if floor else None
-            at_bound = None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
+            at_bound = (
+                None if gap is None else value / gap if METRICS[metric].unit == "s" else value * gap
+            )
             found.append(
-                {"metric": metric, "value": value, "phase": phase, "bound": bound, "bound_share": shares[bound], "at_bound": at_bound, "gap": gap}
+                {
+                    "metric": metric,
+                    "value": value,
+                    "phase": phase,
+                    "bound": bound,
+                    "bound_share": shares[bound],
+                    "at_bound": at_bound,
+                    "gap": gap,
+                }
             )
     return found

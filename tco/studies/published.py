@@ -74,7 +74,11 @@ class Publication(NamedTuple):
         for one in self.figures:
             if one.ok or (one.kind in (INDEPENDENT, RELATED) and one.reason):
                 continue
-            stated = f"{one.low:g} to {one.high:g}" if one.tolerance is None else f"{one.published:g} within {one.tolerance:.0%}"
+            stated = (
+                f"{one.low:g} to {one.high:g}"
+                if one.tolerance is None
+                else f"{one.published:g} within {one.tolerance:.0%}"
+            )
             mute = ", and no reason is given" if one.kind in (INDEPENDENT, RELATED) else ""
             yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{mute}"
 
@@ -121,7 +125,11 @@ MEASURES: dict[str, tuple[str, Callable[[Flow], float], Callable[[Result], float
     "cluster_usd_per_year": ("USD/year", yearly, worlds_share),
     "cluster_usd_paid": ("USD", paid, worlds_share),
 }
-BILL = {"bill_usd": "USD", "bill_usd_per_chip": "USD/chip", "bill_w_per_chip": "W/chip"}  # of parts of the bill of materials, or of the whole
+BILL = {
+    "bill_usd": "USD",
+    "bill_usd_per_chip": "USD/chip",
+    "bill_w_per_chip": "W/chip",
+}  # of parts of the bill of materials, or of the whole
 
 
 def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
@@ -136,7 +144,12 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
         parts = row.get("parts", known)
         refuse_unknown("part of the bill", parts, known, where)
         lines = [line for line in result.bill.lines if line.part in parts]
-        whole = float(sum(line.power if metric == "bill_w_per_chip" else line.extended or 0.0 for line in lines))
+        whole = float(
+            sum(
+                line.power if metric == "bill_w_per_chip" else line.extended or 0.0
+                for line in lines
+            )
+        )
         return whole if metric == "bill_usd" else whole / worlds_chips(result), BILL[metric]
     if metric not in MEASURES:
         raise unknown("metric", metric, [*METRICS, *MEASURES, *BILL], where)
@@ -150,7 +163,9 @@ def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> lis
         return list(result.lines)
     found = []
     for path in paths:
-        below = [line for line in result.lines if line.path == path or line.path.startswith(path + "/")]
+        below = [
+            line for line in result.lines if line.path == path or line.path.startswith(path + "/")
+        ]
         if not below:
             raise unknown("cost line", path, [line.path for line in result.lines], where)
         found += below
@@ -183,32 +198,69 @@ def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> 
     return evaluate(changed, catalogue=catalogue)
 
 
-def figure(row: dict[str, Any], where: str, result: Callable[[dict[str, Any]], Result], catalogue: Catalogue) -> Figure:
+def figure(
+    row: dict[str, Any],
+    where: str,
+    result: Callable[[dict[str, Any]], Result],
+    catalogue: Catalogue,
+) -> Figure:
     """Return one figure, computed; `over` names the system that the row's is divided by."""
     found = result(row)
     value, native = measured(found, row, where)
     metric, other, unit = row["metric"], row.get("over"), row.get("unit", native)
     if other is not None:
         base, _ = measured(result({**row, "system": other}), row, where)
-        value, unit, native, metric = (value / base if value and base else None), "", "", f"{metric} over that of {other}"
+        value, unit, native, metric = (
+            (value / base if value and base else None),
+            "",
+            "",
+            f"{metric} over that of {other}",
+        )
     computed = None if value is None else value / parse_quantity(f"1 {unit}", native)
     low, high = range_of(row, where)
     if named := [*row.get("lines", ()), *row.get("parts", ())]:
         metric = f"{metric} of {', '.join(named)}"
     stated = row.get("value", (low + high) / 2)
-    publisher, others = catalogue.publisher(row["source"]), publishers_of(catalogue, found, row, where)
+    publisher, others = (
+        catalogue.publisher(row["source"]),
+        publishers_of(catalogue, found, row, where),
+    )
     kind = RELATED if row["kind"] == INDEPENDENT and publisher in others else row["kind"]
     said = (row["source"], row.get("note", ""), row.get("reason", ""), publisher, others)
-    return Figure(kind, found.scenario, found.system, metric, unit, stated, row.get("tolerance"), low, high, computed, *said)
+    return Figure(
+        kind,
+        found.scenario,
+        found.system,
+        metric,
+        unit,
+        stated,
+        row.get("tolerance"),
+        low,
+        high,
+        computed,
+        *said,
+    )
 
 
-def publishers_of(catalogue: Catalogue, result: Result, row: dict[str, Any], where: str) -> tuple[str, ...]:
+def publishers_of(
+    catalogue: Catalogue, result: Result, row: dict[str, Any], where: str
+) -> tuple[str, ...]:
     """Return whose prices move a figure: who states them, and of whose figures they were solved, for a fifth of it or more."""
     sums: dict[str, float] = {}
     for amount, paths in moving(result, row, where):
-        given = [result.inputs[path] for path in paths if path in result.inputs and path.rpartition(".")[2].endswith(PRICES)]
-        sources = {source for one in given for source in (one.source, *filter(None, one.solved_from.split(";")))}
-        for publisher in {catalogue.publisher(source) for source in sources if source in catalogue.sources}:
+        given = [
+            result.inputs[path]
+            for path in paths
+            if path in result.inputs and path.rpartition(".")[2].endswith(PRICES)
+        ]
+        sources = {
+            source
+            for one in given
+            for source in (one.source, *filter(None, one.solved_from.split(";")))
+        }
+        for publisher in {
+            catalogue.publisher(source) for source in sources if source in catalogue.sources
+        }:
             sums[publisher] = sums.get(publisher, 0.0) + amount
     whole = sum(amount for amount, _ in moving(result, row, where))
     return tuple(sorted(name for name, amount in sums.items() if amount >= MOVES * whole))
@@ -229,7 +281,11 @@ def moving(result: Result, row: dict[str, Any], where: str) -> list[tuple[float,
     if "hour" in metric:
         return [(float(flow.usd_per_chip_hour), flow.inputs) for flow in flows]
     capex = metric.startswith("capex")
-    return [(float(flow.amount), flow.inputs) for flow in flows if not flow.recurs and (not capex or flow.asset in BOUGHT)]
+    return [
+        (float(flow.amount), flow.inputs)
+        for flow in flows
+        if not flow.recurs and (not capex or flow.asset in BOUGHT)
+    ]
 
 
 BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT price is of

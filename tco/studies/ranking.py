@@ -43,33 +43,73 @@ class Ranking(NamedTuple):
     rows: list[Ranked]
 
 
-def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False) -> Ranking:
+def ranking(
+    settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False
+) -> Ranking:
     """Rank all systems, those of one vendor, or those that air cools, by the middle of what they cost in the draws of a comparison."""
     catalogue = catalogue_for(None, data)
-    documents = {system: catalogue.document("systems", system, "system")[1] for system in catalogue.ids("systems")}
-    vendors = {system: str(one.get("builder") or str(one["name"]).partition(" ")[0]) for system, one in documents.items()}  # who builds or sells it
+    documents = {
+        system: catalogue.document("systems", system, "system")[1]
+        for system in catalogue.ids("systems")
+    }
+    vendors = {
+        system: str(one.get("builder") or str(one["name"]).partition(" ")[0])
+        for system, one in documents.items()
+    }  # who builds or sells it
     cooling = {system: str(one["cooling"]) for system, one in documents.items()}
     if vendor is not None and vendor.lower() not in {one.lower() for one in vendors.values()}:
         raise unknown("vendor", vendor, sorted(set(vendors.values())), "--vendor")
-    of_vendor = [system for system, its in vendors.items() if vendor is None or its.lower() == vendor.lower()]
+    of_vendor = [
+        system for system, its in vendors.items() if vendor is None or its.lower() == vendor.lower()
+    ]
     wanted = [system for system in of_vendor if not air or cooling[system] == "air"]
     if not wanted:
-        raise DataError(f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools {', '.join(of_vendor)}")
-    asked = evaluate_each(list(dict.fromkeys([*wanted, HEADLINE_SYSTEM])), data, settings, refuse=False)
-    results = [one for one in compared([one.result for one in asked], HEADLINE_SYSTEM).results if one.system in wanted]
+        raise DataError(
+            f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools {', '.join(of_vendor)}"
+        )
+    asked = evaluate_each(
+        list(dict.fromkeys([*wanted, HEADLINE_SYSTEM])), data, settings, refuse=False
+    )
+    results = [
+        one
+        for one in compared([one.result for one in asked], HEADLINE_SYSTEM).results
+        if one.system in wanted
+    ]
     metric = rated_by(results) or PRICED[0]
-    rated = [one for one in asked if one.result.system in wanted and one.result.metrics[metric] is not None]
+    rated = [
+        one
+        for one in asked
+        if one.result.system in wanted and one.result.metrics[metric] is not None
+    ]
     found = dict(side_by_side(lambda one: middle_of(one, metric), rated))
     medians = {one.result.system: found[place] for place, one in enumerate(rated)}
     order = sorted((median, system) for system, median in medians.items() if median is not None)
     ranks = {system: place for place, (_, system) in enumerate(order, 1)}
 
     def ranked(one: Result) -> Ranked:
-        why = why_absent(one, metric) if one.metrics[metric] is None else None if one.system in ranks else MISSED
+        why = (
+            why_absent(one, metric)
+            if one.metrics[metric] is None
+            else None
+            if one.system in ranks
+            else MISSED
+        )
         chip = documents[one.system]["chip"]
-        year = catalogue.part_input(chip, "released", "").value if catalogue.has_part_value(chip, "released") else None
+        year = (
+            catalogue.part_input(chip, "released", "").value
+            if catalogue.has_part_value(chip, "released")
+            else None
+        )
         dated = None if year is None else month_text(year)
-        return Ranked(ranks.get(one.system), one, medians.get(one.system), vendors[one.system], cooling[one.system], dated, why)
+        return Ranked(
+            ranks.get(one.system),
+            one,
+            medians.get(one.system),
+            vendors[one.system],
+            cooling[one.system],
+            dated,
+            why,
+        )
 
     costs = {one.system: one.metrics[metric] for one in results}
     by_cost = sorted(results, key=lambda one: (costs[one.system] is None, costs[one.system] or 0.0))
@@ -78,8 +118,14 @@ def ranking(settings: Mapping[str, str], data: Path | None, vendor: str | None =
 
 def main() -> None:
     """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost first."""
-    rows = sorted((row for row in ranking({}, None).rows if row.rank is not None), key=lambda row: row.rank or 0)
-    lines = [",".join(RANKED), *(f'{row.result.system},{row.median:.3g},"{row.result.standing.short}"' for row in rows)]
+    rows = sorted(
+        (row for row in ranking({}, None).rows if row.rank is not None),
+        key=lambda row: row.rank or 0,
+    )
+    lines = [
+        ",".join(RANKED),
+        *(f'{row.result.system},{row.median:.3g},"{row.result.standing.short}"' for row in rows),
+    ]
     (data_directory() / RANKS).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -47,7 +47,9 @@ def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE
     wins = beats(costs.drawn, foremost)
     chances = wins.mean(axis=1)
     rivals = [name for row, name in enumerate(names) if row != foremost]
-    software = {end: least_regret(drawn) for end, drawn in costs.ends.items() if np.isfinite(drawn).any()}
+    software = {
+        end: least_regret(drawn) for end, drawn in costs.ends.items() if np.isfinite(drawn).any()
+    }
     late_picks = {names[row]: late[names[row]] for row in tied if names[row] in late}
     regret_means = [shares[row].share_of_best.mean for row in tied]
     return Regime(
@@ -60,7 +62,10 @@ def regime_at(names: Sequence[str], costs: Costs, late: Mapping[str, str] = NONE
         most=max(regret_means),
         worst=min(shares[row].share_of_best.p10 for row in tied),
         by_software={end: picks_of(names, rows) for end, rows in software.items()},
-        by_software_keeps={end: stakes(costs.ends[end])[rows[0]].share_of_best.mean for end, rows in software.items()},
+        by_software_keeps={
+            end: stakes(costs.ends[end])[rows[0]].share_of_best.mean
+            for end, rows in software.items()
+        },
         late=late_picks,
         available=picks_in_time(names, costs, late) if late_picks else (),
     )
@@ -80,7 +85,9 @@ def picks_in_time(names: Sequence[str], costs: Costs, late: Mapping[str, str]) -
     return picks_of([names[row] for row in rows], least_regret(drawn))
 
 
-def kind_of_lead(costs: Costs, tied: Sequence[int], wins: Array, software: Mapping[str, Sequence[int]]) -> str:
+def kind_of_lead(
+    costs: Costs, tied: Sequence[int], wins: Array, software: Mapping[str, Sequence[int]]
+) -> str:
     """Return how sure the foremost pick is, as one of `KINDS`."""
     reach = np.isfinite(costs.drawn).mean(axis=1)
     if (np.delete(reach, tied[0]) <= REACHED).all():
@@ -110,34 +117,52 @@ def beats(costs: Array, row: int) -> Array:
 
 def otherwise(regime: Regime) -> dict[str, tuple[str, ...]]:
     """Return the picks at an end of software that has none of the regime's picks."""
-    return {end: names for end, names in regime.by_software.items() if names and not set(names) & set(regime.picks)}
+    return {
+        end: names
+        for end, names in regime.by_software.items()
+        if names and not set(names) & set(regime.picks)
+    }
 
 
 def is_alike(regime: Regime, other: Regime) -> bool:
     """Say whether two neighbouring speeds are one regime."""
     if regime.picks != other.picks or (regime.kind == "alone") != (other.kind == "alone"):
         return False
-    return otherwise(regime) == otherwise(other) and (regime.late, regime.available) == (other.late, other.available)
+    return otherwise(regime) == otherwise(other) and (regime.late, regime.available) == (
+        other.late,
+        other.available,
+    )
 
 
 def joined_regime(regime: Regime, other: Regime) -> Regime:
     """Return two neighbours as one, as sure and keeping as little as the lesser."""
     least = min(regime, other, key=lambda either: either.probability or 0.0)
     ends = [end for end in regime.by_software if end in other.by_software]
-    common = {end: tuple(name for name in regime.by_software[end] if name in other.by_software[end]) for end in ends}
+    common = {
+        end: tuple(name for name in regime.by_software[end] if name in other.by_software[end])
+        for end in ends
+    }
     return least._replace(
         kind=max(regime.kind, other.kind, key=KINDS.index),
         keeps=min(filter(None, (regime.keeps, other.keeps)), default=None),
         most=max(filter(None, (regime.most, other.most)), default=None),
-        worst=None if regime.worst is None or other.worst is None else min(regime.worst, other.worst),
+        worst=None
+        if regime.worst is None or other.worst is None
+        else min(regime.worst, other.worst),
         by_software=common,
-        by_software_keeps={end: min(regime.by_software_keeps[end], other.by_software_keeps[end]) for end in ends},
+        by_software_keeps={
+            end: min(regime.by_software_keeps[end], other.by_software_keeps[end]) for end in ends
+        },
         speeds=(*regime.speeds, *other.speeds),
     )
 
 
 def regimes_of(
-    names: Sequence[str], speeds: Sequence[float], costs: Sequence[Costs], drawn: bool, late: Mapping[str, str] = NONE_LATE
+    names: Sequence[str],
+    speeds: Sequence[float],
+    costs: Sequence[Costs],
+    drawn: bool,
+    late: Mapping[str, str] = NONE_LATE,
 ) -> list[Regime]:
     """Return what may be said of all speeds, from the lowest on.
 
@@ -160,7 +185,14 @@ def regimes_of(
             regimes[-1] = joined_regime(regimes[-1], here)
         else:
             regimes.append(here)
-    borders = [None, *(float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}") for one, other in pairwise(regimes)), None]
+    borders = [
+        None,
+        *(
+            float(f"{(one.speeds[-1] * other.speeds[0]) ** 0.5:.3g}")
+            for one, other in pairwise(regimes)
+        ),
+        None,
+    ]
     return [
         regime._replace(start=start, end=end, probability=regime.probability if drawn else None)
         for regime, (start, end) in zip(regimes, pairwise(borders), strict=True)

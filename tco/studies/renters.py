@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
 
 BOUND = "rent_bound"  # no statistic: nothing is held against it
-WORDS = {names[0]: words for words, names in COMMITMENTS.items() if words != COMMITTED}  # what a rent is called -> the commitment that asks for it
+WORDS = {
+    names[0]: words for words, names in COMMITMENTS.items() if words != COMMITTED
+}  # what a rent is called -> the commitment that asks for it
 
 
 def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) -> list[Evaluation]:
@@ -35,7 +37,11 @@ def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) 
         if evaluation.result.rent in (None, (name, publisher)) or evaluation.saved:
             renters.append(evaluation)
         else:
-            renters.append(evaluation._replace(settings={**evaluation.settings, **said}, result=evaluation.again(said, **how)))
+            renters.append(
+                evaluation._replace(
+                    settings={**evaluation.settings, **said}, result=evaluation.again(said, **how)
+                )
+            )
     return renters
 
 
@@ -45,9 +51,15 @@ def pairs_of(evaluation: Evaluation) -> list[tuple[str, str]]:
     if rent is None:
         return []
     chip, date = next(iter(result.lines)).inputs[0].split(".")[1], result.texts["terms.date"]
-    names = [name for name in COMMITMENTS[result.texts["terms.commitment"]] if name != BOUND and evaluation.catalogue.has_part_value(chip, name)]
+    names = [
+        name
+        for name in COMMITMENTS[result.texts["terms.commitment"]]
+        if name != BOUND and evaluation.catalogue.has_part_value(chip, name)
+    ]
     rents = [(name, evaluation.catalogue.part_input(chip, name, date)) for name in names]
-    return [(name, rent_input.publisher) for name, rent_input in rents if rent_input.source != CIRCULAR]
+    return [
+        (name, rent_input.publisher) for name, rent_input in rents if rent_input.source != CIRCULAR
+    ]
 
 
 class BreakEvenRent(NamedTuple):
@@ -58,7 +70,9 @@ class BreakEvenRent(NamedTuple):
     tokens_per_s_per_user: float | None  # speed that the workload asks for
     usd_per_chip_hour: float  # below which its work costs less
     against_usd_per_chip_hour: float  # rent of the cheapest
-    upper_bound_usd_per_chip_hour: float | None  # more than its rent can be; none where nobody knows one
+    upper_bound_usd_per_chip_hour: (
+        float | None
+    )  # more than its rent can be; none where nobody knows one
 
 
 def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
@@ -70,7 +84,9 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
     priced = [
         evaluation
         for evaluation in evaluations
-        if metric is not None and evaluation.result.rent is not None and evaluation.result.metrics[metric] is not None
+        if metric is not None
+        and evaluation.result.rent is not None
+        and evaluation.result.metrics[metric] is not None
     ]
     if not priced or metric is None:
         return []
@@ -82,14 +98,22 @@ def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
         if cost is not None:
             break_even = cheapest.metric(metric) / cost
             names = evaluation.result.scenario, cheapest.result.scenario
-            rents.append(BreakEvenRent(*names, speed_of(evaluation.result), break_even, rent, rent_bound_of(evaluation)))
+            rents.append(
+                BreakEvenRent(
+                    *names, speed_of(evaluation.result), break_even, rent, rent_bound_of(evaluation)
+                )
+            )
     return rents
 
 
 def trial_cost(evaluation: Evaluation, metric: str) -> float | None:
     """Return what the work costs an unpriced renter at one dollar per chip-hour."""
     result = evaluation.result
-    if not result.costless or evaluation.saved or not load_perspective(evaluation.catalogue, result.perspective).rents:
+    if (
+        not result.costless
+        or evaluation.saved
+        or not load_perspective(evaluation.catalogue, result.perspective).rents
+    ):
         return None
     chip = load_system(evaluation.catalogue, result.system).chip
     path = f"parts.{chip}.{COMMITMENTS[result.texts['terms.commitment']][0]}"
@@ -102,4 +126,6 @@ def rent_bound_of(evaluation: Evaluation) -> float | None:
     chip = load_system(evaluation.catalogue, evaluation.result.system).chip
     if not evaluation.catalogue.has_part_value(chip, BOUND):
         return None
-    return float(evaluation.catalogue.part_input(chip, BOUND, evaluation.result.texts["terms.date"]).value)
+    return float(
+        evaluation.catalogue.part_input(chip, BOUND, evaluation.result.texts["terms.date"]).value
+    )

@@ -30,13 +30,19 @@ class Rent(NamedTuple):
     margin: float | None  # share of the rent that is left
 
 
-def rents_of(asked: str | None, data: Path | None, settings: Mapping[str, str]) -> tuple[Catalogue, list[Rent]]:
+def rents_of(
+    asked: str | None, data: Path | None, settings: Mapping[str, str]
+) -> tuple[Catalogue, list[Rent]]:
     """Return the rents of a chip, or of all, in the order of chip, statistic and date; one that nobody lets raises `DataError`."""
     catalogue = catalogue_for(None, data)
     chips = sorted({chip for chip, name in catalogue.part_rows if name in RENTS})
     if asked is not None:
         system = catalogue.ids("systems")
-        chip = str(catalogue.document("systems", asked, "system")[1]["chip"]) if asked in system else asked
+        chip = (
+            str(catalogue.document("systems", asked, "system")[1]["chip"])
+            if asked in system
+            else asked
+        )
         if chip not in chips:
             raise unknown("chip that is let", asked, chips)
         chips = [chip]
@@ -54,10 +60,20 @@ def of_chip(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> lis
         for row in sorted(live(rows, True, path), key=lambda row: row.begins) if rows else ():
             given = to_input(row, path, attribute_of("parts", name, row.where))
             if given.as_of not in costs:
-                costs[given.as_of] = cost_of(catalogue, chip, {**settings, "terms.date": given.as_of})
+                costs[given.as_of] = cost_of(
+                    catalogue, chip, {**settings, "terms.date": given.as_of}
+                )
             cost = costs[given.as_of]
             margin = None if cost is None or not given.value else 1 - cost / float(given.value)
-            said = (chip, given.as_of, RENTS[name], catalogue.publisher(given.source), float(given.value), given.low, given.high)
+            said = (
+                chip,
+                given.as_of,
+                RENTS[name],
+                catalogue.publisher(given.source),
+                float(given.value),
+                given.low,
+                given.high,
+            )
             found.append(Rent(*said, cost, margin))
     return found
 
@@ -71,7 +87,13 @@ def cost_of(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> flo
         if document.get("chip") == chip:
             whose = "hyperscaler" if document.get("owner_pays") == "built-up" else "neocloud"
             try:
-                found = evaluate(name, {"terms.perspective": whose, **settings}, catalogue=catalogue, refuse=False, workload=False)
+                found = evaluate(
+                    name,
+                    {"terms.perspective": whose, **settings},
+                    catalogue=catalogue,
+                    refuse=False,
+                    workload=False,
+                )
             except DataError:
                 return None  # a date before its prices
             cost: float | None = found.metrics["tco_usd_per_chip_hour"]

@@ -59,21 +59,47 @@ class Material(NamedTuple):
         return self.confidence.sure
 
 
-def material_of(names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]) -> Material:
+def material_of(
+    names: Sequence[str], baseline: str | None, data: Path | None, settings: Mapping[str, str]
+) -> Material:
     """Evaluate some scenarios with their traces, and make every study of them that can be made."""
     asked = evaluate_each(names, data, settings, refuse=False, trace=True)
     for one in asked:
         if not one.result.nodes:
-            raise DataError(f"{one.result.scenario}: a saved result holds no formulas, a report needs its scenario")
+            raise DataError(
+                f"{one.result.scenario}: a saved result holds no formulas, a report needs its scenario"
+            )
     base, results = compared([one.result for one in asked], baseline)
     asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     notes: list[str] = []
-    tornados = [tornado for one in asked if (tornado := attempted(partial(tornado_of, one, asked, base, data), one, "tornado", notes))]
-    frontiers = frontiers_of([one for one in asked if one.result.texts["workload.kind"] == "serving"], notes)
+    tornados = [
+        tornado
+        for one in asked
+        if (
+            tornado := attempted(partial(tornado_of, one, asked, base, data), one, "tornado", notes)
+        )
+    ]
+    frontiers = frontiers_of(
+        [one for one in asked if one.result.texts["workload.kind"] == "serving"], notes
+    )
     fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
-    scopes = [found for one in fabrics.values() if (found := attempted(partial(fabric_of, one), one, "fabric", notes))]
+    scopes = [
+        found
+        for one in fabrics.values()
+        if (found := attempted(partial(fabric_of, one), one, "fabric", notes))
+    ]
     field = field_between(asked, tornados, data, settings, notes)
-    return Material(catalogue_of(asked, data), asked, base, confidence_of(asked, base), tornados, frontiers, scopes, field, notes)
+    return Material(
+        catalogue_of(asked, data),
+        asked,
+        base,
+        confidence_of(asked, base),
+        tornados,
+        frontiers,
+        scopes,
+        field,
+        notes,
+    )
 
 
 def attempted(make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]) -> T | None:
@@ -85,7 +111,9 @@ def attempted(make: Callable[[], T], asked: Evaluation, what: str, notes: list[s
         return None
 
 
-def tornado_of(one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None) -> Sensitivity:
+def tornado_of(
+    one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None
+) -> Sensitivity:
     """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of what has none its cost."""
     base = next(each for each in asked if each.result.scenario == baseline)
     if one is not base and one.result.metrics[RATIO] is not None:
@@ -98,19 +126,41 @@ def tornado_of(one: Evaluation, asked: Sequence[Evaluation], baseline: str, data
 
 
 def field_between(
-    asked: Sequence[Evaluation], tornados: Sequence[Sensitivity], data: Path | None, settings: Mapping[str, str], notes: list[str]
+    asked: Sequence[Evaluation],
+    tornados: Sequence[Sensitivity],
+    data: Path | None,
+    settings: Mapping[str, str],
+    notes: list[str],
 ) -> Map | None:
     """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
-    contests = [(abs(log(one.centre)), place) for place, one in enumerate(tornados) if one.metric == RATIO and one.centre]
+    contests = [
+        (abs(log(one.centre)), place)
+        for place, one in enumerate(tornados)
+        if one.metric == RATIO and one.centre
+    ]
     if not contests:
         return None
     closest = tornados[min(contests)[1]]
-    ranges = [one.given for one in closest.swings if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)][:2]
+    ranges = [
+        one.given
+        for one in closest.swings
+        if one.swing != 0 and not any(decides(side, one.given.path) for side in closest.sides)
+    ][:2]
     if len(ranges) < 2:
         return None
-    ends = [(f"{one.low!r} {one.unit}".rstrip(), f"{one.high!r} {one.unit}".rstrip()) for one in ranges]
+    ends = [
+        (f"{one.low!r} {one.unit}".rstrip(), f"{one.high!r} {one.unit}".rstrip()) for one in ranges
+    ]
     rated = [one for one in asked if one.result.metrics[COSTS[0]] is not None]
-    make = partial(field_of, [one.name for one in rated], [one.path for one in ranges], COSTS[0], ends, data, settings)
+    make = partial(
+        field_of,
+        [one.name for one in rated],
+        [one.path for one in ranges],
+        COSTS[0],
+        ends,
+        data,
+        settings,
+    )
     return attempted(make, rated[0], "map", notes)
 
 
@@ -118,7 +168,9 @@ def frontiers_of(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier
     """Return what interactivity costs on every system that can be asked, held against each other."""
     found = []
     for one in asked:
-        pool = attempted(partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes)
+        pool = attempted(
+            partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes
+        )
         if pool is not None:
             found.append(frontier_of(pool, pool, False))
             notes += [f"{one.name}: no frontier, {found[-1].reason}"] if found[-1].reason else []

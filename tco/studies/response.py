@@ -34,7 +34,9 @@ class Sampled(NamedTuple):
 
     drawn: Draws
     alone: Draws  # all inputs at their values first, then each at its low and its high, all others at theirs
-    fixed: Sequence[Draws] = ()  # of each way to fix some inputs: all others at their values first, then the first few draws
+    fixed: Sequence[
+        Draws
+    ] = ()  # of each way to fix some inputs: all others at their values first, then the first few draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +55,44 @@ class Response:
         from tco.studies.sweep.work import folders_of
 
         data = folders_of(self.catalogue), self.catalogue.anchors
-        return arrived, (self.scenario, data, dict(self.settings), self.structure, self.ranges, dict(self.variant))
+        return arrived, (
+            self.scenario,
+            data,
+            dict(self.settings),
+            self.structure,
+            self.ranges,
+            dict(self.variant),
+        )
 
     def at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate it for many values of some inputs, all others as they are, and at other speeds; without `solve` the batch is held as well."""
         every = {**self.settings, **values}
         return evaluate_draws(
-            self.scenario, every, structure=self.structure, catalogue=self.catalogue, variant=self.variant, solve=solve, speeds=speeds
+            self.scenario,
+            every,
+            structure=self.structure,
+            catalogue=self.catalogue,
+            variant=self.variant,
+            solve=solve,
+            speeds=speeds,
         )
 
     def drawn(self, dice: Dice) -> Draws:
         """Evaluate it in the draws that some dice give."""
         return self.at(dice.settings(self.ranges))
 
-    def sampled(self, dice: Dice, speeds: Sequence[float] = (), fixed: Sequence[Mapping[str, float]] = (), few: int = 0) -> Sampled:
+    def sampled(
+        self,
+        dice: Dice,
+        speeds: Sequence[float] = (),
+        fixed: Sequence[Mapping[str, float]] = (),
+        few: int = 0,
+    ) -> Sampled:
         """Evaluate it in the draws that some dice give, with every input moved alone, and with some inputs fixed in the first few draws."""
-        alone, sizes = one_at_a_time(self.ranges), [dice.count, 1 + 2 * len(self.ranges), *([1 + few] * len(fixed))]
+        alone, sizes = (
+            one_at_a_time(self.ranges),
+            [dice.count, 1 + 2 * len(self.ranges), *([1 + few] * len(fixed))],
+        )
         many = {}
         for path, (drawn, unit) in dice.settings(self.ranges).items():
             one = self.ranges[path]
@@ -77,11 +101,15 @@ class Response:
             many[path] = np.concatenate([drawn, alone[path], *parts]), unit
         ends = np.cumsum(sizes).tolist()
         every = self.at(many, speeds=speeds)
-        drawn_, alone_, *fixed_ = (every.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True))
+        drawn_, alone_, *fixed_ = (
+            every.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)
+        )
         return Sampled(drawn_, alone_, fixed_)
 
 
-def arrived(scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any) -> Response:
+def arrived(
+    scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *rest: Any
+) -> Response:
     """Return what has travelled, on the data that is found here."""
     from tco.studies.sweep.work import catalogue_on
 
@@ -90,8 +118,17 @@ def arrived(scenario: Scenario, data: tuple[tuple[str, ...], tuple[Any, ...]], *
 
 def response_of(asked: Evaluation, hold: bool = False) -> Response:
     """Return a scenario as a function of its inputs. What decides structure stays as it is where that is held: a plan is one of so many chips."""
-    ranges = {path: one for path, one in ranges_of(asked.result).items() if not (hold and one.steps)}
-    return Response(asked.scenario, asked.catalogue, asked.settings, asked.result.structure if hold else None, ranges, asked.variant)
+    ranges = {
+        path: one for path, one in ranges_of(asked.result).items() if not (hold and one.steps)
+    }
+    return Response(
+        asked.scenario,
+        asked.catalogue,
+        asked.settings,
+        asked.result.structure if hold else None,
+        ranges,
+        asked.variant,
+    )
 
 
 def drawable(asked: Evaluation, hold: bool = False) -> Response:
@@ -142,7 +179,9 @@ def places_of(one: Range) -> Array:
 
 def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, Array]:
     """Return every input where each is moved alone: all at their values first, then each at its low and its high."""
-    found = {path: np.full(1 + 2 * len(ranges), one.value, dtype=float) for path, one in ranges.items()}
+    found = {
+        path: np.full(1 + 2 * len(ranges), one.value, dtype=float) for path, one in ranges.items()
+    }
     for at, (path, one) in enumerate(ranges.items()):
         found[path][1 + 2 * at :][:2] = one.low, one.high
     return found
@@ -159,8 +198,12 @@ class Quantity:
     own: Response
     baseline: Response | None
     dice: Dice
-    samples: dict[int, Sampled] = field(default_factory=dict)  # of responses, which several quantities may share
-    speed: float | None = None  # one of those that the responses are sampled at; none: the workload's own
+    samples: dict[int, Sampled] = field(
+        default_factory=dict
+    )  # of responses, which several quantities may share
+    speed: float | None = (
+        None  # one of those that the responses are sampled at; none: the workload's own
+    )
 
     @cached_property
     def ranges(self) -> dict[str, Range]:
@@ -195,7 +238,10 @@ class Quantity:
         found: dict[str, list[Array]] = {path: [] for path in self.ranges}
         for one in self.sides:
             many = self.seen(self.sampled(one).alone)
-            low, high = dict(zip(one.ranges, many[1::2], strict=True)), dict(zip(one.ranges, many[2::2], strict=True))
+            low, high = (
+                dict(zip(one.ranges, many[1::2], strict=True)),
+                dict(zip(one.ranges, many[2::2], strict=True)),
+            )
             for path, values in found.items():
                 values.append(np.array([low.get(path, many[0]), many[0], high.get(path, many[0])]))
         return {path: self.over(values) for path, values in found.items()}
@@ -209,7 +255,10 @@ class Quantity:
                 found.append(np.full(count, self.seen(alone)[0]))
                 continue
             # every input is given, those that stay too: what was found of all of them in the draws holds here
-            every = {path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit) for path, of in one.ranges.items()}
+            every = {
+                path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit)
+                for path, of in one.ranges.items()
+            }
             found.append(self.seen(one.at(every, speeds=tuple(alone.at))))
         return self.over(found)
 
@@ -220,4 +269,8 @@ def ratios(baseline: Array, own: Array) -> Array:
     It is zero where only the own is missed, without end where only the baseline's is, and nan where both are.
     """
     missed, its = np.isnan(own), np.isnan(baseline)
-    return np.where(its, np.where(missed, np.nan, np.inf), np.where(missed, 0.0, joined.perf_per_tco(baseline, own)))
+    return np.where(
+        its,
+        np.where(missed, np.nan, np.inf),
+        np.where(missed, 0.0, joined.perf_per_tco(baseline, own)),
+    )

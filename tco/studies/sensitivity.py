@@ -20,7 +20,16 @@ from tco.foundation.errors import DataError, UsageError
 from tco.foundation.formula import finite
 from tco.foundation.provenance import SOURCED, Input
 from tco.foundation.shown import Shown
-from tco.studies.drivers import Indices, Pair, design, first_order, flips_of, indices, narrowing, pairs_that_flip
+from tco.studies.drivers import (
+    Indices,
+    Pair,
+    design,
+    first_order,
+    flips_of,
+    indices,
+    narrowing,
+    pairs_that_flip,
+)
 from tco.studies.evaluation import Evaluation, own_and_baseline
 from tco.studies.ranges import Array, Dice, range_of, ranges_of
 from tco.studies.response import Quantity, decides, ended, response_of
@@ -38,7 +47,9 @@ class Swing(NamedTuple):
     at_high: float | None
     meets_low: bool  # the target
     meets_high: bool
-    swing: float | None  # from the low end to the high one; none where there is a value at one of them only
+    swing: (
+        float | None
+    )  # from the low end to the high one; none where there is a value at one of them only
     flips_at: float | None = None  # where a ratio passes one, nearest to the input's value
 
 
@@ -52,8 +63,12 @@ class Sensitivity(Shown):
     centre: float | None  # none where it misses the target
     swings: list[Swing]
     drivers: dict[str, Indices]  # by path; empty where indices were not asked for
-    known: dict[str, float]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
-    pairs: list[Pair] | None  # that flip the order though neither does alone; none where there is no order
+    known: dict[
+        str, float
+    ]  # by path, the share of the variance over draws that knowing an input takes away; empty where nothing is drawn
+    pairs: (
+        list[Pair] | None
+    )  # that flip the order though neither does alone; none where there is no order
 
     @property
     def line(self) -> str:
@@ -65,9 +80,31 @@ class Sensitivity(Shown):
         import pandas as pd
 
         rows = [
-            (one.given.path, one.given.low, one.given.high, one.given.unit, one.at_low, one.at_high, one.swing, one.flips_at) for one in self.swings
+            (
+                one.given.path,
+                one.given.low,
+                one.given.high,
+                one.given.unit,
+                one.at_low,
+                one.at_high,
+                one.swing,
+                one.flips_at,
+            )
+            for one in self.swings
         ]
-        frame = pd.DataFrame(rows, columns=["path", "low", "high", "unit", "metric_low", "metric_high", "swing", "flips_at"])
+        frame = pd.DataFrame(
+            rows,
+            columns=[
+                "path",
+                "low",
+                "high",
+                "unit",
+                "metric_low",
+                "metric_high",
+                "swing",
+                "flips_at",
+            ],
+        )
         return frame.assign(**self.sides[0].result.context, metric=self.metric)
 
     def table(self) -> Any:
@@ -89,7 +126,9 @@ class Sensitivity(Shown):
     def worth(self) -> list[Swing]:
         """The inputs that nobody states and that narrow the range most once they are known: what is worth finding out."""
         guessed = [one for one in self.swings if one.given.kind not in SOURCED and one.swing != 0]
-        return sorted(guessed, key=lambda one: -(1.0 if (share := self.share(one)) is None else share))[:WORTH]
+        return sorted(
+            guessed, key=lambda one: -(1.0 if (share := self.share(one)) is None else share)
+        )[:WORTH]
 
     def narrows(self, one: Swing) -> float | None:
         """Return by which share the range of the metric narrows once an input is known."""
@@ -106,7 +145,9 @@ class Sensitivity(Shown):
         found: dict[str, float] = {}
         for one in self.swings:
             if one.swing:
-                found[name(one.given)] = found.get(name(one.given), 0.0) + one.swing**2 / self.variance
+                found[name(one.given)] = (
+                    found.get(name(one.given), 0.0) + one.swing**2 / self.variance
+                )
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
@@ -130,33 +171,56 @@ def sensitivity(
     'terms.life'
     """
     if sobol is not None and not hold:
-        raise UsageError("Sobol indices are those of one plan, and a sample of them chooses none: ask for them with the plan held (--hold)")
+        raise UsageError(
+            "Sobol indices are those of one plan, and a sample of them chooses none: ask for them with the plan held (--hold)"
+        )
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     if hold:
         for side in sides:
             side.metric(read)  # says why there is no plan to hold
-    ranged = {path: side.result.inputs[path] for side in reversed(sides) for path in ranges_of(side.result)}
+    ranged = {
+        path: side.result.inputs[path]
+        for side in reversed(sides)
+        for path in ranges_of(side.result)
+    }
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
     own, *other = (response_of(side, hold) for side in sides)
-    quantity = Quantity(read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS))
+    quantity = Quantity(
+        read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
+    )
     ways = quantity.ways()
     if not any(np.isfinite(way).any() for way in ways.values()):
         sides[0].metric(read)  # says why
     flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
     if ratio:
-        flips, pairs = flips_of(quantity.ranges, ways, quantity.together), pairs_that_flip(quantity.ranges, ways, quantity.together)
-    swings = sorted((swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()), key=rank)
+        flips, pairs = (
+            flips_of(quantity.ranges, ways, quantity.together),
+            pairs_that_flip(quantity.ranges, ways, quantity.together),
+        )
+    swings = sorted(
+        (swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
+        key=rank,
+    )
     drivers = drivers_of(quantity, sides, swings, sobol, seed) if sobol else {}
-    centre = quantity.over([np.array([np.nan if (value := side.result.metrics[read]) is None else value]) for side in sides])
-    return Sensitivity(metric, sides, hold, ended(float(centre[0])), swings, drivers, shares_of(quantity), pairs)
+    centre = quantity.over(
+        [
+            np.array([np.nan if (value := side.result.metrics[read]) is None else value])
+            for side in sides
+        ]
+    )
+    return Sensitivity(
+        metric, sides, hold, ended(float(centre[0])), swings, drivers, shares_of(quantity), pairs
+    )
 
 
 def shares_of(quantity: Quantity) -> dict[str, float]:
     """Return the share of the metric's variance over the draws that have it which knowing each input takes away."""
     found = quantity.drawn()
     known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
-    return first_order(known, {path: quantity.dice.places(one) for path, one in quantity.ranges.items()})
+    return first_order(
+        known, {path: quantity.dice.places(one) for path, one in quantity.ranges.items()}
+    )
 
 
 def rank(one: Swing) -> tuple[float, str]:
@@ -176,26 +240,43 @@ def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> S
 
 
 # ---------------------------------------------------------------- all together
-def drivers_of(quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int) -> dict[str, Indices]:
+def drivers_of(
+    quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int
+) -> dict[str, Indices]:
     """Return the Sobol indices of the inputs that move a metric, all others at their values, on plans that are held with their batches."""
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
-    moving = [one.given for one in swings if one.swing != 0 and not any(decides(side, one.given.path) for side in sides)]
+    moving = [
+        one.given
+        for one in swings
+        if one.swing != 0 and not any(decides(side, one.given.path) for side in sides)
+    ]
     if not moving:
         return {}
-    a, b = (np.column_stack([spread(one, part[:, at]) for at, one in enumerate(moving)]) for part in design(count, len(moving), seed))
+    a, b = (
+        np.column_stack([spread(one, part[:, at]) for at, one in enumerate(moving)])
+        for part in design(count, len(moving), seed)
+    )
 
     def function(rows: Array) -> Array:
         found = []
         for side, response in zip(sides, quantity.sides, strict=True):
-            known = {one.path: (rows[:, at], one.unit) for at, one in enumerate(moving) if one.path in side.result.inputs}
+            known = {
+                one.path: (rows[:, at], one.unit)
+                for at, one in enumerate(moving)
+                if one.path in side.result.inputs
+            }
             found.append(
-                np.asarray(response.at(known, solve=False).metrics[quantity.metric]) if known else np.full(count, side.metric(quantity.metric))
+                np.asarray(response.at(known, solve=False).metrics[quantity.metric])
+                if known
+                else np.full(count, side.metric(quantity.metric))
             )
         return quantity.over(found)
 
     found = indices(function, a, b)
-    return {one.path: Indices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)}
+    return {
+        one.path: Indices(*(float(part[at]) for part in found)) for at, one in enumerate(moving)
+    }
 
 
 def spread(given: Input, places: Array) -> Array:

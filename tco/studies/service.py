@@ -29,7 +29,15 @@ from tco.performance.service.fleet import (
     chips_with_spares,
     quantile_error,
 )
-from tco.performance.service.traffic import GROUP, PROMISED, ROUTERS, Promise, Traffic, load_traffic, promise_of
+from tco.performance.service.traffic import (
+    GROUP,
+    PROMISED,
+    ROUTERS,
+    Promise,
+    Traffic,
+    load_traffic,
+    promise_of,
+)
 from tco.performance.serving.plans import describe, request_of
 from tco.studies.evaluation import catalogue_for
 
@@ -41,13 +49,23 @@ METRICS = {
     "chips": Metric("chip", "chips in use, spare chips for failures among them"),
     "chips_bought": Metric("chip", "chips bought, in whole scale-up domains"),
     "racks": Metric("rack", "racks bought"),
-    "usd_per_million_output_tokens": Metric("USD/Mtoken", "cost per million output tokens, of what is bought"),
-    "usd_per_million_output_tokens_in_use": Metric("USD/Mtoken", "cost per million output tokens, of the chips in use alone"),
+    "usd_per_million_output_tokens": Metric(
+        "USD/Mtoken", "cost per million output tokens, of what is bought"
+    ),
+    "usd_per_million_output_tokens_in_use": Metric(
+        "USD/Mtoken", "cost per million output tokens, of the chips in use alone"
+    ),
     "usd_per_month": Metric("USD", "cost per month, of what is bought"),
     "requests_per_s_per_chip": Metric("1/s", "requests per second per chip in use"),
-    "output_tokens_per_s_per_chip": Metric("token/s/chip", "output tokens per second per chip in use"),
+    "output_tokens_per_s_per_chip": Metric(
+        "token/s/chip", "output tokens per second per chip in use"
+    ),
     "attainment": Metric("", "share of the requests that get all that was promised"),
-    **{f"{name}_p{at}_s": Metric("s", f"{words}, P{at}") for name, words in PROMISED.items() for at in PERCENTILES},
+    **{
+        f"{name}_p{at}_s": Metric("s", f"{words}, P{at}")
+        for name, words in PROMISED.items()
+        for at in PERCENTILES
+    },
     "utilisation": Metric("", "load over what the chips in use could hold"),
     "hit_rate": Metric("", "share of the prompts' tokens found in a cache"),
     "agents_per_chip": Metric("1/chip", "sessions under way per chip in use"),
@@ -70,17 +88,32 @@ class Service(NamedTuple):
     errors: dict[str, float]  # standard errors of what was simulated
     range: dict[str, float] | None  # of the cost of tokens of what is bought, by percentile
     power_basis: str = BASIS
-    share_of_best: float = 1.0  # least cost of tokens of all systems over its own, of what is bought
+    share_of_best: float = (
+        1.0  # least cost of tokens of all systems over its own, of what is bought
+    )
 
 
 def asked_of(
-    catalogue: Catalogue, name: str, settings: Mapping[str, str], variant: Mapping[str, str], traffic: Traffic
+    catalogue: Catalogue,
+    name: str,
+    settings: Mapping[str, str],
+    variant: Mapping[str, str],
+    traffic: Traffic,
 ) -> tuple[Inputs, dict[str, str]]:
     """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the settings that say so."""
-    if clash := [path for path in (*LENGTHS, "workload.cache_hit", "workload.concurrency", "workload.offline") if path in settings]:
-        raise DataError(f"--set {clash[0]}: traffic says how long requests are and how they come; set {GROUP}.* instead")
+    if clash := [
+        path
+        for path in (*LENGTHS, "workload.cache_hit", "workload.concurrency", "workload.offline")
+        if path in settings
+    ]:
+        raise DataError(
+            f"--set {clash[0]}: traffic says how long requests are and how they come; set {GROUP}.* instead"
+        )
     some = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
-    own = {**settings, **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()}}
+    own = {
+        **settings,
+        **{path: f"{round(float(getattr(some, name).mean()))}" for path, name in LENGTHS.items()},
+    }
     inputs = Inputs(catalogue, load_scenario(catalogue, name), dict(own), dict(variant))
     if inputs.kind != "serving":
         raise DataError(f"{name}: its workload is no serving of requests (workload.kind)")
@@ -132,17 +165,31 @@ def service(
         raise DataError(f"{scenario}: {model.id} fits no plan of {inputs.system.id}")
     fleet = search.cheapest(asked)
     if fleet is None:
-        nearest = "; ".join(f"of {text} the nearest is {value:.3g} s" for text, value in search.nearest(asked).items())
-        raise DataError(f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}")
+        nearest = "; ".join(
+            f"of {text} the nearest is {value:.3g} s"
+            for text, value in search.nearest(asked).items()
+        )
+        raise DataError(
+            f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}"
+        )
     values.check_given(inputs.is_known)
     metrics = metrics_of(result, found, asked, fleet, goodput)
     if racks is not None and metrics["racks"] > racks:
         raise DataError(f"{scenario}: {too_few_racks(racks, search.rate, fleet, metrics)}")
-    errors = {f"{name}_p{at}_s": quantile_error(times, at / 100) for name, times in fleet.times.items() for at in PERCENTILES}
+    errors = {
+        f"{name}_p{at}_s": quantile_error(times, at / 100)
+        for name, times in fleet.times.items()
+        for at in PERCENTILES
+    }
     spread = range_of(scenario, settings, data, fleet, metrics, samples, seed) if samples else None
-    plan = {"decode" if fleet.reader else "both": described(fleet.decoder.plan, machine) | {"engines": fleet.decoders}}
+    plan = {
+        "decode" if fleet.reader else "both": described(fleet.decoder.plan, machine)
+        | {"engines": fleet.decoders}
+    }
     if fleet.reader is not None:
-        plan["prefill"] = described(fleet.reader.plan, machine, "drafts", "batch") | {"engines": fleet.readers}
+        plan["prefill"] = described(fleet.reader.plan, machine, "drafts", "batch") | {
+            "engines": fleet.readers
+        }
     return Service(result, found, asked, router, fleet, plan, metrics, errors, spread)
 
 
@@ -157,12 +204,16 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
     if not found:
         raise missed[0]
     cost = [one.metrics["usd_per_million_output_tokens"] for one in found]
-    return [one._replace(share_of_best=min(cost) / own) for one, own in zip(found, cost, strict=True)], list(map(str, missed))
+    return [
+        one._replace(share_of_best=min(cost) / own) for one, own in zip(found, cost, strict=True)
+    ], list(map(str, missed))
 
 
 def described(plan: Any, machine: Any, *without: str) -> dict[str, Any]:
     """Return the axes of a plan by name."""
-    return {"chips": int(plan.chips)} | {name: axis for name, axis in describe(plan, machine.links).items() if name not in without}
+    return {"chips": int(plan.chips)} | {
+        name: axis for name, axis in describe(plan, machine.links).items() if name not in without
+    }
 
 
 def too_few_racks(racks: float, rate: float, fleet: Fleet, metrics: Mapping[str, float]) -> str:
@@ -171,7 +222,9 @@ def too_few_racks(racks: float, rate: float, fleet: Fleet, metrics: Mapping[str,
     domain_racks = metrics["racks"] / fleet.domains
     domains = math.floor(racks / domain_racks + 1e-9)
     if not domains:
-        return f"{needs}; one scale-up domain takes {domain_racks:g}; say --racks {metrics['racks']:g}"
+        return (
+            f"{needs}; one scale-up domain takes {domain_racks:g}; say --racks {metrics['racks']:g}"
+        )
     chips = domains * metrics["chips_bought"] / fleet.domains
     could = rate * min(chips / metrics["chips"], 1.0)
     return f"{needs}; {racks:g} could hold about {could:.3g}"
@@ -200,7 +253,9 @@ def metrics_of(
         DataError: The system has no cost per chip-hour, or no power.
 
     """
-    hour, power = (result.metrics[name] for name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip"))
+    hour, power = (
+        result.metrics[name] for name in ("tco_usd_per_chip_hour", "facility_power_w_per_chip")
+    )
     domain_chips, domain_racks = (result.metrics[name] for name in ("chips", "racks"))
     if hour is None or power is None or domain_chips is None or domain_racks is None:
         why = why_absent(result, "tco_usd_per_chip_hour")
@@ -215,13 +270,21 @@ def metrics_of(
         "chips": chips,
         "chips_bought": chips_bought,
         "racks": fleet.domains * domain_racks,
-        "usd_per_million_output_tokens": float(joined.usd_per_million(hour, tokens_per_s / chips_bought, 1.0)),
-        "usd_per_million_output_tokens_in_use": float(joined.usd_per_million(hour, tokens_per_s / chips, 1.0)),
+        "usd_per_million_output_tokens": float(
+            joined.usd_per_million(hour, tokens_per_s / chips_bought, 1.0)
+        ),
+        "usd_per_million_output_tokens_in_use": float(
+            joined.usd_per_million(hour, tokens_per_s / chips, 1.0)
+        ),
         "usd_per_month": hour * chips_bought * HOURS_A_MONTH,
         "requests_per_s_per_chip": rate / chips,
         "output_tokens_per_s_per_chip": tokens_per_s / chips,
         "attainment": float(together.mean()),
-        **{f"{name}_p{at}_s": float(np.quantile(times[name], at / 100)) for name in PROMISED for at in PERCENTILES},
+        **{
+            f"{name}_p{at}_s": float(np.quantile(times[name], at / 100))
+            for name in PROMISED
+            for at in PERCENTILES
+        },
         "utilisation": fleet.utilisation,
         "hit_rate": fleet.found,
         "agents_per_chip": agents / chips,
@@ -232,15 +295,30 @@ def metrics_of(
 
 
 def range_of(
-    scenario: str, settings: Mapping[str, str], data: Path | None, fleet: Fleet, metrics: Mapping[str, float], samples: int, seed: int
+    scenario: str,
+    settings: Mapping[str, str],
+    data: Path | None,
+    fleet: Fleet,
+    metrics: Mapping[str, float],
+    samples: int,
+    seed: int,
 ) -> dict[str, float] | None:
     """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's speed, over their own base case."""
     from tco.studies.uncertainty import spread, uncertainty  # most answers draw nothing
 
     cost = "usd_per_million_output_tokens"
-    speed = {"workload.interactivity": f"{1 / fleet.decoder.quickest:.6g} token/s", "workload.ttft": "0 s"}
-    drawn = uncertainty(scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data, hold=True)
+    speed = {
+        "workload.interactivity": f"{1 / fleet.decoder.quickest:.6g} token/s",
+        "workload.ttft": "0 s",
+    }
+    drawn = uncertainty(
+        scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data, hold=True
+    )
     base, found = drawn.asked.result.metrics[cost], spread(cost, drawn.sample.metrics[cost])
     if base is None or found is None:
         return None
-    return {name: metrics[cost] * value / base for name in ("p10", "p50", "p90") if (value := found[name]) is not None}
+    return {
+        name: metrics[cost] * value / base
+        for name in ("p10", "p50", "p90")
+        if (value := found[name]) is not None
+    }

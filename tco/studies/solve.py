@@ -21,7 +21,18 @@ from tco.foundation.provenance import period
 from tco.foundation.shown import Shown
 from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
-from tco.studies.variable import DATE, Amount, Ends, Moment, amount_of, grid_of, inputs_of, moment_of, months_of, told_in
+from tco.studies.variable import (
+    DATE,
+    Amount,
+    Ends,
+    Moment,
+    amount_of,
+    grid_of,
+    inputs_of,
+    moment_of,
+    months_of,
+    told_in,
+)
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -73,7 +84,9 @@ class Solution(Shown):
     movers: Sequence[Mover]
     target: float | None  # none where it moves with the input: what the second mover has
     centre: float  # the metric today
-    missing: dict[float, str] = field(default_factory=dict)  # values at which the metric has none, and why
+    missing: dict[float, str] = field(
+        default_factory=dict
+    )  # values at which the metric has none, and why
     breaks: list[Break] = field(default_factory=list)
     points: list[tuple[float, float | None]] = field(default_factory=list)  # of the grid
     reason: str = ""
@@ -87,12 +100,20 @@ class Solution(Shown):
     @property
     def plan(self) -> str:
         """How the plan was found at every value."""
-        searched = any(mover.moves and mover.plan is None and mover.side.result.plan is not None for mover in self.movers)
+        searched = any(
+            mover.moves and mover.plan is None and mover.side.result.plan is not None
+            for mover in self.movers
+        )
         return "re-optimised" if searched else "held"
 
     def metric_at(self, value: float) -> float:
         """Return the metric at a value of the input."""
-        return ratio_or_own([mover.at(value) for mover in (self.movers if self.target is not None else self.movers[:1])])
+        return ratio_or_own(
+            [
+                mover.at(value)
+                for mover in (self.movers if self.target is not None else self.movers[:1])
+            ]
+        )
 
     def target_at(self, value: float) -> float:
         """Return the target at a value of the input."""
@@ -120,8 +141,12 @@ class Solution(Shown):
         """Return the metric over the range of the input, crossings among it."""
         import pandas as pd
 
-        rows = [(value, metric, False) for value, metric in self.points] + [(one.value, one.metric, True) for one in self.breaks]
-        return pd.DataFrame(sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]).assign(**self.own.context)
+        rows = [(value, metric, False) for value, metric in self.points] + [
+            (one.value, one.metric, True) for one in self.breaks
+        ]
+        return pd.DataFrame(
+            sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]
+        ).assign(**self.own.context)
 
 
 def solve(
@@ -156,9 +181,18 @@ def solve(
         centre = sides[0].metric(metric)
     today, resting = (moment_of(sides[0]), sides) if vary == DATE else amount_of(sides, vary)
     today = told_in(today, ends)
-    movers = [mover(side, vary, today, read, hold) if side in resting else Mover(side, vary, today, False, None, read) for side in sides]
+    movers = [
+        mover(side, vary, today, read, hold)
+        if side in resting
+        else Mover(side, vary, today, False, None, read)
+        for side in sides
+    ]
     searched = any(one.moves and one.plan is None for one in movers)
-    grid = months_of(today, ends) if isinstance(today, Moment) else grid_of(vary, today, ends, SEARCHED if searched else POINTS)
+    grid = (
+        months_of(today, ends)
+        if isinstance(today, Moment)
+        else grid_of(vary, today, ends, SEARCHED if searched else POINTS)
+    )
     asked = Solution(scenario, metric, words, vary, today, movers, target, centre)
     fill(asked, grid)
     return asked
@@ -169,10 +203,16 @@ def fill(asked: Solution, grid: list[float]) -> None:
     gaps = {value: asked.gap(value) for value in grid}
     known = [value for value in grid if gaps[value] is not None]
     if not known:
-        raise DataError(f"{asked.metric} has no value from {asked.today.text(grid[0])} to {asked.today.text(grid[-1])}: {asked.missing[grid[0]]}")
+        raise DataError(
+            f"{asked.metric} has no value from {asked.today.text(grid[0])} to {asked.today.text(grid[-1])}: {asked.missing[grid[0]]}"
+        )
     refuse_unmoved(asked, known)
-    if len(known) > 1 and all(abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known):
-        raise DataError(f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find")
+    if len(known) > 1 and all(
+        abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known
+    ):
+        raise DataError(
+            f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find"
+        )
     asked.points = [(value, asked.metric_at(value) if value in known else None) for value in grid]
     asked.breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
     if (today := asked.today.value) is not None:
@@ -186,7 +226,9 @@ def target_of(until: str) -> tuple[str, str]:
     """Return the metric and the target of METRIC=VALUE; a malformed text raises `UsageError`."""
     metric, sign, words = (part.strip() for part in until.partition("="))
     if not (sign and metric and words):
-        raise UsageError(f"--until {until!r}: expected METRIC=VALUE, METRIC=+10% or METRIC=SCENARIO")
+        raise UsageError(
+            f"--until {until!r}: expected METRIC=VALUE, METRIC=+10% or METRIC=SCENARIO"
+        )
     return metric, words
 
 
@@ -202,7 +244,9 @@ def level(words: str, centre: float, metric: str) -> float:
         if re.fullmatch(r"[+-][-+.\deE]+\s*%", words):
             target = centre * (1 + float(words.rstrip("% ")) / 100)
         else:
-            target = float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
+            target = (
+                float(words) if re.fullmatch(r"[-+.\deE]+", words) else parse_quantity(words, unit)
+            )
     if not math.isfinite(target):
         raise DataError(f"--until {metric}={words}: expected a finite number")
     return target
@@ -239,7 +283,9 @@ def refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
 
 def broken(asked: Solution, one: Crossing) -> Break:
     """Return a crossing as seen from today: the side on which the target is reached, or the value that meets it."""
-    sides = sorted((one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0)))
+    sides = sorted(
+        (one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0))
+    )
     near, far = sides
     gaps = {value: abs(asked.gap(value) or 0.0) for value in sides}
     if min(gaps.values()) <= EXACT * abs(asked.target_at(near)):
@@ -262,7 +308,11 @@ def no_crossing(asked: Solution, known: Sequence[float]) -> str:
 def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
     """Return what is to be said beside: other scenarios that move along, values without an answer, steps."""
     (own, *others), breaks = asked.movers, asked.breaks
-    notes = [f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}" for one in others if one.moves]
+    notes = [
+        f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}"
+        for one in others
+        if one.moves
+    ]
     lost = [value for value in grid if value not in known]
     if lost:
         first = f"the first at {asked.today.text(lost[0])}: {asked.missing[lost[0]]}"
@@ -270,13 +320,21 @@ def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> 
     if asked.today.stepwise:
         newest = newest_price(own.side.catalogue)
         if breaks:
-            notes.append("prices are those of each month's last day: seen from today's date, the target is reached in the month that is named")
+            notes.append(
+                "prices are those of each month's last day: seen from today's date, the target is reached in the month that is named"
+            )
         if period(newest).last.toordinal() < grid[-1]:
-            notes.append(f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of {newest}, and holds on")
+            notes.append(
+                f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of {newest}, and holds on"
+            )
     elif any(one.metric != one.short for one in breaks):
-        notes.append("the metric moves in steps, as plans, tiers and switches come whole: a target within a step is reached with it")
+        notes.append(
+            "the metric moves in steps, as plans, tiers and switches come whole: a target within a step is reached with it"
+        )
     if len(breaks) > 1:
-        notes.append(f"the target is reached at {len(breaks)} values; the nearest to today's comes first")
+        notes.append(
+            f"the target is reached at {len(breaks)} values; the nearest to today's comes first"
+        )
     return notes
 
 
@@ -326,6 +384,9 @@ def narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
             return None
         if at_guess == 0:
             return Crossing(guess, guess)
-        known = sorted([(a, at_a), (middle, at_middle), (guess, at_guess), (b, at_b)], key=lambda one: abs(one[0] - a))
+        known = sorted(
+            [(a, at_a), (middle, at_middle), (guess, at_guess), (b, at_b)],
+            key=lambda one: abs(one[0] - a),
+        )
         (a, at_a), (b, at_b) = next(pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0)
     return Crossing(a, b)

@@ -38,8 +38,14 @@ class Trace(NamedTuple):
 def read_trace(path: Path) -> Trace:
     """Read a trace; a gap, a text or a number that cannot be raises `DataError` with its line and column."""
     if not is_there(path):
-        raise DataError(f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}")
-    kept, sessions, before = {name: array("d") for name in NEEDED + ALSO}, dict[str, int](), -math.inf
+        raise DataError(
+            f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}"
+        )
+    kept, sessions, before = (
+        {name: array("d") for name in NEEDED + ALSO},
+        dict[str, int](),
+        -math.inf,
+    )
     for line, row in read_csv(path, NEEDED, ALSO):
         for column, (name, text) in enumerate(row.items(), 1):
             if name == "session":
@@ -51,24 +57,36 @@ def read_trace(path: Path) -> Trace:
             except ValueError:
                 value = math.nan
             if not least <= value < MOST:
-                raise DataError(f"{path}:{line}:{column}: {name} is {text!r}, expected a number of {least:g} or more")
+                raise DataError(
+                    f"{path}:{line}:{column}: {name} is {text!r}, expected a number of {least:g} or more"
+                )
             if name == "arrived" and value < before:
-                raise DataError(f"{path}:{line}:{column}: arrived is earlier than in the line before, expected rows in the order they came")
+                raise DataError(
+                    f"{path}:{line}:{column}: arrived is earlier than in the line before, expected rows in the order they came"
+                )
             kept[name].append(value)
         before = kept["arrived"][-1]
     arrived = kept["arrived"]
     if len(arrived) < LEAST or arrived[-1] <= arrived[0]:
-        raise DataError(f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one after another")
+        raise DataError(
+            f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one after another"
+        )
     return Trace(*(np.frombuffer(many) if len(many) else None for many in kept.values()))
 
 
 def figures_of(trace: Trace) -> dict[str, float]:
     """Return what a trace comes to, by the names of the values of traffic."""
     gaps, count = np.diff(trace.arrived), len(trace.arrived)
-    found = {"requests_per_s": float(1 / gaps.mean()), "arrival_cv": float(gaps.std() / gaps.mean())}
+    found = {
+        "requests_per_s": float(1 / gaps.mean()),
+        "arrival_cv": float(gaps.std() / gaps.mean()),
+    }
     for side, many in (("input", trace.prompt), ("output", trace.answer)):
         found |= {f"{side}_p{at}": float(np.quantile(many, at / 100)) for at in (50, 90, 99)}
-    ranks = [np.argsort(np.argsort(many, kind="stable"), kind="stable") for many in (trace.prompt, trace.answer)]
+    ranks = [
+        np.argsort(np.argsort(many, kind="stable"), kind="stable")
+        for many in (trace.prompt, trace.answer)
+    ]
     alike = any(np.ptp(many) == 0 for many in (trace.prompt, trace.answer)) or count < 3
     found["correlation"] = 0.0 if alike else float(np.asarray(np.corrcoef(np.stack(ranks)))[0, 1])
     if trace.session is not None:
@@ -86,10 +104,14 @@ def traffic_text(trace: Trace, name: str) -> str:
     """Return the document of traffic that a trace comes to."""
     found = figures_of(trace)
     unit = {"thinking_time": "s"}
-    said = [f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\nname = {json.dumps(f'As {name}')}\n"]
+    said = [
+        f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\nname = {json.dumps(f'As {name}')}\n"
+    ]
     said.append('promises = ["ttft p90 <= 2 s", "tpot p90 <= 50 ms"]  # yours\n')
     for key, value in found.items():
         note = SAID.get(key, "quantile of the trace")
         ends = "".join(f"{name} = {value!r}\n" for name in ("value", "low", "high"))
-        said.append(f'\n[{key}]\n{ends}unit = "{unit.get(key, "")}"\nkind = "measured"\nsource = "own"\nnote = "{note}"\n')
+        said.append(
+            f'\n[{key}]\n{ends}unit = "{unit.get(key, "")}"\nkind = "measured"\nsource = "own"\nnote = "{note}"\n'
+        )
     return "".join(said)

@@ -46,7 +46,12 @@ def is_price(path: str) -> bool:
     """Say whether an input is a price of a stated date."""
     group, _, rest = path.partition(".")
     attribute = attributes().get((group, rest.rpartition(".")[2]))
-    return group in GROUPS and attribute is not None and attribute.dated and attribute.unit.startswith("USD")
+    return (
+        group in GROUPS
+        and attribute is not None
+        and attribute.dated
+        and attribute.unit.startswith("USD")
+    )
 
 
 def price_turns(racks: Sequence[Priced], drawn: Array, pick: str, dice: Dice) -> list[PriceTurn]:
@@ -62,12 +67,23 @@ def price_turns(racks: Sequence[Priced], drawn: Array, pick: str, dice: Dice) ->
         At most three prices, the one nearest to its value in standard deviations first.
 
     """
-    every = {path: span for rack in racks for path, span in rack.ranges.items() if is_price(path) and span.shape != STEPS and span.value > 0}
-    turns = [turn for path, span in every.items() if (turn := turn_of(racks, drawn, pick, path, span, dice)) is not None]
+    every = {
+        path: span
+        for rack in racks
+        for path, span in rack.ranges.items()
+        if is_price(path) and span.shape != STEPS and span.value > 0
+    }
+    turns = [
+        turn
+        for path, span in every.items()
+        if (turn := turn_of(racks, drawn, pick, path, span, dice)) is not None
+    ]
     return sorted(turns, key=lambda turn: (turn.sigmas, turn.path))[:NAMED]
 
 
-def turn_of(racks: Sequence[Priced], drawn: Array, pick: str, path: str, span: Range, dice: Dice) -> PriceTurn | None:
+def turn_of(
+    racks: Sequence[Priced], drawn: Array, pick: str, path: str, span: Range, dice: Dice
+) -> PriceTurn | None:
     """Return where a price turns the pick, nearest to its value; None where it does not."""
     slopes = np.array([rack.slope(path) for rack in racks])
     bases = np.array([rack.base if np.isfinite(rack.base) else 1.0 for rack in racks])
@@ -88,10 +104,24 @@ def turn_of(racks: Sequence[Priced], drawn: Array, pick: str, path: str, span: R
     turns_at = float(span.at(np.array(span.home + offset)))
     other = [rack.name for rack in racks].index(rival)
     even = break_even(bases[[row, other]], slopes[[row, other]], span)
-    return PriceTurn(path, span.value, span.unit, span.shown, span.low, span.high, turns_at, pick, rival, even, abs(offset))
+    return PriceTurn(
+        path,
+        span.value,
+        span.unit,
+        span.shown,
+        span.low,
+        span.high,
+        turns_at,
+        pick,
+        rival,
+        even,
+        abs(offset),
+    )
 
 
-def mean_shares(drawn: Array, bases: Array, slopes: Array, before: Array, prices: Array, value: float) -> Array:
+def mean_shares(
+    drawn: Array, bases: Array, slopes: Array, before: Array, prices: Array, value: float
+) -> Array:
     """Return what each rack keeps of the best on average at some prices, a row for each price."""
     had = bases[:, None] + slopes[:, None] * (before - value)
     rows = []
@@ -106,7 +136,14 @@ def nearest_crossing(offsets: Array, leads: Array) -> tuple[float, int] | None:
     middle = len(offsets) // 2
     found = []
     for step in (-1, 1):
-        lost = next((at for at in range(middle + step, len(offsets) if step > 0 else -1, step) if leads[at] < 0), None)
+        lost = next(
+            (
+                at
+                for at in range(middle + step, len(offsets) if step > 0 else -1, step)
+                if leads[at] < 0
+            ),
+            None,
+        )
         if lost is not None:
             inner = lost - step
             share = leads[inner] / (leads[inner] - leads[lost])

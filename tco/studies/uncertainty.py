@@ -41,9 +41,13 @@ BLOCK = CELLS  # draws that are evaluated together, however many there are and w
 class Sample(NamedTuple):
     """The draws of a scenario, and of the baseline it is held against."""
 
-    metrics: dict[str, Array]  # those it has; nan where a draw does not meet the target, of a ratio where neither does
+    metrics: dict[
+        str, Array
+    ]  # those it has; nan where a draw does not meet the target, of a ratio where neither does
     meets: Array
-    both: Array | None = None  # whether the baseline does too; none where there is none, or nothing to compare
+    both: Array | None = (
+        None  # whether the baseline does too; none where there is none, or nothing to compare
+    )
     ties: Array | None = None  # whether neither does
 
     @property
@@ -63,26 +67,38 @@ class Uncertainty(Shown):
     sample: Sample
     made_with: frozenset[str]  # every arithmetic that has made draws
     hold: bool
-    held: list[str]  # inputs with a range that stay as they are, since the structure they decide is held
+    held: list[
+        str
+    ]  # inputs with a range that stay as they are, since the structure they decide is held
 
     @property
     def line(self) -> str:
         """The scenario, how many draws there are, and the chance to beat the baseline."""
         better, against = self.sample.better, self.baseline
-        chance = "" if better is None or against is None else f", {better.mean():.0%} beat {against.name}"
+        chance = (
+            ""
+            if better is None or against is None
+            else f", {better.mean():.0%} beat {against.name}"
+        )
         return f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} inputs{chance}"
 
     def table(self) -> Any:
         """Return the percentiles of each metric."""
         import pandas as pd
 
-        return pd.DataFrame(self.sample.metrics).quantile([0.05, 0.1, 0.5, 0.9, 0.95]).T.rename(columns=lambda share: f"p{share * 100:g}")
+        return (
+            pd.DataFrame(self.sample.metrics)
+            .quantile([0.05, 0.1, 0.5, 0.9, 0.95])
+            .T.rename(columns=lambda share: f"p{share * 100:g}")
+        )
 
     def to_frame(self) -> Any:
         """Return every draw of every metric as a pandas data frame, and in each row what it is of."""
         import pandas as pd
 
-        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(**self.asked.result.context)
+        return pd.DataFrame(self.sample.metrics | {"meets_the_target": self.sample.meets}).assign(
+            **self.asked.result.context
+        )
 
 
 @finite
@@ -113,7 +129,9 @@ def uncertainty(
     if samples < 2:
         raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
     if samples > MOST:
-        raise DataError(f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with [draw] writes them to files: tco sweep")
+        raise DataError(
+            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with [draw] writes them to files: tco sweep"
+        )
     if not 0 <= seed < 2**64:
         raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
     names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
@@ -127,7 +145,9 @@ def uncertainty(
     parts, kinds = blocks(Experiment(sides[own.name], alike, seed, samples), workers, cluster, tell)
     ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
     held = sorted({path for one in asked for path in ranges_of(one.result)} - ranges.keys())
-    return Uncertainty(own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held)
+    return Uncertainty(
+        own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held
+    )
 
 
 # ---------------------------------------------------------------- blocks of draws
@@ -142,19 +162,28 @@ class Experiment(NamedTuple):
     def figures(self) -> Figures:
         """Return the metrics of the first few draws."""
         few = self._replace(samples=FEW).block(0)
-        return tuple(float(value) for many in few.metrics.values() for value in np.broadcast_to(many, FEW))
+        return tuple(
+            float(value) for many in few.metrics.values() for value in np.broadcast_to(many, FEW)
+        )
 
     def block(self, number: int) -> Sample:
         """Draw the scenario and its baseline with the same dice."""
         start = number * BLOCK
         dice = Dice(self.own.catalogue, self.seed, start, min(start + BLOCK, self.samples))
-        sides = [self.own] if self.baseline is None or self.baseline is self.own else [self.own, self.baseline]
+        sides = (
+            [self.own]
+            if self.baseline is None or self.baseline is self.own
+            else [self.own, self.baseline]
+        )
         found = dict(side_by_side(lambda one: one.drawn(dice), sides))
         return sample_of(found[0], None if self.baseline is None else found[len(sides) - 1])
 
 
 def blocks(
-    asked: Experiment, workers: int | None, cluster: str | None, tell: Callable[[Progress], None] | None
+    asked: Experiment,
+    workers: int | None,
+    cluster: str | None,
+    tell: Callable[[Progress], None] | None,
 ) -> tuple[list[Sample], frozenset[str]]:
     """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
     from tco.studies.sweep.work import Piece, Progress, done_by, folders_of, ground_on
@@ -167,13 +196,20 @@ def blocks(
     folders = tuple(map(folders_of, catalogues))
     pieces: Iterator[Piece]
     if workers is None and cluster is None:
-        pieces = (Piece(number, sample, arithmetic()) for number, sample in side_by_side(asked.block, range(count)))
+        pieces = (
+            Piece(number, sample, arithmetic())
+            for number, sample in side_by_side(asked.block, range(count))
+        )
     else:
-        pieces = done_by(workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count))
+        pieces = done_by(
+            workers, cluster, lambda: ground_on(folders), asked.figures, asked.block, range(count)
+        )
     for number, sample, by in pieces:
         found[number] = sample
         kinds.add(by)
-        progress = progress._replace(made=progress.made + len(sample.meets), finished=progress.finished + 1)
+        progress = progress._replace(
+            made=progress.made + len(sample.meets), finished=progress.finished + 1
+        )
         if tell is not None:
             tell(progress)
     return [found[number] for number in range(count)], frozenset(kinds)
@@ -188,8 +224,13 @@ def sample_of(own: Draws, baseline: Draws | None) -> Sample:
     }
     if baseline is None or priced_by(own.metrics) is None or priced_by(baseline.metrics) is None:
         return Sample(found, own.meets)
-    mine, theirs = ([np.where(one.meets, cost, np.nan) for cost in costs_of_work(one.metrics)] for one in (own, baseline))
-    for name, reference, cost in zip(("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True):
+    mine, theirs = (
+        [np.where(one.meets, cost, np.nan) for cost in costs_of_work(one.metrics)]
+        for one in (own, baseline)
+    )
+    for name, reference, cost in zip(
+        ("perf_per_tco_vs_baseline", "perf_per_tco_gross_vs_baseline"), theirs, mine, strict=True
+    ):
         found[name] = ratios(reference, cost)
     ties = np.isnan(found["perf_per_tco_vs_baseline"])
     return Sample(found, own.meets, own.meets & baseline.meets, ties)
@@ -201,9 +242,21 @@ def joint(parts: list[Sample]) -> Sample:
         return parts[0]
     names = dict.fromkeys(name for part in parts for name in part.metrics)
     empty = [np.full(len(part.meets), np.nan) for part in parts]
-    found = {name: np.concatenate([part.metrics.pop(name, nan) for part, nan in zip(parts, empty, strict=True)]) for name in names}
-    both, ties = ([many for part in parts if (many := getattr(part, name)) is not None] for name in ("both", "ties"))
-    return Sample(found, np.concatenate([part.meets for part in parts]), *(np.concatenate(some) if some else None for some in (both, ties)))
+    found = {
+        name: np.concatenate(
+            [part.metrics.pop(name, nan) for part, nan in zip(parts, empty, strict=True)]
+        )
+        for name in names
+    }
+    both, ties = (
+        [many for part in parts if (many := getattr(part, name)) is not None]
+        for name in ("both", "ties")
+    )
+    return Sample(
+        found,
+        np.concatenate([part.meets for part in parts]),
+        *(np.concatenate(some) if some else None for some in (both, ties)),
+    )
 
 
 # ---------------------------------------------------------------- figures of draws
@@ -212,7 +265,11 @@ def counted(metric: str, many: Array) -> Array:
     if metric in RATIOS:
         return many[~np.isnan(many)]
     known = np.isfinite(many)
-    return many if known.all() else np.where(known, many, -np.inf if metric in MORE_IS_BETTER else np.inf)
+    return (
+        many
+        if known.all()
+        else np.where(known, many, -np.inf if metric in MORE_IS_BETTER else np.inf)
+    )
 
 
 def spread(metric: str, many: Array) -> dict[str, float | None] | None:
@@ -222,8 +279,14 @@ def spread(metric: str, many: Array) -> dict[str, float | None] | None:
         return None
     at = quantiles(known, np.array(list(PERCENTILES.values())) / 100)
     whole = bool(np.isfinite(known).all())
-    every = [*at.tolist(), *([float(known.mean()), float(known.std(ddof=1))] if whole else [np.nan, np.nan])]
-    return {name: one if np.isfinite(one) else None for name, one in zip((*PERCENTILES, "mean", "sd"), every, strict=True)}
+    every = [
+        *at.tolist(),
+        *([float(known.mean()), float(known.std(ddof=1))] if whole else [np.nan, np.nan]),
+    ]
+    return {
+        name: one if np.isfinite(one) else None
+        for name, one in zip((*PERCENTILES, "mean", "sd"), every, strict=True)
+    }
 
 
 def why_endless(metric: str, many: Array) -> str:
@@ -243,7 +306,9 @@ def quantiles(many: Array, at: Array) -> Array:
     low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
     with np.errstate(invalid="ignore"):
         between = low + (high - low) * (place - np.floor(place))
-    found: Array = np.where(np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low))
+    found: Array = np.where(
+        np.isfinite(low) & np.isfinite(high), between, np.where(np.isfinite(low), high, low)
+    )
     return found
 
 
@@ -275,4 +340,7 @@ def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
     ended = np.isfinite(low) & np.isfinite(high)
     half = np.where(ended, np.where(ended, high, 0.0) - np.where(ended, low, 0.0), np.nan) / 2
     mean = float(known.std(ddof=1) / np.sqrt(len(known))) if np.isfinite(known).all() else np.nan
-    return {name: one if np.isfinite(one) else None for name, one in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)}
+    return {
+        name: one if np.isfinite(one) else None
+        for name, one in zip((*PERCENTILES, "mean"), [*half.tolist(), mean], strict=True)
+    }

@@ -95,7 +95,11 @@ def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[
         value, unit = given.shown or (given.value, given.unit)
         return Amount(value, unit, given.unit), resting
     own = sides[0]
-    built = [(side, found) for side in sides if path.endswith(".price") and (found := built_up(side)) is not None and found.path == path]
+    built = [
+        (side, found)
+        for side in sides
+        if path.endswith(".price") and (found := built_up(side)) is not None and found.path == path
+    ]
     if built:
         return Amount(built[0][1].value, "USD", "USD"), [side for side, _ in built]
     for root in own.again({}, own.result.plan, trace=True).nodes.values():
@@ -113,7 +117,14 @@ def moment_of(side: Evaluation) -> Moment:
 
 def told_in(today: Amount, ends: Ends) -> Amount:
     """Return an input in the unit the ends are given in, if they name another that it may have."""
-    named = next((unit for end in ends if end is not None and (unit := end.strip().partition(" ")[2].strip())), today.unit)
+    named = next(
+        (
+            unit
+            for end in ends
+            if end is not None and (unit := end.strip().partition(" ")[2].strip())
+        ),
+        today.unit,
+    )
     if named == today.unit:
         return today
     try:
@@ -130,14 +141,20 @@ def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float |
     found: list[float | None] = []
     for text, option in zip(ends, OPTIONS, strict=True):
         with located(f"{option} {text}: {path}"):
-            end = None if text is None else parse_quantity(text, today.unit)  # it names its own, as a size without one may be of two
+            end = (
+                None if text is None else parse_quantity(text, today.unit)
+            )  # it names its own, as a size without one may be of two
         found.append(end)
     for end, option in zip(found, OPTIONS, strict=True):
         if end is not None and not least <= end <= most:
-            raise DataError(f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}")
+            raise DataError(
+                f"{option} {today.text(end)}: {path} lies within {least:g} to {today.text(most)}"
+            )
     if None in found and not today.value:
         value = "has no value" if today.value is None else "is zero"
-        raise UsageError(f"--vary {path}: it {value} today; say where to look, with --from and --to in {today.unit or 'no unit'}")
+        raise UsageError(
+            f"--vary {path}: it {value} today; say where to look, with --from and --to in {today.unit or 'no unit'}"
+        )
     return found[0], found[1]
 
 
@@ -149,7 +166,9 @@ def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, f
     low = max(value / wide, least) if given[0] is None else given[0]
     high = min(value * wide, most) if given[1] is None else given[1]
     if low >= high:
-        raise UsageError(f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty")
+        raise UsageError(
+            f"--from {today.text(low)} --to {today.text(high)}: the range is reversed or empty"
+        )
     return low, high
 
 
@@ -163,20 +182,29 @@ def grid_of(path: str, today: Amount, ends: Ends, count: int) -> list[float]:
     """Return the values at which a metric is looked at, today's among them if it lies between the ends."""
     low, high = between(path, today, ends, WIDE)
     values = spaced(low, high, count)
-    return sorted({*values, today.value} if today.value is not None and low < today.value < high else values)
+    return sorted(
+        {*values, today.value} if today.value is not None and low < today.value < high else values
+    )
 
 
 def months_of(today: Moment, ends: Ends) -> list[float]:
     """Return the last days of the months between two dates, an end that is a single day, and today's date if it lies between."""
     own = date.fromordinal(int(today.value or 0))
-    given = [None if end is None else period(end.strip(), f"{option} {end}: {DATE}") for end, option in zip(ends, OPTIONS, strict=True)]
+    given = [
+        None if end is None else period(end.strip(), f"{option} {end}: {DATE}")
+        for end, option in zip(ends, OPTIONS, strict=True)
+    ]
     start = given[0].first if given[0] else own
     end = given[1].last if given[1] else end_of_month(month_of(start) + AHEAD)
     span = f"--from {ends[0] or today.text(own.toordinal())} --to {ends[1] or today.text(end.toordinal())}"
     months = range(month_of(start), month_of(end) + 1)
     if len(months) > MONTHS:
         raise UsageError(f"{span}: {len(months)} months, expected {MONTHS} at most")
-    days = {end_of_month(month) for month in months} | {own} | {one.last for one in given if one is not None and one.first == one.last}
+    days = (
+        {end_of_month(month) for month in months}
+        | {own}
+        | {one.last for one in given if one is not None and one.first == one.last}
+    )
     found = sorted(float(day.toordinal()) for day in days if start <= day <= end)
     if len(found) < 2:
         raise UsageError(f"{span}: the range is reversed or empty")

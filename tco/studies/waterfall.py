@@ -54,7 +54,16 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 HOUR, USED = "tco_usd_per_chip_hour", "tco_usd_per_used_chip_hour"
 TOLD = (*PRICED, HOUR, USED)  # whose change is told in steps: the first that both systems have
-GROUPS = CHIP, RACK, NETWORK, SITE, ENERGY, UPKEEP, REBATES, OTHER = ("chip", "rack", "network", "site", "energy", "upkeep", "rebates", "other")
+GROUPS = CHIP, RACK, NETWORK, SITE, ENERGY, UPKEEP, REBATES, OTHER = (
+    "chip",
+    "rack",
+    "network",
+    "site",
+    "energy",
+    "upkeep",
+    "rebates",
+    "other",
+)
 LOST = "hours lost"
 ASSETS = {  # class of asset -> group of lines
     **{"network": NETWORK, "storage": NETWORK, "design": CHIP, "building": SITE, "staff": SITE},
@@ -62,16 +71,29 @@ ASSETS = {  # class of asset -> group of lines
 }
 # What a step of speed replaces on the chip, and what stands for it: attribute -> metric
 FIGURES = {
-    "arithmetic": {"peak_bf16": "peak_bf16_flop_per_s", "peak_fp8": "peak_fp8_flop_per_s", "peak_fp4": "peak_fp4_flop_per_s"},
-    "memory": {"hbm_bandwidth": "hbm_byte_per_s", "hbm_capacity": "hbm_bytes", "dma_bandwidth": "hbm_byte_per_s"},  # what reads it keeps up
-    "links": {"scale_up_bandwidth": "scale_up_byte_per_s", "scale_out_bandwidth": "scale_out_byte_per_s"},
+    "arithmetic": {
+        "peak_bf16": "peak_bf16_flop_per_s",
+        "peak_fp8": "peak_fp8_flop_per_s",
+        "peak_fp4": "peak_fp4_flop_per_s",
+    },
+    "memory": {
+        "hbm_bandwidth": "hbm_byte_per_s",
+        "hbm_capacity": "hbm_bytes",
+        "dma_bandwidth": "hbm_byte_per_s",
+    },  # what reads it keeps up
+    "links": {
+        "scale_up_bandwidth": "scale_up_byte_per_s",
+        "scale_out_bandwidth": "scale_out_byte_per_s",
+    },
 }
 SHOWN = {
     "arithmetic": ("peak_fp8_flop_per_s", 1e15, "PFLOP/s"),
     "memory": ("hbm_byte_per_s", 1e12, "TB/s"),
     "links": ("scale_up_byte_per_s", 1e9, "GB/s"),
 }
-LATENCY = re.compile(r"_(time|latency|step|start|wait|unit)$")  # names of what takes its time however little there is to do
+LATENCY = re.compile(
+    r"_(time|latency|step|start|wait|unit)$"
+)  # names of what takes its time however little there is to do
 
 
 class Stride(NamedTuple):
@@ -106,10 +128,16 @@ class Counterfactual(NamedTuple):
         return float(self.own.metrics[self.metric]), float(self.other.metrics[self.metric])
 
 
-def between_systems(own: Evaluation, other: Evaluation, metric: str | None = None) -> Counterfactual | None:
+def between_systems(
+    own: Evaluation, other: Evaluation, metric: str | None = None
+) -> Counterfactual | None:
     """Return the way from one system to the other; none where no cost is known of both."""
     mine, its = own.result.metrics, other.result.metrics
-    known = (name for name in ((metric,) if metric else TOLD) if mine[name] is not None and its[name] is not None)
+    known = (
+        name
+        for name in ((metric,) if metric else TOLD)
+        if mine[name] is not None and its[name] is not None
+    )
     found = next(known, None)
     if found is None:
         return None
@@ -126,24 +154,37 @@ def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
         settings |= asked
         result = attempted(partial(own.again, settings, refuse=False))
         if result is not None and result.metrics[metric] is not None:
-            said = [", ".join(words(one, path) for path in asked) for one in (own.result, other.result)]
-            yield Stride(cause, "asked", said[0], said[1], at, at := float(result.metrics[metric]), asked)
+            said = [
+                ", ".join(words(one, path) for path in asked) for one in (own.result, other.result)
+            ]
+            yield Stride(
+                cause, "asked", said[0], said[1], at, at := float(result.metrics[metric]), asked
+            )
             base = result
     before = hour = float(base.metrics[HOUR])
-    sums, its = cost_groups(base, chip_of(own.catalogue, own.result)), cost_groups(other.result, chip_of(other.catalogue, other.result))
+    sums, its = (
+        cost_groups(base, chip_of(own.catalogue, own.result)),
+        cost_groups(other.result, chip_of(other.catalogue, other.result)),
+    )
     for group in GROUPS:
         here, there = sums.get(group, 0.0), its.get(group, 0.0)
         if here or there:
             hour, start = hour + there - here, at
-            yield Stride(group, "cost", here, there, start, at := float(base.metrics[metric]) * hour / before)
+            yield Stride(
+                group, "cost", here, there, start, at := float(base.metrics[metric]) * hour / before
+            )
     if metric == HOUR:
         return
     used = hours_paid(other.result)
     yield Stride(LOST, "cost", hours_paid(base), used, at, at := at * used / hours_paid(base))
     if metric == USED:
         return
-    rate = float(base.metrics[metric]) / float(base.metrics[USED])  # utilised chip-hours that the work takes
-    waiting: dict[str, dict[str, str]] = {}  # causes that give no plan on their own, and what they put in place
+    rate = float(base.metrics[metric]) / float(
+        base.metrics[USED]
+    )  # utilised chip-hours that the work takes
+    waiting: dict[
+        str, dict[str, str]
+    ] = {}  # causes that give no plan on their own, and what they put in place
     for swap in speeds(own, other):
         settings |= swap.settings
         waiting[swap.cause] = swap.settings
@@ -151,7 +192,15 @@ def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
         if result is not None and result.metrics[metric] is not None:
             took = float(result.metrics[metric]) / float(result.metrics[USED])
             all_put = {path: text for some in waiting.values() for path, text in some.items()}
-            yield Stride(" and ".join(waiting), "performance", swap.here, swap.there, at, at := at * took / rate, all_put)
+            yield Stride(
+                " and ".join(waiting),
+                "performance",
+                swap.here,
+                swap.there,
+                at,
+                at := at * took / rate,
+                all_put,
+            )
             rate, waiting = took, {}
 
 
@@ -163,7 +212,11 @@ def asked_apart(own: Result, other: Result) -> Iterator[tuple[str, dict[str, str
         name = other.origin.documents[group]
         if name != own.origin.documents[group]:
             yield group, {group: name}
-    kept = {path: text for path, text in other.origin.settings.items() if not path.startswith("parts.") and path not in DOCUMENTS}
+    kept = {
+        path: text
+        for path, text in other.origin.settings.items()
+        if not path.startswith("parts.") and path not in DOCUMENTS
+    }
     put = {path: text for path, text in kept.items() if own.origin.settings.get(path) != text}
     if put:
         yield "settings", put
@@ -191,7 +244,11 @@ def group_of(line: Flow, chip: str) -> str:
     """Return the group of a line; the memory inside a chip is of the chip."""
     if line.asset == "servers":
         return CHIP if chip in line.path.split("/") else RACK
-    return SITE if line.path.startswith("site/") and line.asset == "upkeep" else ASSETS.get(line.asset, OTHER)
+    return (
+        SITE
+        if line.path.startswith("site/") and line.asset == "upkeep"
+        else ASSETS.get(line.asset, OTHER)
+    )
 
 
 def hours_paid(result: Result) -> float:
@@ -219,13 +276,20 @@ def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
                 put[path] = text_of((value, attribute("parts", name, path).unit))
         metric, size, unit = SHOWN[cause]
         figures_of = (figure(one.result, metric) for one in (own, other))
-        yield Swap(cause, put, *("-" if value is None else f"{value / size:,.4g} {unit}" for value in figures_of))
+        yield Swap(
+            cause,
+            put,
+            *("-" if value is None else f"{value / size:,.4g} {unit}" for value in figures_of),
+        )
     family, its_family = family_of(own.catalogue, mine), family_of(own.catalogue, its)
     if family == its_family:
         return
     taken = practice_of(own, other, family, its_family)
     quick = {path: text for path, text in taken.items() if LATENCY.search(path)}
-    launches = (own.result.inputs.get(f"performance.{family}.launch_time"), other.result.inputs.get(f"performance.{its_family}.launch_time"))
+    launches = (
+        own.result.inputs.get(f"performance.{family}.launch_time"),
+        other.result.inputs.get(f"performance.{its_family}.launch_time"),
+    )
     yield Swap("latency", quick, *(f"{one.value * 1e6:.3g} us" if one else "-" for one in launches))
     engines = [str(served_by(own.catalogue, name)["engine"]) for name in (family, its_family)]
     put = {path: text for path, text in taken.items() if path not in quick}
@@ -237,7 +301,9 @@ def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
 
 def figure(result: Result, metric: str) -> float | None:
     """Return a figure of a chip; a format that it does not compute in it computes as BF16."""
-    value: float | None = result.metrics[metric] or (result.metrics["peak_bf16_flop_per_s"] if metric.startswith("peak") else None)
+    value: float | None = result.metrics[metric] or (
+        result.metrics["peak_bf16_flop_per_s"] if metric.startswith("peak") else None
+    )
     return value
 
 
@@ -245,7 +311,8 @@ def practice_of(own: Evaluation, other: Evaluation, family: str, its: str) -> di
     """Return what the other's family reaches, as settings of one's own: as the other's answer has it, or else as the catalogue does."""
     chip = chip_of(own.catalogue, own.result)
     found = {
-        path: other.result.inputs.get(path.replace(f".{family}.", f".{its}."), known) for path, known in practised(own.catalogue, chip, its).items()
+        path: other.result.inputs.get(path.replace(f".{family}.", f".{its}."), known)
+        for path, known in practised(own.catalogue, chip, its).items()
     }
     return {path: text_of((given.value, given.unit)) for path, given in found.items()}
 
@@ -285,12 +352,18 @@ def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> I
             continue  # gone, or an input of the other system
         kept[cause.path] = text_of(new["inputs"][cause.path])
         made = attempted(partial(again, old, kept, catalogue))
-        yield Waypoint((INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {})
+        yield Waypoint(
+            (INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {}
+        )
     for path, text in new["texts"].items():
         if old["texts"].get(path) != text:
             kept[path] = text
             made = attempted(partial(again, old, kept, catalogue))
-            yield Waypoint((TEXT, path), (Cause("assumption", path, old["texts"].get(path), text, ""),), made.metrics if made else {})
+            yield Waypoint(
+                (TEXT, path),
+                (Cause("assumption", path, old["texts"].get(path), text, ""),),
+                made.metrics if made else {},
+            )
 
 
 def attempted(ask: Callable[[], Found]) -> Found | None:
@@ -315,30 +388,47 @@ def fitted(cause: Cause, catalogue: Catalogue) -> Cause:
     fit = catalogue.practice(family, name)
     if fit.source != FIT:
         return cause  # a vendor's number, or a prior
-    set_by_user = fit.overlay or differs(cause.new, in_unit(fit.shown or (fit.value, fit.unit), cause.unit), ROUNDING)
+    set_by_user = fit.overlay or differs(
+        cause.new, in_unit(fit.shown or (fit.value, fit.unit), cause.unit), ROUNDING
+    )
     return cause if set_by_user else cause._replace(kind="fit")
 
 
-def program_causes(old: dict[str, Any], new: dict[str, Any], today: dict[str, float]) -> tuple[Cause, ...]:
+def program_causes(
+    old: dict[str, Any], new: dict[str, Any], today: dict[str, float]
+) -> tuple[Cause, ...]:
     """Return what changed though no input did: version and formulas by name, quantities of the tree, or what no input reads of the data."""
     tree = quantity_causes(old["quantities"], today)
     formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=False)
     if not formulas and not tree and old["system"] == new["system"]:
         formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=True)
-    pairs = (("version", "tco_version"), *([("data", "data_hash")] if not tree and not formulas else []))
-    hashes = [Cause(kind, "", old[key], new[key], "") for kind, key in pairs if old[key] != new[key]]
+    pairs = (
+        ("version", "tco_version"),
+        *([("data", "data_hash")] if not tree and not formulas else []),
+    )
+    hashes = [
+        Cause(kind, "", old[key], new[key], "") for kind, key in pairs if old[key] != new[key]
+    ]
     return (*hashes, *formulas, *tree) or (CODE,)
 
 
 def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[Cause, ...]:
     """Return what is left when inputs and texts are those of the later state."""
     if not whole:
-        return (*input_causes(old["inputs"], new["inputs"]), *program_causes(old, new, new["quantities"]))
+        return (
+            *input_causes(old["inputs"], new["inputs"]),
+            *program_causes(old, new, new["quantities"]),
+        )
     if old["system"] != new["system"]:
         return (Cause("assumption", "system", old["system"], new["system"], ""),)
     before, after = old["variant"], new["variant"]
-    found = [Cause("assumption", f"variant {key}", before.get(key), after.get(key), "") for key in sorted(before.keys() | after.keys())]
-    found = [cause for cause in found if cause.old != cause.new] or quantity_causes(old["quantities"], new["quantities"])
+    found = [
+        Cause("assumption", f"variant {key}", before.get(key), after.get(key), "")
+        for key in sorted(before.keys() | after.keys())
+    ]
+    found = [cause for cause in found if cause.old != cause.new] or quantity_causes(
+        old["quantities"], new["quantities"]
+    )
     return tuple(found) or (CODE,)
 
 
@@ -354,10 +444,19 @@ def steps(way: Sequence[Waypoint], start: Metrics, metric: str) -> tuple[Step, .
             found.append((open_causes + point.causes, value))
             at, open_causes = value, ()
     values = [start[metric], *(value for _, value in found[:-1]), way[-1].metrics[metric]]
-    return tuple(Step(causes, b - a, b / a if a else None) for (causes, _), a, b in zip(found, values, values[1:], strict=False))
+    return tuple(
+        Step(causes, b - a, b / a if a else None)
+        for (causes, _), a, b in zip(found, values, values[1:], strict=False)
+    )
 
 
-def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Metrics, Metrics], cost: str, metric: str) -> list[Waypoint]:
+def against(
+    own: Sequence[Waypoint],
+    other: Sequence[Waypoint],
+    start: tuple[Metrics, Metrics],
+    cost: str,
+    metric: str,
+) -> list[Waypoint]:
     """Return the way of a ratio of another scenario's cost to one's own: a thing that both rest on changes in both at once."""
     here, there = start[0].get(cost), start[1].get(cost)
     causes: dict[tuple[int, str], tuple[Cause, ...]] = {}
@@ -367,7 +466,13 @@ def against(own: Sequence[Waypoint], other: Sequence[Waypoint], start: tuple[Met
     found = []
     for place in sorted(causes):
         here, there = mine.get(place) or here, theirs.get(place) or there
-        found.append(Waypoint(place, causes[place], {metric: float(perf_per_tco(there, here))} if here and there else {}))
+        found.append(
+            Waypoint(
+                place,
+                causes[place],
+                {metric: float(perf_per_tco(there, here))} if here and there else {},
+            )
+        )
     return found
 
 
@@ -387,7 +492,11 @@ class Difference(Shown, Differing):
     @property
     def line(self) -> str:
         """How much differs, and of two systems what that does to the cost."""
-        way = "" if self.way is None else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
+        way = (
+            ""
+            if self.way is None
+            else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
+        )
         return f"{way}{counted(len(self.moves), 'metric')} and {counted(len(self.causes), 'input')} differ"
 
     def to_frame(self) -> Any:
@@ -395,11 +504,28 @@ class Difference(Shown, Differing):
         import pandas as pd
 
         if self.way is None:
-            return pd.DataFrame([(m.metric, m.old, m.new, m.change) for m in self.moves], columns=["metric", "old", "new", "change"])
-        names = ["cause", "of", self.way.own.scenario, self.way.other.scenario, "from", "to", "change"]
+            return pd.DataFrame(
+                [(m.metric, m.old, m.new, m.change) for m in self.moves],
+                columns=["metric", "old", "new", "change"],
+            )
+        names = [
+            "cause",
+            "of",
+            self.way.own.scenario,
+            self.way.other.scenario,
+            "from",
+            "to",
+            "change",
+        ]
         rows = [(*step[:6], step.change) for step in self.way.steps]
         last = self.way.ends[1]
-        return pd.DataFrame([*rows, ("residual", "", None, None, last - self.way.residual, last, self.way.residual)], columns=names)
+        return pd.DataFrame(
+            [
+                *rows,
+                ("residual", "", None, None, last - self.way.residual, last, self.way.residual),
+            ],
+            columns=names,
+        )
 
 
 def counted(number: int, what: str) -> str:
@@ -426,14 +552,21 @@ def diff(
     catalogue = catalogue_for(None if not isinstance(a, str) else a, data)
     moved = moves(old.state, new.state)
     way = points(old.state, new.state, catalogue) if moved else []
-    walked = [m if m.old is None or m.new is None else m._replace(steps=steps(way, old.state["metrics"], m.metric)) for m in moved]
+    walked = [
+        m
+        if m.old is None or m.new is None
+        else m._replace(steps=steps(way, old.state["metrics"], m.metric))
+        for m in moved
+    ]
     found = Difference(walked, causes(old.state, new.state))
     if old.asked and new.asked and old.state["system"] != new.state["system"]:
         found.way = between_systems(old.asked, new.asked, metric if metric in TOLD else None)
     return found
 
 
-def side_of(name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None) -> Side:
+def side_of(
+    name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None
+) -> Side:
     """Return a scenario or a saved result, or the state that the JSON of `tco price` carries."""
     from tco.chain.result import SCHEMA, Result
 
@@ -445,7 +578,9 @@ def side_of(name: str | Path | Result, data: Path | None, settings: Mapping[str,
                 refuse_broken(document["state"], "state")
         if isinstance(document, dict) and "state" in document:
             return Side(dict(document["state"]))
-        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:  # that of another command, such as `compare`
+        if (
+            isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA
+        ):  # that of another command, such as `compare`
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")
     (asked,) = evaluate_each([name], data, settings or {})
     return Side(state_of(asked.result), None if asked.saved else asked)

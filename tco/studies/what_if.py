@@ -29,10 +29,16 @@ Ask = Callable[..., Result]  # takes settings, and the structure to hold if any
 BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 
 
-def unmoved(result: Result, paths: Iterable[str], settings: Mapping[str, Any], ask: Ask) -> list[str]:
+def unmoved(
+    result: Result, paths: Iterable[str], settings: Mapping[str, Any], ask: Ask
+) -> list[str]:
     """Return a note on each of some settings that the answer reads, and without which all metrics are what they are with it."""
-    reasons = {path: why_unmoved(path, result, settings, ask) for path in paths if path not in DOCUMENTS}
-    return [f"{path} is set, but moves no metric here: {why}" for path, why in reasons.items() if why]
+    reasons = {
+        path: why_unmoved(path, result, settings, ask) for path in paths if path not in DOCUMENTS
+    }
+    return [
+        f"{path} is set, but moves no metric here: {why}" for path, why in reasons.items() if why
+    ]
 
 
 def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask) -> str:
@@ -52,11 +58,19 @@ def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask
         return ""
     if path in TEXTS and result.texts[path] == without.texts.get(path):
         return ""  # it is what it is without being set
-    if path not in TEXTS and path in without.inputs and same(result.inputs[path].value, without.inputs[path].value):
+    if (
+        path not in TEXTS
+        and path in without.inputs
+        and same(result.inputs[path].value, without.inputs[path].value)
+    ):
         return ""
     if path.startswith(BY_MONTH):
         return "the money by month and the margin of a site rest on it, no metric does"
-    return "it is read to choose, and the choice stays" if path in TEXTS else where_it_ends(path, result, settings, others, ask)
+    return (
+        "it is read to choose, and the choice stays"
+        if path in TEXTS
+        else where_it_ends(path, result, settings, others, ask)
+    )
 
 
 def moves(one: Result, other: Result) -> bool:
@@ -69,22 +83,45 @@ def same(one: float | None, other: float | None) -> bool:
     return one == other if one is None or other is None else isclose(one, other, rel_tol=1e-12)
 
 
-def where_it_ends(path: str, result: Result, settings: Mapping[str, Any], others: Mapping[str, Any], ask: Ask) -> str:
+def where_it_ends(
+    path: str, result: Result, settings: Mapping[str, Any], others: Mapping[str, Any], ask: Ask
+) -> str:
     """Return at which cell of the trace the way of an input to the metrics ends, or that it is in none."""
     now, before = (
-        {node.id: node for root in ask(some, structure=result.structure, trace=True).nodes.values() for node in walk(root)}
+        {
+            node.id: node
+            for root in ask(some, structure=result.structure, trace=True).nodes.values()
+            for node in walk(root)
+        }
         for some in (settings, others)
     )
-    moved = {name for name, node in now.items() if node.path == path or (name in before and not same(node.value, before[name].value))}
-    ends = [node for name, node in now.items() if name not in moved and any(inner.id in moved for _, inner in node.inputs)]
+    moved = {
+        name
+        for name, node in now.items()
+        if node.path == path or (name in before and not same(node.value, before[name].value))
+    }
+    ends = [
+        node
+        for name, node in now.items()
+        if name not in moved and any(inner.id in moved for _, inner in node.inputs)
+    ]
     if not ends:
         return "it is read to check or to choose, and all that is chosen stays"
     more = f", as do {len(ends) - 1} more" if len(ends) > 1 else ""
-    return f"it is read but does not bind: {ends[0].id} stays {ends[0].value:.4g} {ends[0].unit}".rstrip() + more
+    return (
+        f"it is read but does not bind: {ends[0].id} stays {ends[0].value:.4g} {ends[0].unit}".rstrip()
+        + more
+    )
 
 
 # ---------------------------------------------------------------- with all that was decided held
-def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, str], inputs: Inputs, ask: Ask) -> Result:
+def holding(
+    result: Result,
+    settings: Mapping[str, str],
+    what_if: Mapping[str, str],
+    inputs: Inputs,
+    ask: Ask,
+) -> Result:
     """Return an answer with some inputs replaced, `inputs` being read with them, and its structure held.
 
     A plan that memory no longer holds gives nothing. Where an input only decides what is held, or a target is missed, a note says so.
@@ -95,18 +132,40 @@ def holding(result: Result, settings: Mapping[str, str], what_if: Mapping[str, s
         need, have = memory_of(inputs, values, held)
         if need > have:
             reason = f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB are usable: --set chooses another"
-            metrics = {name: None if name in PERFORMANCE else value for name, value in held.metrics.items()}
+            metrics = {
+                name: None if name in PERFORMANCE else value for name, value in held.metrics.items()
+            }
             none, nothing = held.structure._replace(plan=None), inputs.workload.without_plan(reason)
-            return replace(held, metrics=metrics, notes=[*held.notes, reason], serving=nothing, bounds={}, plan=None, structure=none)
+            return replace(
+                held,
+                metrics=metrics,
+                notes=[*held.notes, reason],
+                serving=nothing,
+                bounds={},
+                plan=None,
+                structure=none,
+            )
     decided = [
         path
         for path in what_if
-        if not moves(held, same({**settings, **{one: text for one, text in what_if.items() if one != path}}))
+        if not moves(
+            held, same({**settings, **{one: text for one, text in what_if.items() if one != path}})
+        )
         and moves(result, ask({**settings, path: what_if[path]}))
     ]
-    held.notes = [note for note in held.notes if not note.startswith(tuple(f"{path} is set" for path in decided))]
-    held.notes += [f"{path} moves nothing here: it decides the plan and the choices that are held; --set {path} chooses anew" for path in decided]
-    held.notes += [*unmoved(held, [path for path in what_if if path not in decided], asked, same), *missed(values, held)]
+    held.notes = [
+        note
+        for note in held.notes
+        if not note.startswith(tuple(f"{path} is set" for path in decided))
+    ]
+    held.notes += [
+        f"{path} moves nothing here: it decides the plan and the choices that are held; --set {path} chooses anew"
+        for path in decided
+    ]
+    held.notes += [
+        *unmoved(held, [path for path in what_if if path not in decided], asked, same),
+        *missed(values, held),
+    ]
     return held
 
 
@@ -124,7 +183,10 @@ def memory_of(inputs: Inputs, values: Values, held: Result) -> tuple[float, floa
 
 def missed(values: Values, held: Result) -> Iterator[str]:
     """Yield the targets that a plan which is held no longer meets."""
-    for metric, path, more, unit in (("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s a user"), ("ttft_s", "workload.ttft", -1, "s")):
+    for metric, path, more, unit in (
+        ("tokens_per_s_per_user", "workload.interactivity", 1, "tokens/s a user"),
+        ("ttft_s", "workload.ttft", -1, "s"),
+    ):
         got = held.metrics[metric]
         asked = 0.0 if got is None else float(values[path])
         if got is not None and asked and more * got < more * asked * (1 - more * 1e-6):

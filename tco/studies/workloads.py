@@ -10,7 +10,15 @@ from tco.studies.comparison import compared
 from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import evaluate_each
 
-WORKLOADS = ("deepseek-v3-8k-1k", "chat", "reasoning", "agent", "long-context", "moe-3t-decode", "llama-3.1-405b-training")
+WORKLOADS = (
+    "deepseek-v3-8k-1k",
+    "chat",
+    "reasoning",
+    "agent",
+    "long-context",
+    "moe-3t-decode",
+    "llama-3.1-405b-training",
+)
 
 
 class Cell(NamedTuple):
@@ -29,13 +37,24 @@ def matrix(names: Sequence[str], settings: Mapping[str, str], data: Path | None)
     return [cell for workload in WORKLOADS for cell in cells_of(workload, names, settings, data)]
 
 
-def cells_of(workload: str, names: Sequence[str], settings: Mapping[str, str], data: Path | None) -> list[Cell]:
+def cells_of(
+    workload: str, names: Sequence[str], settings: Mapping[str, str], data: Path | None
+) -> list[Cell]:
     """Return the cells of one workload."""
     asked = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
     base, _ = compared([one.result for one in asked])
     found = confidence_of(asked, base)
     picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds or (None,)}
     points: list[tuple[float | None, str, float | None, Mapping[str, float] | None]]
-    points = [(one.tokens_per_s_per_user, one.scenario, one.share_cheapest, one.share_of_best) for one in found.curve]
-    points = points or [(None, one.result.scenario, sure.share_cheapest, sure.share_of_best) for one, sure in zip(asked, found.sure, strict=True)]
-    return [Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, kept) for speed, name, cheapest, kept in points]
+    points = [
+        (one.tokens_per_s_per_user, one.scenario, one.share_cheapest, one.share_of_best)
+        for one in found.curve
+    ]
+    points = points or [
+        (None, one.result.scenario, sure.share_cheapest, sure.share_of_best)
+        for one, sure in zip(asked, found.sure, strict=True)
+    ]
+    return [
+        Cell(workload, speed, name, name in picks.get(speed, ()), cheapest, kept)
+        for speed, name, cheapest, kept in points
+    ]

@@ -17,7 +17,9 @@ MOST = 2.0  # seconds
 
 def cpu_seconds(words: list[str]) -> float:
     """The CPU time a command took, with that of what it started."""
-    process = subprocess.Popen([sys.executable, "-m", "tco", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tco", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
@@ -27,6 +29,11 @@ def cpu_seconds(words: list[str]) -> float:
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_from_cold(study, benchmark):
     used = []
-    benchmark.pedantic(lambda words: used.append(cpu_seconds(words)), (STUDIES[study].split(),), rounds=5, warmup_rounds=1)
+    benchmark.pedantic(
+        lambda words: used.append(cpu_seconds(words)),
+        (STUDIES[study].split(),),
+        rounds=5,
+        warmup_rounds=1,
+    )
     benchmark.extra_info["cpu_seconds"] = round(min(used), 2)
     assert min(used) <= MOST

@@ -18,15 +18,24 @@ FEW = 512
 def drawn(result):
     """Draws of every input that has a range, log-normal through its low and high where it is above zero, but for those that are whole."""
     generator = np.random.default_rng(0)
-    whole = {path for path, reading in result.structure.readings.items() if not isinstance(reading, bool)}
+    whole = {
+        path for path, reading in result.structure.readings.items() if not isinstance(reading, bool)
+    }
     found = {}
     for path, given in result.inputs.items():
         if given.low is not None and given.low < given.high and path not in whole:
             place = generator.standard_normal(DRAWS) / 1.645
             if given.low > 0:
-                many = given.value * np.where(place < 0, given.value / given.low, given.high / given.value) ** place
+                many = (
+                    given.value
+                    * np.where(place < 0, given.value / given.low, given.high / given.value)
+                    ** place
+                )
             else:
-                many = given.value + np.where(place < 0, given.value - given.low, given.high - given.value) * place
+                many = (
+                    given.value
+                    + np.where(place < 0, given.value - given.low, given.high - given.value) * place
+                )
             found[path] = (np.clip(many, given.low, given.high), given.unit)
     return found
 
@@ -37,7 +46,9 @@ def drawn(result):
 def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
     """200,000 draws a second on a plan that is held, and 40,000 on one that is chosen in each, are the marks of a machine at rest."""
     result = tco.evaluate(name, catalogue=catalogue)
-    benchmark.pedantic(tco.evaluate_draws, (name, drawn(result)), {"hold": hold, "catalogue": catalogue}, rounds=3)
+    benchmark.pedantic(
+        tco.evaluate_draws, (name, drawn(result)), {"hold": hold, "catalogue": catalogue}, rounds=3
+    )
     rate = DRAWS / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
     assert rate >= least
@@ -50,7 +61,9 @@ def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
     ranges = ranges_of(tco.evaluate(name, catalogue=catalogue))
     dice = Dice(catalogue, 0, 0, FEW)
     thrown = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
-    benchmark.pedantic(tco.evaluate_draws, (name, thrown), {"catalogue": catalogue}, rounds=10, warmup_rounds=1)
+    benchmark.pedantic(
+        tco.evaluate_draws, (name, thrown), {"catalogue": catalogue}, rounds=10, warmup_rounds=1
+    )
     rate = FEW / benchmark.stats.stats.min
     benchmark.extra_info["draws_per_second"] = round(rate)
     assert rate >= 5e3

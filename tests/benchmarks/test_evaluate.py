@@ -84,7 +84,10 @@ def test_evaluate_with_a_trace(name, benchmark, catalogue):
 
 def largest(catalogue):
     """The system whose tree has the most places."""
-    return max(catalogue.ids("systems"), key=lambda name: len(bill_of_system(catalogue, name, {}, {}).bill.lines))
+    return max(
+        catalogue.ids("systems"),
+        key=lambda name: len(bill_of_system(catalogue, name, {}, {}).bill.lines),
+    )
 
 
 def test_bill_of_the_largest_system(benchmark, catalogue):

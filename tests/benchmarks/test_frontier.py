@@ -22,7 +22,13 @@ def test_every_plan_and_batch_of_the_largest_switched_world(benchmark, catalogue
     """Half a second is the mark; ten sorts, some 30 ms each, are the limit that holds on a machine of any speed."""
     pool = pool_of(catalogue, "trn3-nl72x2", {})
     sorts = []
-    benchmark.pedantic(frontier_of, (pool, pool, False), setup=lambda: sorts.append(reference()), rounds=10, warmup_rounds=1)
+    benchmark.pedantic(
+        frontier_of,
+        (pool, pool, False),
+        setup=lambda: sorts.append(reference()),
+        rounds=10,
+        warmup_rounds=1,
+    )
     ratio = benchmark.stats.stats.min / min(sorts)
     benchmark.extra_info["sorts"] = round(ratio, 2)
     assert benchmark.stats.stats.min <= 0.5

@@ -19,7 +19,15 @@ ROUNDS = 12
 def variants(catalogue, name):
     """The default of a system, and each variant by itself."""
     branches = catalogue.document("systems", name, "system")[1].get("variants", {})
-    return [{}, *({key: option} for key, options in branches.items() for option in options if option != "default")]
+    return [
+        {},
+        *(
+            {key: option}
+            for key, options in branches.items()
+            for option in options
+            if option != "default"
+        ),
+    ]
 
 
 def price_all() -> int:
@@ -41,7 +49,10 @@ def test_every_system_and_variant_within_a_second(benchmark):
 def largest(catalogue) -> dict[str, str]:
     """The systems of most chips and of most places in the tree."""
     systems = [load_system(catalogue, name) for name in catalogue.ids("systems")]
-    return {"chips": max(systems, key=lambda s: s.chips).id, "places": max(systems, key=lambda s: len(s.leaves)).id}
+    return {
+        "chips": max(systems, key=lambda s: s.chips).id,
+        "places": max(systems, key=lambda s: len(s.leaves)).id,
+    }
 
 
 def seconds(command):
@@ -56,7 +67,13 @@ def test_the_largest_system_against_a_bare_start(word, most, benchmark, catalogu
     """The shortest of interleaved runs counts: other work on a machine only ever adds time."""
     command = [sys.executable, "-m", "tco", word, largest(catalogue)[most]]
     bare = []
-    benchmark.pedantic(seconds, (command,), setup=lambda: bare.append(seconds(BARE)), rounds=ROUNDS, warmup_rounds=1)
+    benchmark.pedantic(
+        seconds,
+        (command,),
+        setup=lambda: bare.append(seconds(BARE)),
+        rounds=ROUNDS,
+        warmup_rounds=1,
+    )
     ratio = benchmark.stats.stats.min / min(bare)
     benchmark.extra_info["bare_starts"] = round(ratio, 1)
     assert ratio <= 40

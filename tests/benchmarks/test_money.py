@@ -5,7 +5,13 @@ from __future__ import annotations
 from tco import evaluate
 from tests.studies.room import money_of
 
-DEAL = {"money.rent": "3.3 USD/chip/h", "money.contract": "3 year", "money.debt_share": "0.6", "money.deposit": "0.2", "workload": "stated"}
+DEAL = {
+    "money.rent": "3.3 USD/chip/h",
+    "money.contract": "3 year",
+    "money.debt_share": "0.6",
+    "money.deposit": "0.2",
+    "workload": "stated",
+}
 
 
 def test_the_money_of_a_deal(benchmark, catalogue):

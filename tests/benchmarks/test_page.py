@@ -24,17 +24,23 @@ return times.sort((one, other) => one - other); }"""
 
 
 def headline() -> str:
-    return written(page_of(material_of(HEADLINE, None, None, {}), ["tco", "report"], ["tco", "compare"]))
+    return written(
+        page_of(material_of(HEADLINE, None, None, {}), ["tco", "report"], ["tco", "compare"])
+    )
 
 
 def test_four_racks_on_a_page(benchmark):
-    text = benchmark.pedantic(headline, rounds=3, warmup_rounds=1)  # the ranges of shipped scenarios are kept
+    text = benchmark.pedantic(
+        headline, rounds=3, warmup_rounds=1
+    )  # the ranges of shipped scenarios are kept
     assert "what-if" in text
     assert benchmark.stats.stats.min <= 5
 
 
 @pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")
-@pytest.mark.parametrize("path", ["terms.utilisation", "performance.trainium.launch_time", "workload.input_tokens"])
+@pytest.mark.parametrize(
+    "path", ["terms.utilisation", "performance.trainium.launch_time", "workload.input_tokens"]
+)
 def test_a_frame_of_the_what_if(benchmark, tmp_path, path):
     """From an input that moves to all figures shown, in the middle of a hundred moves."""
     file = tmp_path / "report.html"

@@ -22,13 +22,26 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     """Cost and price of a chip from the rows up, with everything drawn they rest on: 4 M draws a second of CPU time on a machine at rest."""
     result = tco.evaluate(name, catalogue=catalogue)
     ranges, dice = ranges_of(result), Dice(catalogue, 0, 0, CELLS)
-    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items() if not path.startswith(OF_THE_WORK) and not one.steps})
+    drawn = settings_of(
+        ranges,
+        {
+            path: dice.places(one)
+            for path, one in ranges.items()
+            if not path.startswith(OF_THE_WORK) and not one.steps
+        },
+    )
     made = tco.evaluate_draws(name, drawn, structure=result.structure, catalogue=catalogue)
-    programs = programs_of(catalogue, load_scenario(catalogue, name), {}, dict(result.structure.variant))
+    programs = programs_of(
+        catalogue, load_scenario(catalogue, name), {}, dict(result.structure.variant)
+    )
     ((lot, (names,), _),) = list(programs.known.values())
     kernel = lot.kernel(frozenset(drawn), {})
     values = kernel.values({path: many for path, (many, _) in drawn.items()})
-    price = Run(kernel.schedule([kernel.made[names[f"metric {metric}"]] for metric in PRICED], values), values, CELLS)
+    price = Run(
+        kernel.schedule([kernel.made[names[f"metric {metric}"]] for metric in PRICED], values),
+        values,
+        CELLS,
+    )
     for found, metric in zip(price(), PRICED, strict=True):
         assert (found == made.metrics[metric]).all()
     benchmark(price)

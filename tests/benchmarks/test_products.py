@@ -16,7 +16,9 @@ def made(chip):
     return operands(chip_on(catalogue, values, chip), computed_on(values, chip, "fp8", "precision"))
 
 
-@pytest.mark.parametrize(("shape", "most"), [((), 0.2e-3), ((36, 30), 0.6e-3), ((100, 1000), 60e-3)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "most"), [((), 0.2e-3), ((36, 30), 0.6e-3), ((100, 1000), 60e-3)], ids=str
+)
 @pytest.mark.parametrize("chip", ["gb200-gpu", "trn3"])
 @pytest.mark.parametrize("groups", [None, 8.0], ids=["dense", "grouped"])
 def test_a_product(benchmark, chip, shape, most, groups):

@@ -15,5 +15,11 @@ from tests.chain import HEADLINE
 @pytest.mark.parametrize("name", HEADLINE)
 def test_sensitivity_of_all_inputs(name, hold, most, benchmark):
     """The catalogue is read anew in each round, as a command does."""
-    benchmark.pedantic(sensitivity, (name, "usd_per_million_output_tokens"), {"hold": hold}, rounds=2, warmup_rounds=1)
+    benchmark.pedantic(
+        sensitivity,
+        (name, "usd_per_million_output_tokens"),
+        {"hold": hold},
+        rounds=2,
+        warmup_rounds=1,
+    )
     assert benchmark.stats.stats.min <= most

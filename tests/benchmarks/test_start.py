@@ -32,7 +32,9 @@ def seconds(command, compiled):
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(compiled)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     begin = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     return time.perf_counter() - begin
 
 
@@ -40,7 +42,13 @@ def seconds(command, compiled):
 def test_start_against_a_bare_interpreter(words, benchmark, tmp_path_factory):
     command = [sys.executable, "-m", "tco", *words.split()]
     bare, compiled = [], tmp_path_factory.getbasetemp() / "compiled"
-    benchmark.pedantic(seconds, (command, compiled), setup=lambda: bare.append(seconds(BARE, compiled)), rounds=ROUNDS, warmup_rounds=1)
+    benchmark.pedantic(
+        seconds,
+        (command, compiled),
+        setup=lambda: bare.append(seconds(BARE, compiled)),
+        rounds=ROUNDS,
+        warmup_rounds=1,
+    )
     ratio = benchmark.stats.stats.min / min(bare)
     benchmark.extra_info["bare_starts"] = round(ratio, 1)
     assert ratio <= LIMITS[words]

@@ -44,7 +44,12 @@ def test_cases_of_a_sweep(benchmark, tmp_path):
 def rate_of(workers, folder):
     """Cases a second from the first ones on: what it takes to start workers is no part of how quick they are."""
     told = []
-    tco.sweep(study(8192), folder, workers=workers, tell=lambda progress: told.append((time.perf_counter(), progress.made)))
+    tco.sweep(
+        study(8192),
+        folder,
+        workers=workers,
+        tell=lambda progress: told.append((time.perf_counter(), progress.made)),
+    )
     began, last = told[1], told[-1]
     return (last[1] - began[1]) / (last[0] - began[0])
 
@@ -53,7 +58,10 @@ def rate_of(workers, folder):
 def test_two_workers_beside_one(benchmark, tmp_path):
     """1.6 times as quick, in the median of five, is the mark of a machine at rest."""
     pytest.importorskip("distributed")
-    ratios = sorted(rate_of(2, tmp_path / f"two-{turn}") / rate_of(1, tmp_path / f"one-{turn}") for turn in range(5))
+    ratios = sorted(
+        rate_of(2, tmp_path / f"two-{turn}") / rate_of(1, tmp_path / f"one-{turn}")
+        for turn in range(5)
+    )
     benchmark.extra_info["ratios"] = ratios
     benchmark(lambda: ratios)
     assert ratios[2] >= 1.6

@@ -10,7 +10,9 @@ from tests.studies.room import compared
 
 def test_four_racks_side_by_side(benchmark, catalogue):
     def export():
-        base, results = compared([evaluate(name, catalogue=catalogue, trace=True) for name in HEADLINE])
+        base, results = compared(
+            [evaluate(name, catalogue=catalogue, trace=True) for name in HEADLINE]
+        )
         return workbook_of(results, catalogue, base, "tco export")
 
     content = benchmark.pedantic(export, rounds=3, warmup_rounds=1)

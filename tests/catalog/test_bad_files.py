@@ -79,9 +79,17 @@ def test_a_good_document(own):
         (", low = 1.1, high = 1.3", "", ":pue: site.pue: an assumed value needs low and high"),
         ('kind = "assumed"', 'kind = "guess"', ":pue: site.pue: kind 'guess' is not one of"),
         (', source = "me"', "", ":pue: site.pue: the source is missing"),
-        ('source = "me"', 'source = "me", sauce = 1', ":pue: unknown key 'sauce'; did you mean 'source'?"),
+        (
+            'source = "me"',
+            'source = "me", sauce = 1',
+            ":pue: unknown key 'sauce'; did you mean 'source'?",
+        ),
         ("pue = {", "puee = {", ":puee: unknown attribute of site 'puee'; did you mean 'pue'?"),
-        ("pue = { value = 1.2", "pue = 1.2 # {", ":pue: expected a table with value, unit, kind and source"),
+        (
+            "pue = { value = 1.2",
+            "pue = 1.2 # {",
+            ":pue: expected a table with value, unit, kind and source",
+        ),
         ("pue = {", "pue = {{", ": broken TOML"),
     ],
 )
@@ -95,5 +103,7 @@ def test_an_empty_document(own):
 
 
 def test_an_unknown_document_gets_the_nearest_name(catalogue):
-    with pytest.raises(DataError, match="unknown site 'us-hyperscal'; did you mean 'us-hyperscale'"):
+    with pytest.raises(
+        DataError, match="unknown site 'us-hyperscal'; did you mean 'us-hyperscale'"
+    ):
         catalogue.document("sites", "us-hyperscal", "site")

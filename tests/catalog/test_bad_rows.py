@@ -20,7 +20,12 @@ def read(own, row, part="nitro-v6-400g", name="price"):
 
 
 @pytest.mark.parametrize(
-    ("source", "finding"), [("tco-model", ""), ("hearsay", "source 'hearsay' is not in sources.csv"), ("", "the source is missing")]
+    ("source", "finding"),
+    [
+        ("tco-model", ""),
+        ("hearsay", "source 'hearsay' is not in sources.csv"),
+        ("", "the source is missing"),
+    ],
 )
 def test_the_check_looks_for_the_source_of_a_row(own, source, finding):
     path = own.parts(GOOD.replace("tco-model", source))
@@ -33,14 +38,32 @@ def test_the_check_looks_for_the_source_of_a_row(own, source, finding):
 def test_a_good_row_is_read(own):
     path = own.parts(GOOD)
     given = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
-    assert (given.value, given.low, given.high, given.unit, given.kind, given.source) == (500, 400, 650, "USD", "vendor", "tco-model")
-    assert (given.as_of, given.where, given.overlay, given.shown) == ("2025-12", f"{path}:2", True, (500, "USD"))
+    assert (given.value, given.low, given.high, given.unit, given.kind, given.source) == (
+        500,
+        400,
+        650,
+        "USD",
+        "vendor",
+        "tco-model",
+    )
+    assert (given.as_of, given.where, given.overlay, given.shown) == (
+        "2025-12",
+        f"{path}:2",
+        True,
+        (500, "USD"),
+    )
 
 
 def test_a_row_in_another_unit_is_converted(own):
     own.parts("nitro-v6-400g,price,0.5,kUSD,0.4,0.65,2025-12,vendor,tco-model,,")
     given = own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
-    assert (given.value, given.low, given.high, given.unit, given.shown) == (500, 400, 650, "USD", (0.5, "kUSD"))
+    assert (given.value, given.low, given.high, given.unit, given.shown) == (
+        500,
+        400,
+        650,
+        "USD",
+        (0.5, "kUSD"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,22 +109,33 @@ def test_a_value_given_twice(own):
     path = own.parts(GOOD, GOOD)
     with pytest.raises(DataError) as caught:
         own.catalogue().part_input("nitro-v6-400g", "price", "2025-12")
-    assert str(caught.value).startswith(f"{path}:3: parts.nitro-v6-400g.price is given twice (also {path}:2)")
+    assert str(caught.value).startswith(
+        f"{path}:3: parts.nitro-v6-400g.price is given twice (also {path}:2)"
+    )
 
 
 def test_a_value_that_does_not_move_is_given_twice_even_with_dates(own):
-    own.parts(*(f"nitro-v6-400g,power,40,W,,,{date},vendor,tco-model,," for date in ("2024-12", "2025-12")))
+    own.parts(
+        *(
+            f"nitro-v6-400g,power,40,W,,,{date},vendor,tco-model,,"
+            for date in ("2024-12", "2025-12")
+        )
+    )
     with pytest.raises(DataError, match="given twice"):
         own.catalogue().part_input("nitro-v6-400g", "power", "2025-12")
 
 
 def test_an_unknown_part_gets_the_nearest_name(catalogue):
-    with pytest.raises(DataError, match="unknown part 'nitro-v6-400'; did you mean 'nitro-v6-400g'"):
+    with pytest.raises(
+        DataError, match="unknown part 'nitro-v6-400'; did you mean 'nitro-v6-400g'"
+    ):
         catalogue.part_input("nitro-v6-400", "price", "2025-12")
 
 
 def test_a_value_nobody_gave(catalogue):
-    with pytest.raises(DataError, match=r"parts.nitro-v6-400g.hbm_capacity is missing .* never taken as zero"):
+    with pytest.raises(
+        DataError, match=r"parts.nitro-v6-400g.hbm_capacity is missing .* never taken as zero"
+    ):
         catalogue.part_input("nitro-v6-400g", "hbm_capacity", "2025-12")
 
 

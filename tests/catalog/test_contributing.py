@@ -16,10 +16,18 @@ PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 def blocks(heading: str) -> list[str]:
     """The indented blocks of one section of the page, without their indentation."""
-    section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    section = re.search(
+        rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)",
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
     assert section, f"CONTRIBUTING.md has no section {heading!r}"
     found = re.findall(r"(?:^(?:    .*)?\n)+", section[1], re.MULTILINE)
-    return [re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") + "\n" for block in found if block.strip()]
+    return [
+        re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") + "\n"
+        for block in found
+        if block.strip()
+    ]
 
 
 @pytest.fixture
@@ -56,7 +64,13 @@ def test_it_passes_the_checks(example):
 
 
 def test_it_passes_on_the_command_line(example):
-    for words in (("systems", "check"), ("parts", "check"), ("systems", "show", "toy-rack"), ("bom", "toy-rack"), ("fabric", "toy-rack")):
+    for words in (
+        ("systems", "check"),
+        ("parts", "check"),
+        ("systems", "show", "toy-rack"),
+        ("bom", "toy-rack"),
+        ("fabric", "toy-rack"),
+    ):
         done = tco(*words, "--data", str(example.folder))
         assert done.exit_code == 0, done.stderr
     assert "toy-rack" in tco("systems", "list", "--data", str(example.folder)).stdout
@@ -67,7 +81,10 @@ def test_the_example_of_a_part(own):
     own.write("parts/mine.csv", rows.replace("some-article", "tco-model"))
     catalogue = own.catalogue()
     assert checks.check_parts(catalogue) == []
-    assert {name: catalogue.part_input("my-nic-800g", name, "2026-06").value for name in catalogue.parts["my-nic-800g"]} == {
+    assert {
+        name: catalogue.part_input("my-nic-800g", name, "2026-06").value
+        for name in catalogue.parts["my-nic-800g"]
+    } == {
         "price": 1500,
         "power": 38,
     }
@@ -77,9 +94,15 @@ def test_the_page_speaks_of_the_files_there_are():
     """Every path of the page in backticks exists in the checkout; KIND stands for each kind of measured rows."""
     root = DATA.parent
     text = PAGE.read_text(encoding="utf-8")
-    paths = [path for path in re.findall(r"`((?:tco|data|tests)/[\w/.-]+)`", text) if "*" not in path]
+    paths = [
+        path for path in re.findall(r"`((?:tco|data|tests)/[\w/.-]+)`", text) if "*" not in path
+    ]
     assert len(paths) >= 5
-    files = [path.replace("KIND", kind) for path in paths for kind in ("kernels", "collectives", "training", "inference")]
+    files = [
+        path.replace("KIND", kind)
+        for path in paths
+        for kind in ("kernels", "collectives", "training", "inference")
+    ]
     assert [path for path in files if not (root / path).exists()] == []
 
 
@@ -89,5 +112,11 @@ def test_the_example_of_a_claim(own):
     (row,) = blocks("Add a claim")
     header = (DATA / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
     own.write("claims/ledger.csv", f"{header}\n{row}")
-    (claim,) = [one for one in document("claims", "--data", own.folder)["claims"] if one["id"] == "C042"]
-    assert (claim["computed"], claim["verdict"], claim["expected"]) == (pytest.approx(36 * 4 * 4.9), "holds", "holds")
+    (claim,) = [
+        one for one in document("claims", "--data", own.folder)["claims"] if one["id"] == "C042"
+    ]
+    assert (claim["computed"], claim["verdict"], claim["expected"]) == (
+        pytest.approx(36 * 4 * 4.9),
+        "holds",
+        "holds",
+    )

@@ -11,7 +11,9 @@ def test_one_value_replaces_ours_and_leaves_the_rest(own, catalogue):
     own.parts(QUOTE)
     mine = own.catalogue()
     assert mine.part_input("nitro-v6-400g", "price", "2025-12").value == 500
-    assert mine.part_input("nitro-v6-400g", "power", "2025-12") == catalogue.part_input("nitro-v6-400g", "power", "2025-12")
+    assert mine.part_input("nitro-v6-400g", "power", "2025-12") == catalogue.part_input(
+        "nitro-v6-400g", "power", "2025-12"
+    )
     assert mine.parts.keys() == catalogue.parts.keys()
 
 
@@ -29,7 +31,9 @@ def test_a_new_part_may_be_added(own):
 def test_the_price_moves_by_the_quantity(own, catalogue):
     """108 NICs of 50 USD more: nothing else of the bill follows the price of a part."""
     own.parts(QUOTE)
-    before, after = (evaluate("trn3-nl72x2", catalogue=c).bill.price for c in (catalogue, own.catalogue()))
+    before, after = (
+        evaluate("trn3-nl72x2", catalogue=c).bill.price for c in (catalogue, own.catalogue())
+    )
     assert abs(after - before - 108 * 50) < 1e-6
 
 
@@ -47,7 +51,9 @@ def test_the_last_folder_wins(tmp_path):
     for name, price in (("a", 100), ("b", 200)):
         (tmp_path / name / "parts").mkdir(parents=True)
         row = QUOTE.replace(",500,", f",{price},").replace(",400,650,", ",50,650,")
-        (tmp_path / name / "parts" / "x.csv").write_text("part,attribute,value,unit,low,high,as_of,kind,source,note,use\n" + row + "\n")
+        (tmp_path / name / "parts" / "x.csv").write_text(
+            "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n" + row + "\n"
+        )
         folders.append(tmp_path / name)
     assert Catalogue(folders).part_input("nitro-v6-400g", "price", "2025-12").value == 200
     assert Catalogue(folders[::-1]).part_input("nitro-v6-400g", "price", "2025-12").value == 100

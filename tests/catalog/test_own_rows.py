@@ -12,7 +12,9 @@ QUOTE = "nitro-v6-400g,price,500,USD,400,650,2025-12,assumed,my-quote,,"
 def notes(*arguments):
     done = tco("price", "trn3-nl72x2", *arguments)
     assert done.exit_code == 0, done.stderr
-    return [line.removeprefix("note: ") for line in done.stderr.splitlines() if "own values" in line]
+    return [
+        line.removeprefix("note: ") for line in done.stderr.splitlines() if "own values" in line
+    ]
 
 
 def test_rows_in_force_are_counted(own):
@@ -21,16 +23,26 @@ def test_rows_in_force_are_counted(own):
 
 
 def test_a_row_nothing_uses_is_named_with_the_nearest_part(own):
-    path = own.parts(QUOTE, QUOTE.replace("nitro-v6-400g", "nitro-v6-400"), QUOTE.replace("nitro-v6-400g", "bluefield-3"))
+    path = own.parts(
+        QUOTE,
+        QUOTE.replace("nitro-v6-400g", "nitro-v6-400"),
+        QUOTE.replace("nitro-v6-400g", "bluefield-3"),
+    )
     (note,) = notes("--data", own.folder)
-    assert note == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean 'nitro-v6-400g'?), {path}:4 bluefield-3.price"
+    assert (
+        note
+        == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean 'nitro-v6-400g'?), {path}:4 bluefield-3.price"
+    )
 
 
 def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own, monkeypatch):
     monkeypatch.chdir(own.folder.parent)
     assert tco("parts", "new", "acme-x1", "--like", "b200-sxm", "--data", own.folder).exit_code == 0
     assert "acme-x1.price (did you mean" in notes("--data", own.folder)[0]
-    assert tco("systems", "new", "acme-rack", "--like", "b200-hgx8", "--data", own.folder).exit_code == 0
+    assert (
+        tco("systems", "new", "acme-rack", "--like", "b200-hgx8", "--data", own.folder).exit_code
+        == 0
+    )
     tree = own.folder / "systems" / "acme-rack.toml"
     tree.write_text(tree.read_text().replace("b200-sxm", "acme-x1"))
     (note,) = notes("--data", own.folder)
@@ -39,7 +51,10 @@ def test_a_new_part_that_stands_in_a_system_of_ones_own_is_no_slip(own, monkeypa
 
 
 def test_a_grid_of_ones_own_is_in_force_where_its_site_stands_on_it(own):
-    columns, row = "region,attribute,value,unit,low,high,as_of,kind,source,note\n", "{},grid_carbon,300,kg/MWh,,,2025,analyst,mine,\n"
+    columns, row = (
+        "region,attribute,value,unit,low,high,as_of,kind,source,note\n",
+        "{},grid_carbon,300,kg/MWh,,,2025,analyst,mine,\n",
+    )
     path = own.write("grids/own.csv", columns + row.format("us-east5") + row.format("my-grid"))
     asked = ("--data", own.folder, "--set", "site.grid=us-east5")
     assert notes(*asked) == [f"own values: 1 in force, 1 not used: {path}:3 my-grid.grid_carbon"]
@@ -53,7 +68,10 @@ def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own):
     path = own.parts(QUOTE.replace(",USD,", ",EUR,"))
     done = tco("price", "trn3-nl72x2", "--data", own.folder)
     assert (done.exit_code, done.stdout) == (3, "")
-    assert f"{path}:2: parts.nitro-v6-400g.price: 'EUR' is not a unit; money is in USD: convert it at the rate of its date" in done.stderr
+    assert (
+        f"{path}:2: parts.nitro-v6-400g.price: 'EUR' is not a unit; money is in USD: convert it at the rate of its date"
+        in done.stderr
+    )
     listed = tco("parts", "check", "--data", own.folder)
     assert listed.exit_code == 1
     assert f"{path}:2: parts.nitro-v6-400g.price: 'EUR'" in listed.stdout + listed.stderr
@@ -65,7 +83,10 @@ def test_a_rent_above_buying_twice_is_said_by_its_row(own):
     assert "more than twice" not in tco(*rented).stderr
     done = tco(*rented, "--data", own.folder)
     assert done.exit_code == 0
-    assert f"note: {path}:2: parts.gb200-gpu.rent: 3 years of it are 157,680 USD, more than twice the " in done.stderr
+    assert (
+        f"note: {path}:2: parts.gb200-gpu.rent: 3 years of it are 157,680 USD, more than twice the "
+        in done.stderr
+    )
     assert document(*rented, "--data", str(own.folder))["metrics"]["tco_usd_per_chip_hour"] == 6
 
 
@@ -76,13 +97,21 @@ def test_without_a_folder_nothing_is_said():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (QUOTE.replace(",price,", ",prise,"), ":2: unknown attribute of parts 'prise'; did you mean 'price'?"),
+        (
+            QUOTE.replace(",price,", ",prise,"),
+            ":2: unknown attribute of parts 'prise'; did you mean 'price'?",
+        ),
         (QUOTE.replace(",USD,", ",USDD,"), ":2: parts.nitro-v6-400g.price"),
         (QUOTE.replace(",500,", ",700,"), ":2: parts.nitro-v6-400g.price"),
-        (QUOTE.replace(",assumed,", ",guess,"), ":2: parts.nitro-v6-400g.price: kind 'guess' is not one of"),
+        (
+            QUOTE.replace(",assumed,", ",guess,"),
+            ":2: parts.nitro-v6-400g.price: kind 'guess' is not one of",
+        ),
     ],
 )
-@pytest.mark.parametrize("command", [("price", "gb200-nvl72"), ("parts", "list"), ("fabric", "gb200-nvl72"), ("claims",)])
+@pytest.mark.parametrize(
+    "command", [("price", "gb200-nvl72"), ("parts", "list"), ("fabric", "gb200-nvl72"), ("claims",)]
+)
 def test_a_row_that_cannot_be_read_stops_every_command(own, row, message, command):
     path = own.parts(row)
     done = tco(*command, "--data", own.folder)
@@ -92,7 +121,10 @@ def test_a_row_that_cannot_be_read_stops_every_command(own, row, message, comman
 
 def test_a_check_lists_what_is_wrong(own):
     own.parts(QUOTE.replace(",price,", ",prise,"))
-    assert any("prise" in finding for finding in document("parts", "check", "--data", own.folder, code=1)["findings"])
+    assert any(
+        "prise" in finding
+        for finding in document("parts", "check", "--data", own.folder, code=1)["findings"]
+    )
 
 
 def test_the_folder_one_stands_in_is_taken_by_every_command(own, monkeypatch, tmp_path):

@@ -46,27 +46,51 @@ def test_a_single_row_holds_always():
 
 
 def test_a_series_moves_with_the_date(own):
-    own.parts(*(f"nitro-v6-400g,price,{price},USD,,,{date},vendor,tco-model,," for price, date in ((400, "2024-12"), (500, "2025-06"))))
+    own.parts(
+        *(
+            f"nitro-v6-400g,price,{price},USD,,,{date},vendor,tco-model,,"
+            for price, date in ((400, "2024-12"), (500, "2025-06"))
+        )
+    )
     catalogue = own.catalogue()
-    assert [catalogue.part_input("nitro-v6-400g", "price", date).value for date in ("2024-12", "2025-05", "2025-06", "2026")] == [400, 400, 500, 500]
+    assert [
+        catalogue.part_input("nitro-v6-400g", "price", date).value
+        for date in ("2024-12", "2025-05", "2025-06", "2026")
+    ] == [400, 400, 500, 500]
 
 
 def test_one_date_twice_is_refused_by_its_rows(own):
     """Whichever of a longer series they are, in every table that has dates."""
     dates = ("2024", "2025-01", "2025-06", "2025-06")
-    path = own.parts(*(f"nitro-v6-400g,price,{at},USD,,,{date},vendor,tco-model,," for at, date in enumerate(dates)))
+    path = own.parts(
+        *(
+            f"nitro-v6-400g,price,{at},USD,,,{date},vendor,tco-model,,"
+            for at, date in enumerate(dates)
+        )
+    )
     with pytest.raises(DataError) as caught:
         own.catalogue().part_input("nitro-v6-400g", "price", "2025-06")
     said = f"{path}:5: parts.nitro-v6-400g.price is given twice (also {path}:4), both of 2025-06; mark one 'alternative' or date both apart"
     assert str(caught.value) == said
     columns = "region,attribute,value,unit,low,high,as_of,kind,source,note\n"
-    grid = own.write("grids/own.csv", columns + "".join(f"us-east5,grid_carbon,{at},kg/MWh,,,2024,vendor,tco-model,\n" for at in (300, 400)))
-    with pytest.raises(DataError, match=f"{grid}:3: site.grid_carbon is given twice .also {grid}:2., both of 2024"):
+    grid = own.write(
+        "grids/own.csv",
+        columns
+        + "".join(
+            f"us-east5,grid_carbon,{at},kg/MWh,,,2024,vendor,tco-model,\n" for at in (300, 400)
+        ),
+    )
+    with pytest.raises(
+        DataError, match=f"{grid}:3: site.grid_carbon is given twice .also {grid}:2., both of 2024"
+    ):
         own.catalogue().grid_carbon("us-east5", "2025-06")
 
 
 def test_an_alternative_is_kept_but_not_used(own):
-    own.parts("nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative", "nitro-v6-400g,price,500,USD,,,2025-06,vendor,tco-model,,")
+    own.parts(
+        "nitro-v6-400g,price,400,USD,,,2025-12,vendor,tco-model,,alternative",
+        "nitro-v6-400g,price,500,USD,,,2025-06,vendor,tco-model,,",
+    )
     catalogue = own.catalogue()
     assert catalogue.part_input("nitro-v6-400g", "price", "2025-12").value == 500
     assert len(catalogue.part_rows["nitro-v6-400g", "price"]) == 2
@@ -80,5 +104,7 @@ def test_alternatives_alone_are_refused(own):
 
 def test_shipped_memory_prices_move_with_the_date(catalogue):
     """RDIMM prices rose about threefold between the December 2025 and the autumn 2026 decks."""
-    then, later = (catalogue.part_input("ddr5-dimm", "price", date).value for date in ("2025-12", "2026-09"))
+    then, later = (
+        catalogue.part_input("ddr5-dimm", "price", date).value for date in ("2025-12", "2026-09")
+    )
     assert (then, later) == (450, 1445)

@@ -38,16 +38,27 @@ def test_systems(catalogue):
 
 def test_scenarios(catalogue):
     assert len(catalogue.scenarios) >= 4
-    assert [finding for path in catalogue.scenarios.values() for finding in checks.check_scenario(path, catalogue.toml(path))] == []
+    assert [
+        finding
+        for path in catalogue.scenarios.values()
+        for finding in checks.check_scenario(path, catalogue.toml(path))
+    ] == []
 
 
 def test_sources(catalogue):
     assert all(source.title for source in catalogue.sources.values())
-    assert [source.id for source in catalogue.sources.values() if not re.fullmatch(r"|\d{4}(-\d{2}(-\d{2})?)?", source.date)] == []
+    assert [
+        source.id
+        for source in catalogue.sources.values()
+        if not re.fullmatch(r"|\d{4}(-\d{2}(-\d{2})?)?", source.date)
+    ] == []
 
 
 def test_a_source_is_listed_once():
-    rows = [row["id"] for _, row in read_csv(DATA / "sources.csv", ("id", "title", "url", "date", "publisher"))]
+    rows = [
+        row["id"]
+        for _, row in read_csv(DATA / "sources.csv", ("id", "title", "url", "date", "publisher"))
+    ]
     assert [name for name, times in Counter(rows).items() if times > 1] == []
 
 
@@ -63,18 +74,31 @@ def test_units_of_attributes_are_in_the_table():
 def test_bounds_of_attributes_are_in_order():
     assert [key for key, found in attributes().items() if not found.minimum < found.maximum] == []
     below = {name for (_, name), found in attributes().items() if found.minimum < 0}
-    assert below == {"unexplained_serving", "unexplained_training", "correlation"}  # what may be off, or go, either way
+    assert below == {
+        "unexplained_serving",
+        "unexplained_training",
+        "correlation",
+    }  # what may be off, or go, either way
 
 
 def test_units_of_rows_need_no_pint(catalogue):
     """A unit text outside the table would import pint into every light command."""
     known = unit_table()
-    rows = [row for table in (catalogue.part_rows, catalogue.rows("shares")) for rows in table.values() for row in rows]
+    rows = [
+        row
+        for table in (catalogue.part_rows, catalogue.rows("shares"))
+        for rows in table.values()
+        for row in rows
+    ]
     assert [row.where for row in rows if row.cells["unit"] not in known] == []
     for _, folder in DOCUMENTS:
         for name in catalogue.ids(folder):
             path, document = catalogue.document(folder, name, folder)
-            used = {cells["unit"] for cells in document.values() if isinstance(cells, dict) and "unit" in cells}
+            used = {
+                cells["unit"]
+                for cells in document.values()
+                if isinstance(cells, dict) and "unit" in cells
+            }
             assert used <= known.keys(), path
 
 
@@ -83,7 +107,9 @@ def test_every_estimate_has_a_range_that_holds_it(catalogue):
         for row in rows:
             cells = row.cells
             if cells["kind"] in ("estimate", "assumed"):
-                assert float(cells["low"]) <= float(cells["value"]) <= float(cells["high"]), row.where
+                assert float(cells["low"]) <= float(cells["value"]) <= float(cells["high"]), (
+                    row.where
+                )
 
 
 def test_every_part_of_every_system_has_a_price_and_a_power(catalogue):
@@ -99,7 +125,9 @@ def test_memory_stacks_of_trainium3_are_gibibytes(catalogue):
     assert catalogue.part_input("trn3", "hbm_capacity", "2025-12").value == 144 * 2**30
 
 
-AGE_ALONE = re.compile(r"headline|later than|too new|after the date|not yet in force", re.IGNORECASE)
+AGE_ALONE = re.compile(
+    r"headline|later than|too new|after the date|not yet in force", re.IGNORECASE
+)
 
 
 def alternatives_newer_than_their_row(rows):
@@ -116,9 +144,15 @@ def test_no_alternative_is_newer_than_its_row_merely_for_a_headline_date(catalog
     for group in ("parts", "shares", "site"):
         for rows in catalogue.rows(group).values():
             newer += alternatives_newer_than_their_row(rows)
-            assert not [row.where for row in rows if "headline date" in str(row.cells.get("note", "")).lower()]
+            assert not [
+                row.where
+                for row in rows
+                if "headline date" in str(row.cells.get("note", "")).lower()
+            ]
     assert len(newer) >= 5  # the rule is tried on rows there are
-    unexplained = [row.where for row in newer if not row.cells["note"] or AGE_ALONE.search(row.cells["note"])]
+    unexplained = [
+        row.where for row in newer if not row.cells["note"] or AGE_ALONE.search(row.cells["note"])
+    ]
     assert unexplained == []
 
 

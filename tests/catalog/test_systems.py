@@ -58,7 +58,11 @@ def test_chips_of_the_headline_worlds(catalogue, name, chips):
             },
         ),
         ("trn3-nl32x2", {"switch": "gen2"}, {"scorpio-x-320": 16, "scorpio-x-160": 0}),
-        ("gb200-nvl72", {}, {"gb200-gpu": 72, "grace-cpu": 36, "nvswitch-5": 18, "nvlink-cable": 5184}),
+        (
+            "gb200-nvl72",
+            {},
+            {"gb200-gpu": 72, "grace-cpu": 36, "nvswitch-5": 18, "nvlink-cable": 5184},
+        ),
     ],
 )
 def test_counts_follow_from_the_published_racks(catalogue, name, variant, counts):
@@ -78,12 +82,16 @@ def test_a_place_holds_what_stands_above_it(catalogue):
 
 
 def test_an_unknown_variant(catalogue):
-    with pytest.raises(DataError, match="unknown variant switch of trn3-nl72x2 'gen9'; did you mean 'gen"):
+    with pytest.raises(
+        DataError, match="unknown variant switch of trn3-nl72x2 'gen9'; did you mean 'gen"
+    ):
         load_system(catalogue, "trn3-nl72x2", {"switch": "gen9"})
 
 
 def test_an_unknown_kind_of_variant(catalogue):
-    with pytest.raises(DataError, match="unknown variant of trn3-nl72x2 'swich'; did you mean 'switch'"):
+    with pytest.raises(
+        DataError, match="unknown variant of trn3-nl72x2 'swich'; did you mean 'switch'"
+    ):
         load_system(catalogue, "trn3-nl72x2", {"swich": "gen1"})
 
 
@@ -114,7 +122,9 @@ def test_expanding_a_tree():
 def test_a_bad_tree(tree, message):
     with pytest.raises(DataError) as caught:
         paths(tree)
-    assert str(caught.value) == f"x.toml: {message}" or str(caught.value).startswith(f"x.toml: {message}")
+    assert str(caught.value) == f"x.toml: {message}" or str(caught.value).startswith(
+        f"x.toml: {message}"
+    )
 
 
 TINY = """\
@@ -146,7 +156,11 @@ def tiny(own, old="", new="", variant=None):
 
 def test_a_system_of_ones_own(own):
     _, load = tiny(own)
-    assert (load().chips, load().quantity["nitro-v6-400g"], load().variant) == (4, 2, {"nic": "200g"})
+    assert (load().chips, load().quantity["nitro-v6-400g"], load().variant) == (
+        4,
+        2,
+        {"nic": "200g"},
+    )
 
 
 def test_a_variant_replaces_a_branch(own):
@@ -162,8 +176,16 @@ def test_a_variant_replaces_a_branch(own):
         ("racks = 1\n", "", "the key 'racks' is missing"),
         ('chip = "trn3"', 'chip = "trn9"', "the tree holds no 'trn9', which `chip` names"),
         ("trn3 = 4", "trn3 = 0", "the tree holds no 'trn3', which `chip` names"),
-        ("nitro-v6-400g = 2", "nitro-v6-40g = 2", "unknown part 'nitro-v6-40g'; did you mean 'nitro-v6-400g'?"),
-        ("nitro-v6-400g = 2", "nitro-v6-400g = -2", "world contains -2 of nitro-v6-400g, expected a count"),
+        (
+            "nitro-v6-400g = 2",
+            "nitro-v6-40g = 2",
+            "unknown part 'nitro-v6-40g'; did you mean 'nitro-v6-400g'?",
+        ),
+        (
+            "nitro-v6-400g = 2",
+            "nitro-v6-400g = -2",
+            "world contains -2 of nitro-v6-400g, expected a count",
+        ),
         ("world =", "word =", "the assembly 'world' is missing"),
         ('default = "200g"', 'default = "100g"', "unknown variant nic of tiny '100g'"),
         ("200g = {}", '200g = "as it is"', "variants.nic.200g: "),
@@ -182,7 +204,10 @@ def test_a_variant_of_an_assembly_that_is_not_there(own):
     path, load = tiny(own, "400g.assemblies.world", "400g.assemblies.rack", {"nic": "400g"})
     with pytest.raises(DataError) as caught:
         load()
-    assert str(caught.value) == f"{path}: variant nic=400g changes 'rack', which is no assembly of tiny"
+    assert (
+        str(caught.value)
+        == f"{path}: variant nic=400g changes 'rack', which is no assembly of tiny"
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +237,11 @@ def test_a_tree_too_deep_or_too_wide_is_refused():
     chain = {"world": {"a0": 1}} | {f"a{level}": {f"a{level + 1}": 1} for level in range(2000)}
     with pytest.raises(DataError, match="more than 40 assemblies deep"):
         paths(chain)
-    fan = {"world": {"a0": 1, "b0": 1}} | {f"{side}{level}": {f"a{level + 1}": 1, f"b{level + 1}": 1} for level in range(30) for side in "ab"}
+    fan = {"world": {"a0": 1, "b0": 1}} | {
+        f"{side}{level}": {f"a{level + 1}": 1, f"b{level + 1}": 1}
+        for level in range(30)
+        for side in "ab"
+    }
     with pytest.raises(DataError, match="more than 20,000 places"):
         paths(fan)
 

@@ -14,7 +14,9 @@ from tco.cli import app, emit
 
 __all__ = ["emit"]  # what tests of several files ask for
 
-testing._get_command = cache(testing._get_command)  # building the tree of commands takes longer than most commands do
+testing._get_command = cache(
+    testing._get_command
+)  # building the tree of commands takes longer than most commands do
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 SCHEMAS = Path(__file__).parents[2] / "reports" / "schema"
@@ -23,7 +25,9 @@ ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 
 def tco(*arguments: str, **environment: str) -> testing.Result:
     """Run a command and return exit code, stdout and stderr; an exception that is no exit is the test's failure."""
-    done = testing.CliRunner().invoke(app, [str(one) for one in arguments], env={**ENVIRONMENT, **environment}, prog_name="tco")
+    done = testing.CliRunner().invoke(
+        app, [str(one) for one in arguments], env={**ENVIRONMENT, **environment}, prog_name="tco"
+    )
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done

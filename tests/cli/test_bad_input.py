@@ -21,7 +21,10 @@ USAGE = [  # the command line is wrong: 2
     (["price", NAME, "--set", "site.pue="], "expected PATH=VALUE"),
     (["bom", NAME, "--variant", "gen2"], "expected KEY=VALUE"),
     (["price", NAME, "--format", "xml"], "xml"),
-    (["compare", "--no-range", "--output", "/proc/nope/x.csv", "--format", "csv"], "/proc/nope/x.csv"),
+    (
+        ["compare", "--no-range", "--output", "/proc/nope/x.csv", "--format", "csv"],
+        "/proc/nope/x.csv",
+    ),
     (["compare", "--no-range", "--output", "/", "--format", "csv"], "is a folder"),
     (["explain", NAME, "capex_usd", "--depth", "0"], "--depth"),
     (["baseline", "check", "main", "--threshold", "-1"], "--threshold"),
@@ -29,7 +32,21 @@ USAGE = [  # the command line is wrong: 2
     (["init"], "DIR"),
     (["solve", NAME, "--vary", "site.pue"], "--until"),
     (["solve", NAME, "--vary", "site.pue", "--until", "capex_usd"], "expected METRIC=VALUE"),
-    (["solve", NAME, "--vary", "site.pue", "--until", "it_power_w_per_chip=1", "--from", "1.5", "--to", "1.2"], "reversed"),
+    (
+        [
+            "solve",
+            NAME,
+            "--vary",
+            "site.pue",
+            "--until",
+            "it_power_w_per_chip=1",
+            "--from",
+            "1.5",
+            "--to",
+            "1.2",
+        ],
+        "reversed",
+    ),
     (["sensitivity", NAME, "--hold", "--sobol", "--samples", "1000"], "power of two"),
 ]
 DATA = [  # the data is wrong: 3
@@ -39,13 +56,19 @@ DATA = [  # the data is wrong: 3
     (["bom", "gb200-nvl27"], "did you mean 'gb200-nvl72'"),
     (["bom", NAME, "--variant", "switch=gen9"], "unknown variant switch of trn3-nl72x2 'gen9'"),
     (["bom", NAME, "--variant", "swich=gen2"], "did you mean 'switch'"),
-    (["price", NAME, "--set", "parts.trn3.hbm_bandwidth=4.9 TB"], "parts.trn3.hbm_bandwidth=4.9 TB"),
+    (
+        ["price", NAME, "--set", "parts.trn3.hbm_bandwidth=4.9 TB"],
+        "parts.trn3.hbm_bandwidth=4.9 TB",
+    ),
     (["price", NAME, "--set", "parts.trn3.hbm_bandwidth=-1 TB/s"], "is outside"),
     (["price", NAME, "--set", "site.pue=0.5"], "site.pue"),
     (["price", NAME, "--set", "site.puee=1.2"], "did you mean 'site.pue'"),
     (["price", NAME, "--set", "site.electricity_price=0.1 USD/kWhr"], "is not a unit"),
     (["bom", NAME, "--set", "nonsense.path=1"], "unknown input path 'nonsense.path'"),
-    (["solve", NAME, "--vary", "pue", "--until", "tco_usd_per_chip_hour=+10%"], "unknown input path 'pue'; did you mean 'site.pue'?"),
+    (
+        ["solve", NAME, "--vary", "pue", "--until", "tco_usd_per_chip_hour=+10%"],
+        "unknown input path 'pue'; did you mean 'site.pue'?",
+    ),
     (["explain", NAME, "tco_usd_per_chip_hr"], "did you mean 'tco_usd_per_chip_hour'"),
     (["compare", "--baseline", "nobody"], "nobody"),
     (["compare", "--data", "/nowhere"], "/nowhere"),
@@ -57,10 +80,16 @@ DATA = [  # the data is wrong: 3
     (["baseline", "check", "nobody"], "unknown baseline 'nobody'"),
     (["baseline", "save", "../x"], "is no name for a baseline"),
     (["diff", NAME, "gone.json"], "gone.json: no such file"),
-    (["sensitivity", NAME, "--metric", "tco_usd_per_chip_hr"], "did you mean 'tco_usd_per_chip_hour'"),
+    (
+        ["sensitivity", NAME, "--metric", "tco_usd_per_chip_hr"],
+        "did you mean 'tco_usd_per_chip_hour'",
+    ),
     (["sensitivity", "gone.json"], "gone.json"),
     (["solve", NAME, "--vary", "site.puee", "--until", "capex_usd=1"], "did you mean 'site.pue'"),
-    (["solve", NAME, "--vary", "site.pue", "--until", "capex_usd=+1%"], "site.pue does not move capex_usd"),
+    (
+        ["solve", NAME, "--vary", "site.pue", "--until", "capex_usd=+1%"],
+        "site.pue does not move capex_usd",
+    ),
 ]
 
 
@@ -71,7 +100,9 @@ def one_message(done, code, fragment):
     assert fragment in " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize(("arguments", "fragment"), USAGE, ids=[" ".join(case[0]) for case in USAGE])
+@pytest.mark.parametrize(
+    ("arguments", "fragment"), USAGE, ids=[" ".join(case[0]) for case in USAGE]
+)
 def test_a_wrong_command_line(arguments, fragment, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one_message(tco(*arguments, COLUMNS="200"), 2, fragment)
@@ -113,7 +144,18 @@ def test_a_folder_is_no_scenario(tmp_path):
     one_message(tco("price", tmp_path), 3, f"error: {tmp_path}: is a folder")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema": "tco.compare/1"}', '{"state": 5}', '{"state": {"system": "x"}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"schema": "tco.compare/1"}',
+        '{"state": 5}',
+        '{"state": {"system": "x"}}',
+    ],
+)
 def test_a_bad_result_file(content, tmp_path):
     path = tmp_path / "kept.json"
     path.write_text(content)
@@ -122,7 +164,11 @@ def test_a_bad_result_file(content, tmp_path):
 
 def test_a_bad_row_of_ones_own_names_file_and_line(own):
     path = own.parts("nitro-v6-400g,price,-5,USD,,,2025-12,vendor,tco-model,,")
-    one_message(tco("price", NAME, "--data", own.folder), 3, f"error: {path}:2: parts.nitro-v6-400g.price: value -5 USD is outside")
+    one_message(
+        tco("price", NAME, "--data", own.folder),
+        3,
+        f"error: {path}:2: parts.nitro-v6-400g.price: value -5 USD is outside",
+    )
 
 
 def test_every_headline_scenario_survives_its_own_name():
@@ -131,17 +177,35 @@ def test_every_headline_scenario_survives_its_own_name():
 
 
 @pytest.mark.parametrize(
-    "path", ["performance.trainium.launch_time=4 us", "shares.astera.price=600 USD/share", "rebates.astera-2026.spend_threshold=3 BUSD"]
+    "path",
+    [
+        "performance.trainium.launch_time=4 us",
+        "shares.astera.price=600 USD/share",
+        "rebates.astera-2026.spend_threshold=3 BUSD",
+    ],
 )
 def test_a_path_is_known_if_any_column_rests_on_it(path):
     """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that they do not rest on it."""
-    plain, moved = tco("compare", "--no-range", "--quiet"), tco("compare", "--no-range", "--set", path)
+    plain, moved = (
+        tco("compare", "--no-range", "--quiet"),
+        tco("compare", "--no-range", "--set", path),
+    )
     assert moved.exit_code == 0, moved.stderr
     assert plain.stdout != moved.stdout
-    assert f"gb200-nvl72: {path.partition('=')[0]} is set, but nothing in this scenario rests on it" in moved.stderr
+    assert (
+        f"gb200-nvl72: {path.partition('=')[0]} is set, but nothing in this scenario rests on it"
+        in moved.stderr
+    )
 
 
-@pytest.mark.parametrize("path", ["performance.trainum.launch_time=4 us", "shares.asterra.price=3 USD/share", "performance.trainium.lunch_time=4 us"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "performance.trainum.launch_time=4 us",
+        "shares.asterra.price=3 USD/share",
+        "performance.trainium.lunch_time=4 us",
+    ],
+)
 def test_a_path_no_column_knows_is_refused_with_the_nearest(path):
     done = tco("compare", "--set", path)
     assert (done.exit_code, done.stdout) == (3, "")
@@ -151,10 +215,31 @@ def test_a_path_no_column_knows_is_refused_with_the_nearest(path):
 
 LONG = "a" * 300
 NO_FILE_HAS_IT = [
-    *(("price", LONG), ("compare", LONG), ("bom", LONG), ("explain", LONG, "capex_usd"), ("fabric", LONG), ("frontier", LONG)),
-    *(("parts", "show", LONG), ("systems", "show", LONG), ("models", "show", LONG), ("sites", "show", LONG), ("rebates", "show", LONG)),
-    *(("price", f"{LONG}.toml"), ("models", "show", f"{LONG}.json"), ("price", NAME, "--data", LONG), ("price", NAME, "--set", f"site={LONG}")),
-    *(("price", NAME, "--set", f"workload.model={LONG}"), ("price", NAME, "--set", f"workload.model={LONG}.json")),
+    *(
+        ("price", LONG),
+        ("compare", LONG),
+        ("bom", LONG),
+        ("explain", LONG, "capex_usd"),
+        ("fabric", LONG),
+        ("frontier", LONG),
+    ),
+    *(
+        ("parts", "show", LONG),
+        ("systems", "show", LONG),
+        ("models", "show", LONG),
+        ("sites", "show", LONG),
+        ("rebates", "show", LONG),
+    ),
+    *(
+        ("price", f"{LONG}.toml"),
+        ("models", "show", f"{LONG}.json"),
+        ("price", NAME, "--data", LONG),
+        ("price", NAME, "--set", f"site={LONG}"),
+    ),
+    *(
+        ("price", NAME, "--set", f"workload.model={LONG}"),
+        ("price", NAME, "--set", f"workload.model={LONG}.json"),
+    ),
     *(
         ("baseline", "check", LONG),
         ("baseline", "save", LONG),
@@ -165,7 +250,9 @@ NO_FILE_HAS_IT = [
 ]
 
 
-@pytest.mark.parametrize("arguments", NO_FILE_HAS_IT, ids=lambda words: " ".join(words).replace(LONG, "LONG"))
+@pytest.mark.parametrize(
+    "arguments", NO_FILE_HAS_IT, ids=lambda words: " ".join(words).replace(LONG, "LONG")
+)
 def test_a_name_no_file_can_have(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one_message(tco(*arguments), 3, LONG)
@@ -173,8 +260,16 @@ def test_a_name_no_file_can_have(arguments, tmp_path, monkeypatch):
 
 
 NOT_MADE = [
-    *(("init", LONG), ("bom", NAME, "--output", LONG), ("export", NAME, "--output", LONG), ("export", NAME, "--output", f"{LONG}/")),
-    *(("report", NAME, "--output", f"{LONG}/pages/"), ("parts", "new", "chip", "--like", "b200-sxm", "--data", LONG)),
+    *(
+        ("init", LONG),
+        ("bom", NAME, "--output", LONG),
+        ("export", NAME, "--output", LONG),
+        ("export", NAME, "--output", f"{LONG}/"),
+    ),
+    *(
+        ("report", NAME, "--output", f"{LONG}/pages/"),
+        ("parts", "new", "chip", "--like", "b200-sxm", "--data", LONG),
+    ),
     ("validate", str(data_directory() / "measured" / "training.csv.gz"), "--report", LONG),
 ]
 
@@ -211,7 +306,11 @@ def test_a_rate_of_zero_is_refused_by_name(command, scenario, zero):
 
 
 def test_a_chip_alone_without_bandwidth_is_no_world_of_several():
-    one_message(tco("perf", "h100-sxm", "--set", "parts.h100-sxm.scale_up_bandwidth=0 GB/s"), 3, "nothing else joins the")
+    one_message(
+        tco("perf", "h100-sxm", "--set", "parts.h100-sxm.scale_up_bandwidth=0 GB/s"),
+        3,
+        "nothing else joins the",
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,23 +321,37 @@ def test_a_chip_alone_without_bandwidth_is_no_world_of_several():
     ],
 )
 def test_an_agreement_without_a_threshold_is_refused(agreement, zero):
-    one_message(tco("rebates", "show", agreement, "--set", f"rebates.{agreement}.{zero}"), 3, f"rebates.{agreement}.{zero.partition('=')[0]}")
+    one_message(
+        tco("rebates", "show", agreement, "--set", f"rebates.{agreement}.{zero}"),
+        3,
+        f"rebates.{agreement}.{zero.partition('=')[0]}",
+    )
 
 
 @pytest.mark.parametrize("option", ["--port", "--nic"])
 def test_a_port_of_no_rate_is_refused(option):
     ports = {"--switch": "25.6T", "--port": "100G", "--nic": "100G", option: "0G"}
-    one_message(tco("network", *(word for pair in ports.items() for word in pair)), 3, f"{option}=0G: expected a rate above zero")
+    one_message(
+        tco("network", *(word for pair in ports.items() for word in pair)),
+        3,
+        f"{option}=0G: expected a rate above zero",
+    )
 
 
 def test_what_is_no_finite_number_is_none_in_every_form():
     from tests.outputs.room import number, significant, to_csv
 
     for endless in (float("nan"), float("inf"), float("-inf")):
-        assert (number(endless), significant(endless), to_csv(["x", "y"], [[endless, 1.5]])) == (None, "-", "x,y\n,1.5\n")
+        assert (number(endless), significant(endless), to_csv(["x", "y"], [[endless, 1.5]])) == (
+            None,
+            "-",
+            "x,y\n,1.5\n",
+        )
 
 
-@pytest.mark.parametrize(("size", "code"), [("-1MiB", 2), ("1Mb", 2), ("1e400MiB", 3), ("nanMiB", 3)])
+@pytest.mark.parametrize(
+    ("size", "code"), [("-1MiB", 2), ("1Mb", 2), ("1e400MiB", 3), ("nanMiB", 3)]
+)
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_a_buffer_that_is_none(size, code, form):
     done = tco("collective", "h200-hgx8", "--size", size, "--format", form)
@@ -247,15 +360,32 @@ def test_a_buffer_that_is_none(size, code, form):
 
 
 def test_as_many_ranks_as_the_cluster_has_are_timed():
-    words = ("collective", "h200-hgx8", "--ranks", "9" * 8, "--set", f"cluster.chips={'9' * 8}", "--format", "json")
+    words = (
+        "collective",
+        "h200-hgx8",
+        "--ranks",
+        "9" * 8,
+        "--set",
+        f"cluster.chips={'9' * 8}",
+        "--format",
+        "json",
+    )
     assert all(one["time_us"] > 0 for one in json.loads(tco(*words).stdout)["candidates"])
-    one_message(tco("collective", "h200-hgx8", "--ranks", "9" * 20), 3, "the cluster has 16,384 chips (cluster.chips); expected 2 to 16384")
+    one_message(
+        tco("collective", "h200-hgx8", "--ranks", "9" * 20),
+        3,
+        "the cluster has 16,384 chips (cluster.chips); expected 2 to 16384",
+    )
 
 
 @pytest.mark.parametrize(("metric", "count"), [("chips", 72), ("racks", 1)])
 def test_what_is_counted_has_nothing_to_explain(metric, count):
     """It is not another workload's metric: the answer says what it is and where it is counted."""
-    one_message(tco("explain", "mi450x-ualoe72", metric), 3, f"{metric} is {count} for mi450x-ualoe72: counted in the tree")
+    one_message(
+        tco("explain", "mi450x-ualoe72", metric),
+        3,
+        f"{metric} is {count} for mi450x-ualoe72: counted in the tree",
+    )
 
 
 def test_an_error_of_no_number_is_no_bound(tmp_path):
@@ -283,7 +413,12 @@ DIGITS = "9" * 5000  # more digits than Python reads as a number
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "message"),
     [
-        ("models/m/config.json", f'{{"model_type": "llama", "hidden_size": {DIGITS}}}', ("models", "show", "m"), "config.json: Exceeds the limit"),
+        (
+            "models/m/config.json",
+            f'{{"model_type": "llama", "hidden_size": {DIGITS}}}',
+            ("models", "show", "m"),
+            "config.json: Exceeds the limit",
+        ),
         (
             "rebates/astera-2022.toml",
             'supplier = "A"\nholder = "Amazon"\nkind = "warrant"\nparts = [["x"]]\ncompany = "astera"\n',
@@ -302,8 +437,13 @@ def test_a_file_of_ones_own_that_cannot_be_read_is_named(own, name, content, arg
 
 def test_a_list_goes_on_past_a_system_that_lacks_its_name(own):
     own.write("systems/odd.toml", 'chip = "b200-sxm"\n')
-    assert any(item["id"] == "odd" for item in document("systems", "list", "--data", own.folder)["items"])
-    assert any("name" in finding for finding in document("systems", "check", "--data", own.folder, code=1)["findings"])
+    assert any(
+        item["id"] == "odd" for item in document("systems", "list", "--data", own.folder)["items"]
+    )
+    assert any(
+        "name" in finding
+        for finding in document("systems", "check", "--data", own.folder, code=1)["findings"]
+    )
 
 
 def test_a_folder_that_is_a_file_holds_no_baseline(tmp_path, monkeypatch):
@@ -337,14 +477,25 @@ def test_a_value_is_refused_with_the_form_that_works(path, text, form):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("explain", "trn3-nl72x2"), "METRIC is missing: tco explain trn3-nl72x2 tco_usd_per_chip_hour"),
-        (("explain", "capex_usd", "trn3-nl72x2"), "the scenario stands first: tco explain trn3-nl72x2 capex_usd"),
-        (("collective", "all-reduce"), "the system stands first: tco collective gb200-nvl72 --op all-reduce"),
+        (
+            ("explain", "trn3-nl72x2"),
+            "METRIC is missing: tco explain trn3-nl72x2 tco_usd_per_chip_hour",
+        ),
+        (
+            ("explain", "capex_usd", "trn3-nl72x2"),
+            "the scenario stands first: tco explain trn3-nl72x2 capex_usd",
+        ),
+        (
+            ("collective", "all-reduce"),
+            "the system stands first: tco collective gb200-nvl72 --op all-reduce",
+        ),
         (("diff", "trn3-nl72x2"), "B is missing: tco diff trn3-nl72x2 "),
         (("diff", "trn3-nl72x2", "capex_usd"), "--metric capex_usd"),
     ],
 )
-def test_arguments_that_are_missing_or_swapped_are_answered_with_those_that_work(arguments, message):
+def test_arguments_that_are_missing_or_swapped_are_answered_with_those_that_work(
+    arguments, message
+):
     done = tco(*arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr

@@ -33,7 +33,10 @@ def there(kept, monkeypatch):
 
 def test_nothing_moved():
     assert tco("baseline", "check", "main").stdout == "baseline main: 2 scenarios, nothing moved\n"
-    assert tco("baseline", "check", "main", "--format", "github").stdout == "::notice title=baseline main::2 scenarios, nothing moved\n"
+    assert (
+        tco("baseline", "check", "main", "--format", "github").stdout
+        == "::notice title=baseline main::2 scenarios, nothing moved\n"
+    )
 
 
 def said(one):
@@ -51,20 +54,32 @@ def test_a_drift_is_shown_step_by_step():
     done = tco("baseline", "check", "main", *DEARER, *ONE)
     assert done.exit_code == 1
     drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
-    assert done.stdout.splitlines()[-4:] == [line for one in drift for line in (said(one), step_of(one))]
+    assert done.stdout.splitlines()[-4:] == [
+        line for one in drift for line in (said(one), step_of(one))
+    ]
 
 
 def test_a_document_keeps_its_keys():
     drift = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"]
     assert [(d["scenario"], d["metric"], d["unit"], d["worse"]) for d in drift] == [
-        (name, "usd_per_million_tokens", "USD/Mtoken", True) for name in ("gb200-nvl72", "trn3-nl72x2")
+        (name, "usd_per_million_tokens", "USD/Mtoken", True)
+        for name in ("gb200-nvl72", "trn3-nl72x2")
     ]
     for one in drift:
         assert one["why"] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
-        assert sum(step["difference"] for step in one["steps"]) == pytest.approx(one["new"] - one["old"], rel=1e-12)
+        assert sum(step["difference"] for step in one["steps"]) == pytest.approx(
+            one["new"] - one["old"], rel=1e-12
+        )
         assert one["change"] == pytest.approx(one["new"] / one["old"] - 1)
         ((cause,),) = (step["causes"] for step in one["steps"])
-        assert cause == {"cause": "input", "kind": "price", "path": "site.electricity_price", "old": 0.0861, "new": 0.0862, "unit": "USD/kWh"}
+        assert cause == {
+            "cause": "input",
+            "kind": "price",
+            "path": "site.electricity_price",
+            "old": 0.0861,
+            "new": 0.0862,
+            "unit": "USD/kWh",
+        }
 
 
 @pytest.fixture
@@ -90,18 +105,28 @@ def causes_of(metric):
     drift = document("baseline", "check", "main", "--metric", metric, code=1)["drift"][0]
     words = tco("baseline", "check", "main", "--metric", metric).stdout
     assert all(one in words for one in drift["why"])
-    return [(cause["cause"], cause["kind"], cause["path"]) for step in drift["steps"] for cause in step["causes"]], drift["why"]
+    return [
+        (cause["cause"], cause["kind"], cause["path"])
+        for step in drift["steps"]
+        for cause in step["causes"]
+    ], drift["why"]
 
 
 def test_another_version_of_the_program_is_told_from_data(earlier):
     earlier(lambda state: state.update(tco_version="0.0.9"), usd_per_million_tokens=1.01)
     version = __version__
-    assert causes_of("usd_per_million_tokens") == ([("program", "version", "")], [f"program changed: version: 0.0.9 -> {version}"])
+    assert causes_of("usd_per_million_tokens") == (
+        [("program", "version", "")],
+        [f"program changed: version: 0.0.9 -> {version}"],
+    )
 
 
 def test_other_code_of_the_same_version_is_told_from_data(earlier):
     earlier(lambda state: None, capex_usd=1.01)
-    assert causes_of("capex_usd") == ([("program", "code", "")], ["program changed: code that is no formula, no input differs"])
+    assert causes_of("capex_usd") == (
+        [("program", "code", "")],
+        ["program changed: code that is no formula, no input differs"],
+    )
 
 
 def test_data_that_no_input_reads_is_data(earlier):
@@ -113,9 +138,16 @@ def test_data_that_no_input_reads_is_data(earlier):
 
 def test_a_changed_formula_is_named_where_the_metric_rests_on_it(earlier):
     changed = {"usd_per_million": "0123456789ab", "building_price": "0123456789ab"}
-    earlier(lambda state: state["formulas"].update(changed), usd_per_million_tokens=1.01, tco_usd_per_chip_hour=1.01)
+    earlier(
+        lambda state: state["formulas"].update(changed),
+        usd_per_million_tokens=1.01,
+        tco_usd_per_chip_hour=1.01,
+    )
     token, _ = causes_of("usd_per_million_tokens")
-    assert token == [("program", "formula", "building_price"), ("program", "formula", "usd_per_million")]
+    assert token == [
+        ("program", "formula", "building_price"),
+        ("program", "formula", "usd_per_million"),
+    ]
     hour, why = causes_of("tco_usd_per_chip_hour")
     assert hour == [("program", "formula", "building_price")]
     assert why == ["program changed: formula building_price is another"]
@@ -134,14 +166,24 @@ def test_a_fit_is_told_from_what_somebody_looked_up_or_set(earlier):
     assert ("program", "fit", path) in causes
     assert f"program changed: fit {path}: 0.5 -> {old[0]:g} ratio" in why
     drift = document("baseline", "check", "main", "--set", f"{path}=0.7", *ONE, code=1)["drift"][0]
-    assert ("input", "assumption", path) in [(one["cause"], one["kind"], one["path"]) for step in drift["steps"] for one in step["causes"]]
+    assert ("input", "assumption", path) in [
+        (one["cause"], one["kind"], one["path"])
+        for step in drift["steps"]
+        for one in step["causes"]
+    ]
 
 
 def test_cost_is_guarded_alone():
     slower = ("--set", "performance.nvidia.stream_efficiency=0.5")
     assert tco("baseline", "check", "main", *slower).exit_code == 1
-    assert tco("baseline", "check", "main", *slower, "--metric", "tco_usd_per_chip_hour").exit_code == 0
-    assert tco("baseline", "check", "main", *DEARER, "--metric", "tco_usd_per_chip_hour").exit_code == 1
+    assert (
+        tco("baseline", "check", "main", *slower, "--metric", "tco_usd_per_chip_hour").exit_code
+        == 0
+    )
+    assert (
+        tco("baseline", "check", "main", *DEARER, "--metric", "tco_usd_per_chip_hour").exit_code
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +200,18 @@ def test_limits_are_shares_or_amounts(limits, code):
 
 
 def test_what_got_better_passes_a_greatest_increase():
-    assert tco("baseline", "check", "main", "--set", "site.electricity_price=0.04 USD/kWh", "--max-increase", "0").exit_code == 0
+    assert (
+        tco(
+            "baseline",
+            "check",
+            "main",
+            "--set",
+            "site.electricity_price=0.04 USD/kWh",
+            "--max-increase",
+            "0",
+        ).exit_code
+        == 0
+    )
 
 
 def test_annotations_of_github():
@@ -166,7 +219,9 @@ def test_annotations_of_github():
     first, second = done.stdout.splitlines()
     one = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
     cause = "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
-    assert first.startswith(f"::error title=baseline main%2C gb200-nvl72::{cause}%0A{said(one).partition(': ')[2].replace('%', '%25')}%0A")
+    assert first.startswith(
+        f"::error title=baseline main%2C gb200-nvl72::{cause}%0A{said(one).partition(': ')[2].replace('%', '%25')}%0A"
+    )
     assert "trn3-nl72x2" in second
     assert second.count(cause) == 2
 
@@ -186,20 +241,34 @@ def test_junit_names_every_metric_that_was_checked(kept):
     cases = list(suites.iter("testcase"))
     failures = [case for case in cases if case.find("failure") is not None]
     assert int(suites.get("tests")) == len(cases) > 50
-    assert int(suites.get("failures")) == len(failures) == sum(int(suite.get("failures")) for suite in suites)
-    assert {case.get("name") for case in failures} == {d["metric"] for d in document("baseline", "check", "main", *DEARER, code=1)["drift"]}
+    assert (
+        int(suites.get("failures"))
+        == len(failures)
+        == sum(int(suite.get("failures")) for suite in suites)
+    )
+    assert {case.get("name") for case in failures} == {
+        d["metric"] for d in document("baseline", "check", "main", *DEARER, code=1)["drift"]
+    }
     assert "site.electricity_price: 0.0861 -> 0.0862 USD/kWh" in failures[0].find("failure").text
 
 
 def test_csv_names_units_and_causes():
-    rows = list(csv.DictReader(io.StringIO(tco("baseline", "check", "main", *DEARER, *ONE, "--format", "csv").stdout)))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(tco("baseline", "check", "main", *DEARER, *ONE, "--format", "csv").stdout)
+        )
+    )
     assert [row["unit"] for row in rows] == ["USD/Mtoken"] * 2
     assert rows[0]["why"].startswith("price site.electricity_price")
 
 
 def test_list_and_show(kept):
     (item,) = document("baseline", "list")["items"]
-    assert item == {"id": "main", "path": "reports/baselines/main.json", "scenarios": ["gb200-nvl72", "trn3-nl72x2"]}
+    assert item == {
+        "id": "main",
+        "path": "reports/baselines/main.json",
+        "scenarios": ["gb200-nvl72", "trn3-nl72x2"],
+    }
     found = document("baseline", "show", "main")["scenarios"]
     on_file = json.loads((kept / item["path"]).read_text())["scenarios"]
     for one in found:
@@ -207,7 +276,9 @@ def test_list_and_show(kept):
         assert (one["tco_version"], one["data_hash"]) == (state["tco_version"], state["data_hash"])
         assert one["data_date"] >= "2026"
         assert state["metrics"].items() <= one["metrics"].items()
-        assert {"path": "site.electricity_price", "value": 0.0861, "unit": "USD/kWh"} in one["inputs"]
+        assert {"path": "site.electricity_price", "value": 0.0861, "unit": "USD/kWh"} in one[
+            "inputs"
+        ]
     assert found[0]["metrics"]["perf_per_tco_vs_baseline"] == 1
     shown = tco("baseline", "show", "main", *ONE).stdout
     assert "prices up to" in shown
@@ -221,7 +292,9 @@ def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
     assert "As they were: trn3-nl32x2, trn3-nl72x2, mi450x-ualoe72." in done.stdout
     assert document("baseline", "list")["items"][0]["scenarios"] == list(HEADLINE)
     drift = document("baseline", "check", "main", code=1)["drift"]
-    assert {d["scenario"] for d in drift if not d["metric"].startswith("perf_per_tco")} == {"gb200-nvl72"}
+    assert {d["scenario"] for d in drift if not d["metric"].startswith("perf_per_tco")} == {
+        "gb200-nvl72"
+    }
 
 
 @pytest.mark.parametrize(
@@ -229,8 +302,16 @@ def test_saving_one_keeps_the_others(tmp_path, monkeypatch):
     [
         (("check", "mian"), 3, "unknown baseline 'mian'; did you mean 'main'"),
         (("show", "mian"), 3, "unknown baseline 'mian'; did you mean 'main'"),
-        (("check", "main", "--threshold", "lots"), 2, "expected a share such as 2% or 0.02, or an amount such as 0.05USD"),
-        (("check", "main", "--max-increase", "5 USD", "--metric", "mfu"), 2, "--max-increase is in USD, mfu in no unit"),
+        (
+            ("check", "main", "--threshold", "lots"),
+            2,
+            "expected a share such as 2% or 0.02, or an amount such as 0.05USD",
+        ),
+        (
+            ("check", "main", "--max-increase", "5 USD", "--metric", "mfu"),
+            2,
+            "--max-increase is in USD, mfu in no unit",
+        ),
         (("check", "main", "--metric", "capex"), 3, "unknown metric 'capex'"),
         (("check", "main", "--format", "xml"), 2, "junit"),
     ],
@@ -242,7 +323,10 @@ def test_mistakes(words, code, message):
     assert message in " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"schema": "tco.baseline/1", "scenarios": {}}', '{"schema": "tco.price/1"}'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", '{"schema": "tco.baseline/1", "scenarios": {}}', '{"schema": "tco.price/1"}'],
+)
 @pytest.mark.parametrize("verb", ["check", "save", "show"])
 def test_a_file_of_another_kind_is_refused_and_left(verb, content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -259,20 +343,36 @@ def test_a_file_of_another_kind_is_refused_and_left(verb, content, tmp_path, mon
 def test_a_difference_has_steps():
     found = document("diff", "gb200-nvl72", "gb200-nvl72", *DEARER)
     for move in found["metrics"]:
-        assert sum(step["difference"] for step in move["steps"]) == pytest.approx(move["new"] - move["old"], rel=1e-12)
-    done = tco("diff", "gb200-nvl72", "gb200-nvl72", *DEARER, "--metric", "energy_usd_per_chip_hour")
+        assert sum(step["difference"] for step in move["steps"]) == pytest.approx(
+            move["new"] - move["old"], rel=1e-12
+        )
+    done = tco(
+        "diff", "gb200-nvl72", "gb200-nvl72", *DEARER, "--metric", "energy_usd_per_chip_hour"
+    )
     energy = next(one for one in found["metrics"] if one["metric"] == "energy_usd_per_chip_hour")
-    assert f"energy_usd_per_chip_hour {energy['old']:.6g} -> {energy['new']:.6g} USD/chip/h  +0.116 %" in done.stdout
-    assert "usd_per_million_tokens " not in done.stdout.partition("\n\n")[0].partition("energy_usd_per_chip_hour 0")[2]
+    assert (
+        f"energy_usd_per_chip_hour {energy['old']:.6g} -> {energy['new']:.6g} USD/chip/h  +0.116 %"
+        in done.stdout
+    )
+    assert (
+        "usd_per_million_tokens "
+        not in done.stdout.partition("\n\n")[0].partition("energy_usd_per_chip_hour 0")[2]
+    )
 
 
 def test_a_plan_may_come_from_a_saved_result(tmp_path):
     import tco as program
 
     program.evaluate("gb200-nvl72").save(tmp_path / "a.json")
-    fixed, best = (document("perf", "gb200-nvl72", *words) for words in (("--plan", tmp_path / "a.json"), ()))
-    for name, value in best["metrics"].items():  # of arrays and of numbers, which may round by a bit
-        assert fixed["metrics"][name] == (value if value is None else pytest.approx(value, rel=1e-12)), name
+    fixed, best = (
+        document("perf", "gb200-nvl72", *words) for words in (("--plan", tmp_path / "a.json"), ())
+    )
+    for name, value in best[
+        "metrics"
+    ].items():  # of arrays and of numbers, which may round by a bit
+        assert fixed["metrics"][name] == (
+            value if value is None else pytest.approx(value, rel=1e-12)
+        ), name
     assert fixed["plan"] == best["plan"]
     done = tco("perf", "train-gpt3-175b-a100x64", "--plan", tmp_path / "a.json")
     assert done.exit_code == 3

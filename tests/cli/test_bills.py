@@ -25,20 +25,39 @@ def test_fabric(name, file_regression):
 
 
 def test_a_bill_as_markdown(file_regression):
-    file_regression.check(kept(tco("bom", "gb200-nvl72", "--format", "md")), basename="bom-gb200-nvl72", extension=".md")
+    file_regression.check(
+        kept(tco("bom", "gb200-nvl72", "--format", "md")),
+        basename="bom-gb200-nvl72",
+        extension=".md",
+    )
 
 
 def test_a_clos(file_regression):
-    file_regression.check(kept(tco("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3")), basename="network-12t8-3")
+    file_regression.check(
+        kept(tco("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3")),
+        basename="network-12t8-3",
+    )
 
 
 def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_labelled():
     text = kept(tco("compare", "--full")).splitlines()
     verdict, lines = text[: text.index("")], text[text.index("") + 1 :]
     assert verdict[0].startswith("20 ")
-    assert all(re.match(r"\d+( to \d+)? tokens/s: .*, regret \d+(-\d+)? %", line) for line in verdict)
+    assert all(
+        re.match(r"\d+( to \d+)? tokens/s: .*, regret \d+(-\d+)? %", line) for line in verdict
+    )
     assert lines[0].startswith("deepseek-v3, 8,192 tokens in, 1,024 out, FP8")
-    assert all(word in lines[1] for word in ("hyperscaler", "prices of 2026-11", "life", "rate", "utilisation", "us-hyperscale at 0.0861 USD/kWh"))
+    assert all(
+        word in lines[1]
+        for word in (
+            "hyperscaler",
+            "prices of 2026-11",
+            "life",
+            "rate",
+            "utilisation",
+            "us-hyperscale at 0.0861 USD/kWh",
+        )
+    )
     assert [name for name in HEADLINE if name not in lines[2]] == []
     labels = [line[:34].strip() for line in lines[4:]]
     order = [
@@ -48,13 +67,23 @@ def test_compare_in_full_has_its_verdict_and_its_premises_first_and_every_row_la
         "~ million output tokens, USD",
         "~ chip-hour, USD",
     ]
-    order += ["SPEED", "~ output tokens/s a chip", "HARDWARE AND ASSUMPTIONS", "dense FP8 peak, PFLOP/s"]
-    places = [next(at for at, text in enumerate(labels) if text.startswith(label[:34])) for label in order]
+    order += [
+        "SPEED",
+        "~ output tokens/s a chip",
+        "HARDWARE AND ASSUMPTIONS",
+        "dense FP8 peak, PFLOP/s",
+    ]
+    places = [
+        next(at for at, text in enumerate(labels) if text.startswith(label[:34])) for label in order
+    ]
     assert places == sorted(places)
     (anchored,) = (line for line in lines if line.startswith("performance validated on"))
     assert "8 rows, 54 %" in anchored
     assert "159 rows, 6 %" in anchored
-    assert any(line.startswith("Performance: software between what is public and the best") for line in lines)
+    assert any(
+        line.startswith("Performance: software between what is public and the best")
+        for line in lines
+    )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -62,7 +91,11 @@ def test_price_shows_its_premises_and_a_total(name):
     lines = kept(tco("price", name)).splitlines()
     assert all(word in lines[1] for word in ("life", "rate", "utilisation"))
     (total,) = (line for line in lines if line.startswith("COST A CHIP-HOUR"))
-    subtotals = [found for line in lines if (found := re.fullmatch(r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line))]
+    subtotals = [
+        found
+        for line in lines
+        if (found := re.fullmatch(r"[A-Z]+(?: {2,}-?[\d,.]+)? +~?(-?[\d.]+) +(-?[\d.]+)", line))
+    ]
     assert len(subtotals) >= 5
     hourly, share = total.removeprefix("COST A CHIP-HOUR").replace("~", "").split()
     assert sum(float(found[1]) for found in subtotals) == pytest.approx(float(hourly), abs=0.002)

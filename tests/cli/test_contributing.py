@@ -41,14 +41,21 @@ def with_metric(monkeypatch, catalogue):
     """The program with the metric of the page."""
     code, row, line, _ = blocks("Add a metric")
     exec(compile("from __future__ import annotations\n" + code, "page", "exec"), vars(metrics))
-    (found,) = (Metric(*entry) for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items() if name == METRIC)
+    (found,) = (
+        Metric(*entry)
+        for name, entry in eval(f"{{{row}}}", {"Metric": Metric}).items()
+        if name == METRIC
+    )
     monkeypatch.setitem(METRICS, METRIC, found)
     usual = metrics.joined_metrics
 
     def joined(*given):
         usual(*given)
         *_, metrics_found, name = given
-        used, out = metrics_found["tco_usd_per_used_chip_hour"], metrics_found["output_tokens_per_s_per_chip"]
+        used, out = (
+            metrics_found["tco_usd_per_used_chip_hour"],
+            metrics_found["output_tokens_per_s_per_chip"],
+        )
         exec(line, {"joined": metrics, "used": used, "out": out, "name": name})
 
     monkeypatch.setattr(metrics, "joined_metrics", joined)
@@ -69,7 +76,9 @@ def test_the_golden_row_of_the_page(with_metric):
     (row,) = csv.reader([blocks("Add a metric")[3].strip()])
     name, inputs, expected, unit, tolerance, source = row
     record = REGISTRY[name]
-    assert record.function(**json.loads(inputs)) == pytest.approx(float(expected), rel=float(tolerance))
+    assert record.function(**json.loads(inputs)) == pytest.approx(
+        float(expected), rel=float(tolerance)
+    )
     assert record.unit == unit
     assert source
 
@@ -83,7 +92,10 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
         monkeypatch.setitem(workloads.KINDS, name, kind)
     own.write("workloads/replay.toml", 'name = "A replay"\nkind = "replayed"\n')
     asked = {"workload.output_rate": "500 token/s/chip"}
-    found, stated = (tco_evaluate("gb200-nvl72", {"workload": name, **asked}, catalogue=own.catalogue()) for name in ("replay", "stated"))
+    found, stated = (
+        tco_evaluate("gb200-nvl72", {"workload": name, **asked}, catalogue=own.catalogue())
+        for name in ("replay", "stated")
+    )
     assert found.metrics == stated.metrics
     assert found.metrics["usd_per_million_output_tokens"] > 0
     assert "trains, this one replays requests" in why_absent(found, "step_s")
@@ -93,7 +105,13 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
     """0.4 % of the price of the servers every year, to every owner whose perspective does not say otherwise, by the month as in the hour."""
     row, value, line = blocks("Add a cost line")
     group, name, unit, least, most, belief, dated, words, also = next(csv.reader([row.strip()]))
-    monkeypatch.setitem(attributes(), (group, name), Attribute(group, name, unit, float(least), float(most), belief, dated == "yes", words, also))
+    monkeypatch.setitem(
+        attributes(),
+        (group, name),
+        Attribute(
+            group, name, unit, float(least), float(most), belief, dated == "yes", words, also
+        ),
+    )
     usual = cost.add_repairs
 
     def repairs(ledger, values, bill, broken):
@@ -101,26 +119,45 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
         usual(ledger, values, bill, broken)
 
     monkeypatch.setattr(cost, "add_repairs", repairs)
-    own.write("perspectives/hyperscaler.toml", (DATA / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value)
+    own.write(
+        "perspectives/hyperscaler.toml",
+        (DATA / "perspectives" / "hyperscaler.toml").read_text(encoding="utf-8") + "\n" + value,
+    )
     for perspective in ("hyperscaler", "neocloud"):
-        asked = ("gb200-nvl72", "--data", str(own.folder), "--set", f"terms.perspective={perspective}")
-        found, price = document("price", *asked, "--cash-flow"), document("bom", *asked)["totals"]["price_usd"]
+        asked = (
+            "gb200-nvl72",
+            "--data",
+            str(own.folder),
+            "--set",
+            f"terms.perspective={perspective}",
+        )
+        found, price = (
+            document("price", *asked, "--cash-flow"),
+            document("bom", *asked)["totals"]["price_usd"],
+        )
         premium = next(one for one in found["lines"] if one["path"] == "upkeep/insurance")
         assert premium["kind"] == "estimate"
         assert premium["usd_per_chip_hour"] * 8760 * 72 == pytest.approx(0.004 * price, rel=1e-12)
-        assert sum(one["usd"] for one in found["cash_flow"] if one["line"] == "upkeep/insurance") == pytest.approx(5 * 0.004 * price, rel=1e-12)
+        assert sum(
+            one["usd"] for one in found["cash_flow"] if one["line"] == "upkeep/insurance"
+        ) == pytest.approx(5 * 0.004 * price, rel=1e-12)
 
 
 @pytest.fixture
 def commands():
     """What is registered in a test is forgotten after it."""
     yield
-    app.registered_commands[:] = [one for one in app.registered_commands if one.callback.__module__ != "page"]
+    app.registered_commands[:] = [
+        one for one in app.registered_commands if one.callback.__module__ != "page"
+    ]
     testing._get_command.cache_clear()
 
 
 def run(code: str) -> None:
-    exec(compile(code, "page", "exec"), {"__name__": "page", "app": app, "command": options.command, "Request": options.Request})
+    exec(
+        compile(code, "page", "exec"),
+        {"__name__": "page", "app": app, "command": options.command, "Request": options.Request},
+    )
 
 
 @pytest.fixture
@@ -135,7 +172,9 @@ def with_output(monkeypatch):
 
 def test_the_command_of_the_page(commands, with_output):
     run(blocks("Add a command")[0])
-    found = json.loads(tco("watts", "gb200-nvl72", "--set", "site.pue=1.5", "--format", "json").stdout)
+    found = json.loads(
+        tco("watts", "gb200-nvl72", "--set", "site.pue=1.5", "--format", "json").stdout
+    )
     assert found["schema"] == "tco.watts/1"
     (_, rack), (_, meter) = (row.values() for row in found["rows"])
     assert meter > rack > 1000
@@ -146,28 +185,47 @@ def test_the_command_of_the_page(commands, with_output):
 
 def test_the_output_of_the_page_has_every_form(commands, with_output):
     run(blocks("Add a command")[0])
-    document, csv_text, table, page = (tco("watts", "gb200-nvl72", "--format", form).stdout for form in ("json", "csv", "table", "md"))
+    document, csv_text, table, page = (
+        tco("watts", "gb200-nvl72", "--format", form).stdout
+        for form in ("json", "csv", "table", "md")
+    )
     found = json.loads(document)
     assert list(Draft202012Validator(published_schema("tco.watts/1")).iter_errors(found)) == []
-    assert list(Draft202012Validator(published_schema("tco.watts/1")).iter_errors(found | {"rows": [{"place": 1}]})) != []
+    assert (
+        list(
+            Draft202012Validator(published_schema("tco.watts/1")).iter_errors(
+                found | {"rows": [{"place": 1}]}
+            )
+        )
+        != []
+    )
     assert [list(row.values()) for row in csv.DictReader(io.StringIO(csv_text))] == [
         [place, repr(power)] for place, power in map(dict.values, found["rows"])
     ]
     for text in (table, page):
-        assert all(word in text for word in ("where", "W a chip", *(row["place"] for row in found["rows"])))
+        assert all(
+            word in text for word in ("where", "W a chip", *(row["place"] for row in found["rows"]))
+        )
 
 
 def test_the_form_of_the_page(commands, with_output, monkeypatch, tmp_path):
     run(blocks("Add a command")[0])
-    ((name, made),) = eval(f"{{{blocks('Add an output')[1]}}}", {"Rendering": emit.Rendering}).items()
+    ((name, made),) = eval(
+        f"{{{blocks('Add an output')[1]}}}", {"Rendering": emit.Rendering}
+    ).items()
     monkeypatch.setitem(emit.FORMS, name, made)
     path = tmp_path / "watts.tsv"
     assert tco("watts", "gb200-nvl72", "--output", path).exit_code == 0
     with path.open(encoding="utf-8") as stream:
         found = list(csv.reader(stream, delimiter="\t"))
-    assert found == list(csv.reader(io.StringIO(tco("watts", "gb200-nvl72", "--format", "csv").stdout)))
+    assert found == list(
+        csv.reader(io.StringIO(tco("watts", "gb200-nvl72", "--format", "csv").stdout))
+    )
     assert emit.choices("own")("tsv")
-    assert "expected one of .csv, .json, .md, .tsv, .txt" in tco("watts", "gb200-nvl72", "--output", tmp_path / "watts.foo").stderr
+    assert (
+        "expected one of .csv, .json, .md, .tsv, .txt"
+        in tco("watts", "gb200-nvl72", "--output", tmp_path / "watts.foo").stderr
+    )
 
 
 def test_the_option_of_the_page(commands, monkeypatch):
@@ -177,7 +235,9 @@ def test_the_option_of_the_page(commands, monkeypatch):
     run(code)
     assert tco("sure", "--strict", "--set", "a=b").stdout == "strict {'a': 'b'}\n"
     assert tco("sure").stdout == "easy {}\n"
-    assert "Fail where a path that is set has no effect." in " ".join(tco("sure", "--help").stdout.replace("│", " ").split())
+    assert "Fail where a path that is set has no effect." in " ".join(
+        tco("sure", "--help").stdout.replace("│", " ").split()
+    )
     assert tco("watts", "--strict").exit_code == 2
 
 
@@ -195,12 +255,24 @@ def every_option() -> list[tuple[str, Any]]:
 
 def making() -> set[str]:
     """The commands that make something for a file and print no answer."""
-    return {"calibrate", "export", "measure", "report", "traffic from", *(command for command, _ in every_option() if command.startswith("plot "))}
+    return {
+        "calibrate",
+        "export",
+        "measure",
+        "report",
+        "traffic from",
+        *(command for command, _ in every_option() if command.startswith("plot ")),
+    }
 
 
 def test_a_shared_option_is_the_same_in_every_command():
-    shared = {annotation.__metadata__[0].default.partition("/")[0]: annotation.__metadata__[0].help for annotation, _ in options.SHARED.values()}
-    own = {(command, "--output") for command in (*making(), "sweep")} | {("calibrate", "--date")}  # of what is made, not of an answer
+    shared = {
+        annotation.__metadata__[0].default.partition("/")[0]: annotation.__metadata__[0].help
+        for annotation, _ in options.SHARED.values()
+    }
+    own = {(command, "--output") for command in (*making(), "sweep")} | {
+        ("calibrate", "--date")
+    }  # of what is made, not of an answer
     seen = set()
     for command, one in every_option():
         for spelling in set(one.opts) & shared.keys():

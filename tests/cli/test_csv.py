@@ -12,8 +12,29 @@ from tests.chain import METRICS
 from tests.cli import document, tco
 
 CONTEXT = (  # what a row rests on, after its metrics
-    *("date", "site", "terms", "perspective", "workload", "cluster", "model", "engine", "practice", "software", "formats", "plan", "set"),
-    *("hardware_sourced_share", "validated_rows", "anchored_rows", "delivered", "price_date", "basis"),
+    *(
+        "date",
+        "site",
+        "terms",
+        "perspective",
+        "workload",
+        "cluster",
+        "model",
+        "engine",
+        "practice",
+        "software",
+        "formats",
+        "plan",
+        "set",
+    ),
+    *(
+        "hardware_sourced_share",
+        "validated_rows",
+        "anchored_rows",
+        "delivered",
+        "price_date",
+        "basis",
+    ),
 )
 NAMES = ("scenario", "system", "date", "site", "set")  # what every row is of
 
@@ -35,14 +56,33 @@ def test_compare_is_its_json():
     ranges = {f"perf_per_tco_vs_baseline_{at}": at for at in ("p10", "p50", "p90")}
     cost = "usd_per_million_output_tokens"
     spread = {f"median_{cost}": "p50", f"{cost}_p10": "p10", f"{cost}_p90": "p90"}
-    assert list(lines[0]) == ["scenario", "system", *METRICS, *CONTEXT, *ranges, "probability_better_than_baseline", *spread]
+    assert list(lines[0]) == [
+        "scenario",
+        "system",
+        *METRICS,
+        *CONTEXT,
+        *ranges,
+        "probability_better_than_baseline",
+        *spread,
+    ]
     assert [line["scenario"] for line in lines] == [row["scenario"] for row in rows]
     for line, row in zip(lines, rows, strict=True):
         assert {name: cell(line[name]) for name in METRICS} == row["metrics"]
-        assert {at: cell(line[name]) for name, at in ranges.items()} == row["range"]["perf_per_tco_vs_baseline"]
-        assert cell(line["probability_better_than_baseline"]) == row["probability_better_than_baseline"]
-        assert {at: cell(line[name]) for name, at in spread.items()} == {at: row["range"][cost][at] for at in spread.values()}
-        assert (line["delivered"], line["price_date"], line["basis"]) == (row["delivered"], row["price_date"], row["basis"])
+        assert {at: cell(line[name]) for name, at in ranges.items()} == row["range"][
+            "perf_per_tco_vs_baseline"
+        ]
+        assert (
+            cell(line["probability_better_than_baseline"])
+            == row["probability_better_than_baseline"]
+        )
+        assert {at: cell(line[name]) for name, at in spread.items()} == {
+            at: row["range"][cost][at] for at in spread.values()
+        }
+        assert (line["delivered"], line["price_date"], line["basis"]) == (
+            row["delivered"],
+            row["price_date"],
+            row["basis"],
+        )
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
@@ -55,7 +95,9 @@ def test_price_is_its_json(name):
         assert line["sources"].split(";") == row["sources"]
 
 
-@pytest.mark.parametrize("arguments", [("gb200-nvl72",), ("train-gpt3-175b-a100x64",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [("gb200-nvl72",), ("train-gpt3-175b-a100x64",)], ids=" ".join
+)
 def test_perf_says_of_which_plan_it_is(arguments):
     """Each row has what it takes to ask again: the plan as `--plan` takes it, and what it reached."""
     lines, found = table("perf", *arguments), document("perf", *arguments)
@@ -68,23 +110,42 @@ def test_perf_says_of_which_plan_it_is(arguments):
             assert cell(line[name]) == found["metrics"][name]
     axes = dict(axis.split("=") for axis in lines[0]["plan"].split(","))
     assert len(axes) >= 5
-    assert {name: float(value) for name, value in axes.items()} == {name: pytest.approx(found["plan"][name], rel=1e-5) for name in axes}
+    assert {name: float(value) for name, value in axes.items()} == {
+        name: pytest.approx(found["plan"][name], rel=1e-5) for name in axes
+    }
 
 
 def test_a_list_of_parts_prices_them():
     lines = {line["id"]: line for line in table("parts", "list")}
     items = {item["id"]: item for item in document("parts", "list")["items"]}
-    assert {part: cell(line["price_usd"]) for part, line in lines.items()} == {part: item["price_usd"] for part, item in items.items()}
-    assert (lines["trn3"]["name"], lines["trn3"]["shelf"], lines["trn3"]["price_usd"]) == ("Trainium3", "accelerators", "")  # built up
-    assert (lines["hgx-rack"]["priced_as"], lines["ddr5-dimm"]["priced_as"]) == ("own_price", "price")
-    latest = [row for row in document("parts", "show", "ddr5-dimm")["rows"] if row["attribute"] == "price" and row["use"] != "alternative"]
-    assert cell(lines["ddr5-dimm"]["price_usd"]) == max(latest, key=lambda row: row["as_of"])["value"]
+    assert {part: cell(line["price_usd"]) for part, line in lines.items()} == {
+        part: item["price_usd"] for part, item in items.items()
+    }
+    assert (lines["trn3"]["name"], lines["trn3"]["shelf"], lines["trn3"]["price_usd"]) == (
+        "Trainium3",
+        "accelerators",
+        "",
+    )  # built up
+    assert (lines["hgx-rack"]["priced_as"], lines["ddr5-dimm"]["priced_as"]) == (
+        "own_price",
+        "price",
+    )
+    latest = [
+        row
+        for row in document("parts", "show", "ddr5-dimm")["rows"]
+        if row["attribute"] == "price" and row["use"] != "alternative"
+    ]
+    assert (
+        cell(lines["ddr5-dimm"]["price_usd"]) == max(latest, key=lambda row: row["as_of"])["value"]
+    )
 
 
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_bom_is_its_json(name):
     lines, rows = table("bom", name), document("bom", name)["lines"]
-    assert [*(name for name in lines[0] if name not in NAMES), "own"] == list(rows[0])  # whose a value is says its kind in words
+    assert [*(name for name in lines[0] if name not in NAMES), "own"] == list(
+        rows[0]
+    )  # whose a value is says its kind in words
     for line, row in zip(lines, rows, strict=True):
         assert line["path"] == row["path"]
         for key in ("quantity", "unit_price_usd", "extended_usd", "power_w"):
@@ -138,7 +199,12 @@ def test_two_runs_are_the_same_bytes(arguments):
 def test_a_row_says_how_it_came_about():
     """Two files of different dates can be told apart, and the plan is one that `--plan` takes."""
     (row,) = table("compare", "gb200-nvl72", "--set", "terms.date=2026-09", "--set", "site.pue=1.2")
-    assert (row["date"], row["site"], row["model"], row["perspective"]) == ("2026-09", "us-hyperscale", "deepseek-v3", "hyperscaler")
+    assert (row["date"], row["site"], row["model"], row["perspective"]) == (
+        "2026-09",
+        "us-hyperscale",
+        "deepseek-v3",
+        "hyperscaler",
+    )
     assert row["set"] == "terms.date=2026-09;site.pue=1.2"
     assert 0.5 < float(row["hardware_sourced_share"]) <= 1
     assert "tp=" in row["plan"]
@@ -179,4 +245,10 @@ def test_a_frame_says_of_which_answer_it_is():
     import tco as api
 
     frame = api.evaluate("gb200-nvl72", {"site.pue": "1.2"}).to_frame()
-    assert [set(frame[name]) for name in NAMES] == [{"gb200-nvl72"}, {"gb200-nvl72"}, {"2026-11"}, {"us-hyperscale"}, {"site.pue=1.2"}]
+    assert [set(frame[name]) for name in NAMES] == [
+        {"gb200-nvl72"},
+        {"gb200-nvl72"},
+        {"2026-11"},
+        {"us-hyperscale"},
+        {"site.pue=1.2"},
+    ]

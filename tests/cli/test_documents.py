@@ -43,21 +43,33 @@ def test_what_ships_is_in_order(kind):
 
 def test_a_page_shows_each_value_as_written_with_its_range_and_source(catalogue):
     """The same rows that a scenario of the terms rests on, in the units of the file."""
-    values = {value["path"]: value for value in answer("perspectives", "show", "hyperscaler")["values"]}
+    values = {
+        value["path"]: value for value in answer("perspectives", "show", "hyperscaler")["values"]
+    }
     inputs = catalogue.document_inputs("perspectives", "hyperscaler", "perspective", "terms")
     assert values.keys() == inputs.keys()
     for path, found in inputs.items():
-        assert (values[path]["value"], values[path]["unit"], values[path]["source"]) == (*found.shown, found.source)
+        assert (values[path]["value"], values[path]["unit"], values[path]["source"]) == (
+            *found.shown,
+            found.source,
+        )
 
 
 def test_a_site_shows_what_it_takes_from_its_base(own):
     own.write("sites/mine.toml", MINE)
     page = answer("sites", "show", "mine", "--data", own.folder)
     values = {value["path"]: value for value in page["values"]}
-    assert (values["site.electricity_price"]["value"], values["site.electricity_price"]["from"]) == (45.6789, "mine (own)")
+    assert (
+        values["site.electricity_price"]["value"],
+        values["site.electricity_price"]["from"],
+    ) == (45.6789, "mine (own)")
     assert (values["site.pue"]["from"], values["site.pue"]["hall"]) == ("us-hyperscale", "liquid")
     assert page["texts"]["tenure"] == "own"
-    assert [item["own"] for item in answer("sites", "list", "--data", own.folder)["items"] if item["id"] == "mine"] == [True]
+    assert [
+        item["own"]
+        for item in answer("sites", "list", "--data", own.folder)["items"]
+        if item["id"] == "mine"
+    ] == [True]
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "md"])
@@ -72,15 +84,35 @@ def test_an_own_value_is_withheld_where_asked(own, form):
 @pytest.mark.parametrize(
     ("file", "content", "finding"),
     [
-        ("workloads/odd", 'name = "x"\nkind = "servin"\n', "unknown kind of workload 'servin'; did you mean 'serving'?"),
-        ("workloads/odd", 'name = "x"\nkind = "serving"\nmodel = "deepseek-v33"\n', "unknown model 'deepseek-v33'; did you mean 'deepseek-v3"),
+        (
+            "workloads/odd",
+            'name = "x"\nkind = "servin"\n',
+            "unknown kind of workload 'servin'; did you mean 'serving'?",
+        ),
+        (
+            "workloads/odd",
+            'name = "x"\nkind = "serving"\nmodel = "deepseek-v33"\n',
+            "unknown model 'deepseek-v33'; did you mean 'deepseek-v3",
+        ),
         ("sites/odd", 'name = "x"\nbase = "us-hyperscal"\n', "did you mean 'us-hyperscale'?"),
-        ("sites/odd", 'name = "x"\nbase = "us-hyperscale"\ncooling = "ice"\n', "unknown cooling 'ice'"),
-        ("terms/odd", 'name = "x"\nperspective = "tenant"\ndate = "2025-12"\n', "unknown perspective 'tenant'"),
+        (
+            "sites/odd",
+            'name = "x"\nbase = "us-hyperscale"\ncooling = "ice"\n',
+            "unknown cooling 'ice'",
+        ),
+        (
+            "terms/odd",
+            'name = "x"\nperspective = "tenant"\ndate = "2025-12"\n',
+            "unknown perspective 'tenant'",
+        ),
         ("terms/odd", 'name = "x"\nperspective = "neocloud"\ndate = "banana"\n', "banana"),
         ("clusters/odd", 'name = "x"\nswitch = "25.7T"\nport = "100G"\n', "unknown switch '25.7T'"),
         ("clusters/odd", 'name = "x"\nswitch = "25.6T"\nport = "fast"\n', "fast"),
-        ("perspectives/odd", 'name = "x"\nas_of = "2025-12"\nowner = ""\npays = ["favours"]\n', "unknown basis of cost 'favours'"),
+        (
+            "perspectives/odd",
+            'name = "x"\nas_of = "2025-12"\nowner = ""\npays = ["favours"]\n',
+            "unknown basis of cost 'favours'",
+        ),
     ],
 )
 def test_a_text_that_names_nothing_is_found(own, file, content, finding):

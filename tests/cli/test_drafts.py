@@ -27,7 +27,9 @@ def test_a_new_chip_in_a_new_rack_costs_and_does_what_it_was_copied_from():
     tree.write_text(tree.read_text().replace("b200-sxm", "acme-x1"))
     assert document("systems", "check")["findings"] == document("parts", "check")["findings"] == []
     tuned = "workload.as_deployed=0"  # of a new chip no deployment is known
-    mine, theirs = document("compare", "acme-rack", "b200-hgx8", "--no-range", "--set", tuned)["rows"]
+    mine, theirs = document("compare", "acme-rack", "b200-hgx8", "--no-range", "--set", tuned)[
+        "rows"
+    ]
     dated = {"waiting_usd_per_chip": None}  # when a sketch is there nobody knows
     assert mine["metrics"] == theirs["metrics"] | dated
     assert "available" not in mine or mine["available"] is None
@@ -39,9 +41,14 @@ def test_what_is_copied_is_marked_as_ones_own_and_assumed():
     tco("parts", "new", "acme-x1", "--like", "b200-sxm")
     copied = rows("data/parts/acme-x1.csv")
     assert {(row["kind"], row["source"]) for row in copied} == {("assumed", "my-own")}
-    assert all(row["low"] and row["high"] and row["note"].startswith("copied from b200-sxm (") for row in copied)
+    assert all(
+        row["low"] and row["high"] and row["note"].startswith("copied from b200-sxm (")
+        for row in copied
+    )
     assert len(copied) == len(document("parts", "show", "acme-x1")["rows"])
-    assert {row["attribute"] for row in copied}.isdisjoint(("general_availability", "first_volume", "bring_up"))
+    assert {row["attribute"] for row in copied}.isdisjoint(
+        ("general_availability", "first_volume", "bring_up")
+    )
     assert "(own)" in tco("parts", "show", "acme-x1").stdout
     assert 'acme-x1 = "nvidia"' in Path("data/performance/families.toml").read_text()
 
@@ -52,9 +59,15 @@ def test_a_price_of_ones_own_is_never_another_at_a_later_date():
     tco("systems", "new", "acme-rack", "--like", "b200-hgx8")
     for name in ("systems/acme-rack.toml", "parts/acme-x1.csv"):
         path = Path("data") / name
-        path.write_text(path.read_text().replace("b200-sxm", "acme-x1").replace("price,30000,USD,25000,37000", "price,18000,USD,18000,18000"))
+        path.write_text(
+            path.read_text()
+            .replace("b200-sxm", "acme-x1")
+            .replace("price,30000,USD,25000,37000", "price,18000,USD,18000,18000")
+        )
     for date in ("2025-12", "2027-02"):
-        (price,) = document("inputs", "acme-rack", "acme-x1.price", "--set", f"terms.date={date}")["inputs"]
+        (price,) = document("inputs", "acme-rack", "acme-x1.price", "--set", f"terms.date={date}")[
+            "inputs"
+        ]
         assert price["value"] == 18000
 
 
@@ -64,14 +77,30 @@ def test_own_values_are_marked_wherever_they_stand():
         "part,attribute,value,unit,low,high,as_of,kind,source,note,use\nnvswitch-5,price,900,USD,800,1000,2025-12,assumed,my-own,,\n"
     )
     (counted,) = (
-        line for line in tco("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range", "--full").stdout.splitlines() if line.startswith("own values")
+        line
+        for line in tco(
+            "compare", "gb200-nvl72", "trn3-nl72x2", "--no-range", "--full"
+        ).stdout.splitlines()
+        if line.startswith("own values")
     )
     assert counted.split()[2:] == ["1", "0"]
-    for command in (("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("inputs", "gb200-nvl72", "nvswitch"), ("parts", "show", "nvswitch-5")):
+    for command in (
+        ("price", "gb200-nvl72"),
+        ("bom", "gb200-nvl72"),
+        ("inputs", "gb200-nvl72", "nvswitch"),
+        ("parts", "show", "nvswitch-5"),
+    ):
         assert "(own)" in tco(*command).stdout, command
     assert "(own)" in tco("explain", "gb200-nvl72", "capex_usd", "--all").stdout
-    assert [row["own_values"] for row in document("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range")["rows"]] == [1, 0]
-    assert {line["path"].rpartition("/")[2] for line in document("price", "gb200-nvl72")["lines"] if line["own"]} == {"nvswitch-5"}
+    assert [
+        row["own_values"]
+        for row in document("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range")["rows"]
+    ] == [1, 0]
+    assert {
+        line["path"].rpartition("/")[2]
+        for line in document("price", "gb200-nvl72")["lines"]
+        if line["own"]
+    } == {"nvswitch-5"}
 
 
 def test_what_a_new_part_lacks_is_said_at_once():
@@ -80,7 +109,13 @@ def test_what_a_new_part_lacks_is_said_at_once():
     tree, path = Path("data/systems/acme-rack.toml"), Path("data/parts/acme-x1.csv")
     tree.write_text(tree.read_text().replace("b200-sxm", "acme-x1"))
     gone = ("max_clock", "dies", "cores", "exponentials_per_clock", "clock", "peak_vector")
-    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if line.split(",")[1] not in gone))
+    path.write_text(
+        "".join(
+            line
+            for line in path.read_text().splitlines(keepends=True)
+            if line.split(",")[1] not in gone
+        )
+    )
     done = tco("price", "acme-rack", "--format", "json")
     assert done.exit_code == 3
     assert [name for name in gone if name not in done.stderr] == []
@@ -88,7 +123,10 @@ def test_what_a_new_part_lacks_is_said_at_once():
 
 def test_a_new_scenario_is_that_of_another():
     assert tco("scenarios", "new", "ours", "--like", "trn3-nl72x2@switch=gen2").exit_code == 0
-    mine, theirs = (document("price", name)["metrics"] for name in ("scenarios/ours.toml", "trn3-nl72x2@switch=gen2"))
+    mine, theirs = (
+        document("price", name)["metrics"]
+        for name in ("scenarios/ours.toml", "trn3-nl72x2@switch=gen2")
+    )
     assert mine == theirs
 
 
@@ -97,7 +135,10 @@ def test_a_model_is_read_before_it_is_taken(folder):
     shipped = Path(__file__).parents[2] / "data/models/gemma-2-9b/config.json"
     (folder / "hf" / "config.json").write_text(shipped.read_text())
     assert tco("models", "add", "hf/config.json", "--id", "ours").exit_code == 0
-    assert document("models", "show", "ours")["parameters"] == document("models", "show", "gemma-2-9b")["parameters"]
+    assert (
+        document("models", "show", "ours")["parameters"]
+        == document("models", "show", "gemma-2-9b")["parameters"]
+    )
     (folder / "hf" / "config.json").write_text('{"model_type": "bert"}')
     done = tco("models", "add", "hf/config.json")
     assert done.exit_code == 3

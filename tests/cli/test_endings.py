@@ -11,12 +11,18 @@ from tests.cli import ENVIRONMENT, tco
 
 
 def test_an_ending_is_a_form(tmp_path):
-    for name, read in (("a.csv", lambda text: list(csv.DictReader(text.splitlines()))), ("a.json", json.loads), ("A.JSON", json.loads)):
+    for name, read in (
+        ("a.csv", lambda text: list(csv.DictReader(text.splitlines()))),
+        ("a.json", json.loads),
+        ("A.JSON", json.loads),
+    ):
         assert tco("compare", "--no-range", "-o", tmp_path / name).exit_code == 0
         assert read((tmp_path / name).read_text(encoding="utf-8"))
     for name, form in (("a.txt", "table"), ("a.md", "md"), ("plain", "table")):
         assert tco("price", "gb200-nvl72", "--output", tmp_path / name).exit_code == 0
-        assert (tmp_path / name).read_text(encoding="utf-8") == tco("price", "gb200-nvl72", "--format", form).stdout
+        assert (tmp_path / name).read_text(encoding="utf-8") == tco(
+            "price", "gb200-nvl72", "--format", form
+        ).stdout
 
 
 @pytest.mark.parametrize(
@@ -48,5 +54,10 @@ def test_the_shell_completes(words, expected, monkeypatch):
 
     from tests.cli import app
 
-    shell = {**ENVIRONMENT, "_TCO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    shell = {
+        **ENVIRONMENT,
+        "_TCO_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
     assert CliRunner().invoke(app, [], env=shell, prog_name="tco").stdout.split() == expected

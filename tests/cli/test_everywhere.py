@@ -24,7 +24,10 @@ FAST = "trn3-nl72x2@switch=gen2"
 )
 def test_a_variant_after_the_id_is_the_option(arguments):
     """The same answer, but for the name it is given under."""
-    named, chosen = (document(*arguments, *words) for words in ((FAST,), ("trn3-nl72x2", "--variant", "switch=gen2")))
+    named, chosen = (
+        document(*arguments, *words)
+        for words in ((FAST,), ("trn3-nl72x2", "--variant", "switch=gen2"))
+    )
     for found in (named, chosen):
         for key in ("scenario", "title", "system", "state"):
             found.pop(key, None)
@@ -46,7 +49,9 @@ def test_a_variant_that_is_none_is_refused():
 
 
 def test_a_rack_that_does_not_fit_is_a_frontier_without_points():
-    misfit, fits = document("frontier", "gb200-nvl72", "h200-hgx8", "--set", "site=us-air-hall")["frontiers"]
+    misfit, fits = document("frontier", "gb200-nvl72", "h200-hgx8", "--set", "site=us-air-hall")[
+        "frontiers"
+    ]
     assert (misfit["points"], misfit["tco_usd_per_used_chip_hour"]) == ([], None)
     assert any("a rack position takes 50 kW" in note for note in misfit["notes"])
     assert fits["points"]
@@ -59,16 +64,34 @@ def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
     later.write_text(f'system = "h200-hgx8"\n{documents}[set]\n"terms.date" = "2026-09"\n')
     for frontier in document("frontier", "gb200-nvl72", str(later))["frontiers"]:
         assert all(point["cheapest"] for point in frontier["points"])
-    assert not all(point["cheapest"] for point in document("frontier", "gb200-nvl72", "h200-hgx8")["frontiers"][1]["points"])
+    assert not all(
+        point["cheapest"]
+        for point in document("frontier", "gb200-nvl72", "h200-hgx8")["frontiers"][1]["points"]
+    )
 
 
 # ---------------------------------------------------------------- what has no price beside what has
 @pytest.mark.parametrize(
     ("systems", "perspective", "missing", "why"),
     [
-        (("vr-nvl144", "gb200-nvl72"), "renter", "vr-nvl144", "parts.vr200-gpu.rent is missing in "),
-        (("gb200-nvl72", "trn3-nl72x2"), "neocloud", "trn3-nl72x2", "terms.perspective=neocloud pays selling-price, trn3-nl72x2 is built by Amazon"),
-        (("trn2-nl16", "gb200-nvl72"), "on-premises", "trn2-nl16", "terms.perspective=on-premises pays selling-price"),
+        (
+            ("vr-nvl144", "gb200-nvl72"),
+            "renter",
+            "vr-nvl144",
+            "parts.vr200-gpu.rent is missing in ",
+        ),
+        (
+            ("gb200-nvl72", "trn3-nl72x2"),
+            "neocloud",
+            "trn3-nl72x2",
+            "terms.perspective=neocloud pays selling-price, trn3-nl72x2 is built by Amazon",
+        ),
+        (
+            ("trn2-nl16", "gb200-nvl72"),
+            "on-premises",
+            "trn2-nl16",
+            "terms.perspective=on-premises pays selling-price",
+        ),
     ],
 )
 def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, why):
@@ -79,8 +102,13 @@ def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, wh
     alone = document("price", other["scenario"], *asked[:2])["metrics"]
     assert other["metrics"]["tco_usd_per_chip_hour"] == alone["tco_usd_per_chip_hour"]
     assert any(note.startswith(f"cannot be priced: {why}") for note in gone["notes"])
-    assert {value for name, value in gone["metrics"].items() if "usd" in name or "tco" in name} == {None}
-    assert gone["metrics"]["output_tokens_per_s_per_chip"] == document("perf", missing)["metrics"]["output_tokens_per_s_per_chip"]
+    assert {value for name, value in gone["metrics"].items() if "usd" in name or "tco" in name} == {
+        None
+    }
+    assert (
+        gone["metrics"]["output_tokens_per_s_per_chip"]
+        == document("perf", missing)["metrics"]["output_tokens_per_s_per_chip"]
+    )
     table = tco("compare", *systems, *asked)
     assert table.exit_code == 0
     assert f"{missing} cannot be priced: " in " ".join(table.stdout.split())
@@ -92,7 +120,11 @@ def test_what_cannot_be_priced_keeps_its_place(systems, perspective, missing, wh
 @pytest.mark.parametrize(
     ("scenario", "metric", "why"),
     [
-        ("trn3-nl72x2", "perf_per_tco_vs_baseline", "it is held against the cost of a baseline, and there is none"),
+        (
+            "trn3-nl72x2",
+            "perf_per_tco_vs_baseline",
+            "it is held against the cost of a baseline, and there is none",
+        ),
         ("trn3-nl72x2", "step_s", "it is of a workload that trains, this one serves"),
         ("llama-3.1-405b-training-gb200-nvl72", "ttft_s", "this one trains"),
         ("trn1-16", "usd_per_million_output_tokens", "the quickest plan that fits gives "),
@@ -107,13 +139,23 @@ def test_a_metric_without_a_value_has_a_reason_of_its_own(scenario, metric, why)
     assert f"{metric} has no value for {scenario}: " in done.stderr
     assert why in done.stderr
     (row,) = document("compare", scenario, "--no-range", *quick)["rows"]
-    absent = {metric: note for note in row["notes"] if note.startswith("not computed: ") for metric in note.split(": ")[1].split(", ")}
+    absent = {
+        metric: note
+        for note in row["notes"]
+        if note.startswith("not computed: ")
+        for metric in note.split(": ")[1].split(", ")
+    }
     assert absent.keys() == {name for name, value in row["metrics"].items() if value is None}
     assert metric not in absent or why in absent[metric]
 
 
 def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
-    rows = {row["scenario"]: row for row in document("compare", "gb200-nvl72", "mi450x-ualoe72", "trn1-16", "--no-range")["rows"]}
+    rows = {
+        row["scenario"]: row
+        for row in document("compare", "gb200-nvl72", "mi450x-ualoe72", "trn1-16", "--no-range")[
+            "rows"
+        ]
+    }
     for name, row in rows.items():
         own, others = row["validated_rows"], row["anchored_rows"]
         assert (row["validated"]["rows"], row["validated"]["anchored_rows"]) == (own, others)
@@ -121,7 +163,9 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
         assert (others > 0) == ("; anchored on " in row["validated"]["text"]), name
     assert rows["gb200-nvl72"]["validated_rows"] > rows["gb200-nvl72"]["anchored_rows"] == 0
     assert rows["mi450x-ualoe72"]["anchored_rows"] > rows["mi450x-ualoe72"]["validated_rows"] == 0
-    table = list(csv.DictReader(tco("compare", *rows, "--no-range", "--format", "csv").stdout.splitlines()))
+    table = list(
+        csv.DictReader(tco("compare", *rows, "--no-range", "--format", "csv").stdout.splitlines())
+    )
     assert [(float(line["validated_rows"]), float(line["anchored_rows"])) for line in table] == [
         (row["validated_rows"], row["anchored_rows"]) for row in rows.values()
     ]
@@ -130,12 +174,18 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("collective", "h100-hgx8", "--ranks", "99999999999999999999"), "the cluster has 16,384 chips (cluster.chips); expected 2 to 16384"),
+        (
+            ("collective", "h100-hgx8", "--ranks", "99999999999999999999"),
+            "the cluster has 16,384 chips (cluster.chips); expected 2 to 16384",
+        ),
         (
             ("price", "trn3-nl72x2", "--set", "cluster.chips=1"),
             "cluster.chips is 1, but one scale-up domain of trn3-nl72x2 has 144 chips; expected as many",
         ),
-        (("price", "gb200-nvl72", "--set", "cluster.chips=71"), "one scale-up domain of gb200-nvl72 has 72 chips"),
+        (
+            ("price", "gb200-nvl72", "--set", "cluster.chips=71"),
+            "one scale-up domain of gb200-nvl72 has 72 chips",
+        ),
     ],
 )
 def test_what_no_cluster_holds_is_refused(words, message):
@@ -146,10 +196,17 @@ def test_what_no_cluster_holds_is_refused(words, message):
 
 @pytest.mark.parametrize(
     ("words", "library", "by"),
-    [((), "nccl+deepep", "NCCL"), (("--op", "dispatch"), "nccl+deepep", "DeepEP"), (("--library", "tensorrt-llm"), "tensorrt-llm", "TensorRT-LLM")],
+    [
+        ((), "nccl+deepep", "NCCL"),
+        (("--op", "dispatch"), "nccl+deepep", "DeepEP"),
+        (("--library", "tensorrt-llm"), "tensorrt-llm", "TensorRT-LLM"),
+    ],
 )
 def test_a_collective_says_which_library_it_took(words, library, by):
-    found, shown = document("collective", "h100-hgx8", *words), tco("collective", "h100-hgx8", *words).stdout
+    found, shown = (
+        document("collective", "h100-hgx8", *words),
+        tco("collective", "h100-hgx8", *words).stdout,
+    )
     assert found["library"] == library
     assert found["algorithm_library"] in library.split("+")
     (line,) = (line for line in shown.splitlines() if line.startswith("library: "))

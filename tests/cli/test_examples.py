@@ -30,8 +30,17 @@ LONG = (
     "tco solve",
     "tco uncertainty gb200-nvl72 --samples 1000000",
 )
-DRAWN = ("tco uncertainty", "tco compare h200-hgx8", "tco plot range", "tco report gb200")  # some seconds of draws each
-QUICK = [pytest.param(line, marks=pytest.mark.thorough) if line.startswith(DRAWN) else line for line in LINES if not line.startswith(LONG)]
+DRAWN = (
+    "tco uncertainty",
+    "tco compare h200-hgx8",
+    "tco plot range",
+    "tco report gb200",
+)  # some seconds of draws each
+QUICK = [
+    pytest.param(line, marks=pytest.mark.thorough) if line.startswith(DRAWN) else line
+    for line in LINES
+    if not line.startswith(LONG)
+]
 
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
@@ -69,7 +78,9 @@ def folder(tmp_path_factory):
     rows = "".join(f"{at / 2},{500 + at % 7 * 300},{100 + at % 5 * 80}\n" for at in range(50))
     (place / "trace.csv").write_text(f"arrived,input_tokens,output_tokens\n{rows}")
     (place / "hf").mkdir()
-    (place / "hf" / "config.json").write_text((ROOT / "data/models/gemma-2-9b/config.json").read_text())
+    (place / "hf" / "config.json").write_text(
+        (ROOT / "data/models/gemma-2-9b/config.json").read_text()
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         assert tco("baseline", "save", "main").exit_code == 0
@@ -82,5 +93,7 @@ def test_it_runs(line, folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder))
     words = shlex.split(line)[1:]
-    done = tco(*(word.replace("~", str(folder), 1) if word.startswith("~") else word for word in words))
+    done = tco(
+        *(word.replace("~", str(folder), 1) if word.startswith("~") else word for word in words)
+    )
     assert done.exit_code == 0, done.stderr

@@ -51,8 +51,14 @@ def number_of(text):
 
 @pytest.mark.thorough
 def test_all_forms_agree_with_compare(folder):
-    expected = {row["scenario"]: row["metrics"] for row in document("compare", *PAIR, "--set", "site.pue=1.2")["rows"]}
-    as_json = {row["scenario"]: row["metrics"] for row in json.loads((folder / "a.json").read_text(encoding="utf-8"))["rows"]}
+    expected = {
+        row["scenario"]: row["metrics"]
+        for row in document("compare", *PAIR, "--set", "site.pue=1.2")["rows"]
+    }
+    as_json = {
+        row["scenario"]: row["metrics"]
+        for row in json.loads((folder / "a.json").read_text(encoding="utf-8"))["rows"]
+    }
     assert as_json == expected
     frames = {
         "csv": exact(folder / "a.csv"),
@@ -66,12 +72,18 @@ def test_all_forms_agree_with_compare(folder):
     metrics = table((folder / "model.xlsx").read_bytes(), "Summary", "metric")
     for scenario, values in expected.items():
         for name, value in values.items():
-            assert metrics.get(name, {}).get(scenario) == (None if value is None else pytest.approx(value, rel=1e-15))
+            assert metrics.get(name, {}).get(scenario) == (
+                None if value is None else pytest.approx(value, rel=1e-15)
+            )
 
 
 def test_a_row_says_what_it_rests_on(folder):
     for row in rows(folder / "a.csv"):
-        assert (row["site"], row["workload"], row["date"]) == ("us-hyperscale", "deepseek-v3-8k-1k", "2026-11")
+        assert (row["site"], row["workload"], row["date"]) == (
+            "us-hyperscale",
+            "deepseek-v3-8k-1k",
+            "2026-11",
+        )
         assert (row["model"], row["perspective"]) == ("deepseek-v3", "hyperscaler")
         assert "site.pue=1.2" in row["set"]
         assert "precision=fp8" in row["formats"]
@@ -90,7 +102,13 @@ def test_a_row_says_what_it_rests_on(folder):
 
 def test_the_package_describes_every_column(folder):
     meta = json.loads((folder / "package/datapackage.json").read_text(encoding="utf-8"))
-    assert {one["name"] for one in meta["resources"]} == {"scenarios", "inputs", "bill", "cost", "sources"}
+    assert {one["name"] for one in meta["resources"]} == {
+        "scenarios",
+        "inputs",
+        "bill",
+        "cost",
+        "sources",
+    }
     for resource in meta["resources"]:
         fields = resource["schema"]["fields"]
         content = rows(folder / "package" / resource["path"])
@@ -100,12 +118,16 @@ def test_the_package_describes_every_column(folder):
             texts = [row[field["name"]] for row in content if row[field["name"]]]
             if field["type"] == "number":
                 assert all(np.isfinite(float(text)) for text in texts)
-                assert field["unit"].startswith("as the column") or unit("" if field["unit"] == "1" else field["unit"])
+                assert field["unit"].startswith("as the column") or unit(
+                    "" if field["unit"] == "1" else field["unit"]
+                )
             else:
                 assert "unit" not in field
     cost = rows(folder / "package/cost.csv")
     for row in rows(folder / "package/scenarios.csv"):
-        mine = [float(line["usd_per_chip_hour"]) for line in cost if line["scenario"] == row["scenario"]]
+        mine = [
+            float(line["usd_per_chip_hour"]) for line in cost if line["scenario"] == row["scenario"]
+        ]
         assert sum(mine) == pytest.approx(float(row["tco_usd_per_chip_hour"]), rel=1e-12)
     named = {name for row in rows(folder / "package/inputs.csv") for name in [row["source"]]}
     listed = {row["id"] for row in rows(folder / "package/sources.csv")}
@@ -152,14 +174,25 @@ def test_what_stands_in_the_way_is_left_as_it_was(tmp_path):
         assert done.exit_code == 2, name
         assert word in done.stderr
         assert "Traceback" not in done.stderr
-    assert (tmp_path / "file").read_text(encoding="utf-8") == (tmp_path / "full" / "mine.txt").read_text(encoding="utf-8") == "mine"
+    assert (
+        (tmp_path / "file").read_text(encoding="utf-8")
+        == (tmp_path / "full" / "mine.txt").read_text(encoding="utf-8")
+        == "mine"
+    )
     assert locked.read_text(encoding="utf-8") == "mine"
 
 
 def test_a_package_is_replaced_and_a_broken_one_is_taken_away(tmp_path):
     for pue in ("1.2", "1.3"):
-        assert tco("export", "gb200-nvl72", "--set", f"site.pue={pue}", "-o", f"{tmp_path}/package/").exit_code == 0
-    assert {row["path"]: row["value"] for row in rows(tmp_path / "package/inputs.csv")}["site.pue"] == "1.3"
+        assert (
+            tco(
+                "export", "gb200-nvl72", "--set", f"site.pue={pue}", "-o", f"{tmp_path}/package/"
+            ).exit_code
+            == 0
+        )
+    assert {row["path"]: row["value"] for row in rows(tmp_path / "package/inputs.csv")}[
+        "site.pue"
+    ] == "1.3"
     with pytest.raises(UsageError):
         write_folder(tmp_path / "new", {"a.csv": "a\n", f"{'b' * 300}.csv": "b\n"}, "a.csv")
     assert not (tmp_path / "new").exists()
@@ -225,13 +258,18 @@ def test_own_values_are_marked_and_can_be_kept_back(own, tmp_path, monkeypatch):
     assert tco(*given, "-o", tmp_path / "open.xlsx").exit_code == 0
     content = (tmp_path / "open.xlsx").read_bytes()
     inputs = table(content, "Inputs", "input")
-    assert {path for path, row in inputs.items() if row.get("own") == "own"} == {"parts.gb200-gpu.price", "terms.rate"}
+    assert {path for path, row in inputs.items() if row.get("own") == "own"} == {
+        "parts.gb200-gpu.price",
+        "terms.rate",
+    }
     assert any(value == float(SECRET) for _, value in cells(content, "Inputs").values())
     done = tco(*given, "--redact", "-o", tmp_path / "kept.xlsx")
     assert (done.exit_code, "cannot withhold" in done.stderr) == (2, True)
     for name in ("a.csv", "a.json", "a.parquet", "package/"):
         assert tco(*given, "-o", f"{tmp_path}/kept-{name}", TCO_REDACT="1").exit_code == 0
-    texts = [(tmp_path / f"kept-{name}").read_text(encoding="utf-8") for name in ("a.csv", "a.json")]
+    texts = [
+        (tmp_path / f"kept-{name}").read_text(encoding="utf-8") for name in ("a.csv", "a.json")
+    ]
     texts += [path.read_text(encoding="utf-8") for path in (tmp_path / "kept-package").iterdir()]
     texts.append(pd.read_parquet(tmp_path / "kept-a.parquet").to_csv())
     for text in texts:

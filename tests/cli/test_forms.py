@@ -13,7 +13,16 @@ from tests.cli import emit, tco
 
 COMMANDS = {
     "compare": ("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range"),
-    "compare-six": ("compare", "trn3-nl72x2", "gb200-nvl72", "h200-hgx8", "b200-hgx8", "mi355x-8", "moe-3t-decode-gb200-nvl72", "--no-range"),
+    "compare-six": (
+        "compare",
+        "trn3-nl72x2",
+        "gb200-nvl72",
+        "h200-hgx8",
+        "b200-hgx8",
+        "mi355x-8",
+        "moe-3t-decode-gb200-nvl72",
+        "--no-range",
+    ),
     "price": ("price", "h200-hgx8"),
     "bom": ("bom", "h200-hgx8"),
     "fabric": ("fabric", "trn3-nl72x2"),
@@ -28,8 +37,13 @@ WIDTHS = {"80": 80, "120": 120, "pipe": None}
 
 def form(text: str) -> str:
     """Return a text with a # for every number, and what stands between columns as two blanks: figures move, labels and folds do not."""
-    lines = [re.sub(r"(?<![A-Za-z\d-])-?\d[\d,.]*(e[-+]\d+)?", "#", line).rstrip() for line in text.splitlines()]
-    return "\n".join(re.sub(r"(?<=\S) {2,}", "  ", re.sub("─+", "─", line)) for line in lines) + "\n"
+    lines = [
+        re.sub(r"(?<![A-Za-z\d-])-?\d[\d,.]*(e[-+]\d+)?", "#", line).rstrip()
+        for line in text.splitlines()
+    ]
+    return (
+        "\n".join(re.sub(r"(?<=\S) {2,}", "  ", re.sub("─+", "─", line)) for line in lines) + "\n"
+    )
 
 
 @pytest.mark.parametrize("width", WIDTHS)

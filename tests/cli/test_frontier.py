@@ -34,9 +34,16 @@ def test_pairs():
     ]
     own, *others = found["frontiers"]
     assert own["cost_against_own"] == 1
-    costs = {row["prefill_scenario"]: next(p["usd_per_million_output_tokens"] for p in row["points"] if p["chosen"]) for row in found["frontiers"]}
+    costs = {
+        row["prefill_scenario"]: next(
+            p["usd_per_million_output_tokens"] for p in row["points"] if p["chosen"]
+        )
+        for row in found["frontiers"]
+    }
     for row in others:
-        assert row["cost_against_own"] == pytest.approx(costs[row["prefill_scenario"]] / costs["trn3-nl72x2"], rel=1e-12)
+        assert row["cost_against_own"] == pytest.approx(
+            costs[row["prefill_scenario"]] / costs["trn3-nl72x2"], rel=1e-12
+        )
     assert found["best"]["prefill_scenario"] == min(costs, key=costs.get)
 
 
@@ -48,7 +55,9 @@ def test_csv_is_the_json(arguments):
     assert len(lines) == len(points)
     for line, point in zip(lines, points, strict=True):
         for key, value in point.items():
-            assert (line[key] or None) == (value if value is None or isinstance(value, str) else line[key])
+            assert (line[key] or None) == (
+                value if value is None or isinstance(value, str) else line[key]
+            )
             if isinstance(value, (int, float)):
                 assert float(line[key]) == value
 
@@ -82,7 +91,9 @@ def test_designs():
     free = [design for design in designs if design["beaten_by"] is None]
     assert free
     assert {design["scenario"] for design in free} <= {"trn3-nl72x2", "gb200-nvl72"}
-    axes = [(axis["metric"], -1 if axis["better"] == "less" else 1) for axis in found["pareto"]["axes"]]
+    axes = [
+        (axis["metric"], -1 if axis["better"] == "less" else 1) for axis in found["pareto"]["axes"]
+    ]
     for design, other in ((one, two) for one in free for two in free if one is not two):
         assert any(sign * design[name] > sign * other[name] for name, sign in axes)
     for design in designs:
@@ -90,7 +101,11 @@ def test_designs():
             for axis in found["pareto"]["axes"]:
                 name = axis["metric"]
                 assert by["change"][name] == pytest.approx(by[name] / design[name] - 1)
-                assert (by["change"][name] <= 1e-3) if axis["better"] == "less" else (by["change"][name] >= -1e-3)
+                assert (
+                    (by["change"][name] <= 1e-3)
+                    if axis["better"] == "less"
+                    else (by["change"][name] >= -1e-3)
+                )
 
 
 @pytest.mark.thorough
@@ -99,29 +114,48 @@ def test_ranges():
     for row in found["frontiers"]:
         for point in row["points"]:
             range_ = point["range"]["usd_per_million_output_tokens"]
-            ends = [end for end in (range_["p10"], range_["p50"], range_["p90"]) if end is not None]  # a miss lies beyond the worse end
+            ends = [
+                end for end in (range_["p10"], range_["p50"], range_["p90"]) if end is not None
+            ]  # a miss lies beyond the worse end
             assert ends
             assert ends == sorted(ends)
             assert (len(ends) == 3) or point["share_of_draws_that_meet_the_target"] < 0.9
             assert 0 < point["share_of_draws_that_meet_the_target"] <= 1
-    shares = [by["share_of_draws_in_which_it_is_beaten"] for design in found["pareto"]["designs"] if (by := design["beaten_by"])]
+    shares = [
+        by["share_of_draws_in_which_it_is_beaten"]
+        for design in found["pareto"]["designs"]
+        if (by := design["beaten_by"])
+    ]
     assert 0 < min(shares) < max(shares) <= 1
-    assert sum(one > 0.5 for one in shares) > 0.9 * len(shares)  # what is beaten at the point mostly is so in most draws
+    assert sum(one > 0.5 for one in shares) > 0.9 * len(
+        shares
+    )  # what is beaten at the point mostly is so in most draws
     points = [point for row in found["frontiers"] for point in row["points"]]
     lines = list(csv.DictReader(io.StringIO(tco(*TWO, "--range", "--format", "csv").stdout)))
     for line, point in zip(lines, points, strict=True):
-        assert float(line["output_tokens_per_s_per_chip_p90"]) == point["range"]["output_tokens_per_s_per_chip"]["p90"]
-        assert float(line["share_of_draws_that_meet_the_target"]) == point["share_of_draws_that_meet_the_target"]
+        assert (
+            float(line["output_tokens_per_s_per_chip_p90"])
+            == point["range"]["output_tokens_per_s_per_chip"]["p90"]
+        )
+        assert (
+            float(line["share_of_draws_that_meet_the_target"])
+            == point["share_of_draws_that_meet_the_target"]
+        )
 
 
 def test_csv_of_designs():
     lines = list(csv.DictReader(io.StringIO(tco(*PARETO, "--format", "csv").stdout)))
     for line, design in zip(lines, document(*PARETO)["pareto"]["designs"], strict=True):
         by = design["beaten_by"]
-        assert (line["scenario"], float(line["tokens_per_s_per_user"])) == (design["scenario"], design["tokens_per_s_per_user"])
+        assert (line["scenario"], float(line["tokens_per_s_per_user"])) == (
+            design["scenario"],
+            design["tokens_per_s_per_user"],
+        )
         assert line["beaten_by_scenario"] == (by["scenario"] if by else "")
         assert line["beaten_by_batch"] == (str(by["batch"]) if by else "")
-        assert line["change_of_usd_per_million_output_tokens"] == (repr(by["change"]["usd_per_million_output_tokens"]) if by else "")
+        assert line["change_of_usd_per_million_output_tokens"] == (
+            repr(by["change"]["usd_per_million_output_tokens"]) if by else ""
+        )
 
 
 def test_designs_where_no_rack_fits_say_why():
@@ -140,7 +174,13 @@ def test_a_system_without_a_scenario_stands_on_the_headlines_terms():
     assert document("frontier", "b200-hgx8")["frontiers"][0]["system"] == "b200-hgx8"
 
 
-@pytest.mark.parametrize(("name", "fragment"), [("gb200-nvl7", "did you mean 'gb200-nvl72'"), ("train-gpt3-175b-a100x64", "its workload trains")])
+@pytest.mark.parametrize(
+    ("name", "fragment"),
+    [
+        ("gb200-nvl7", "did you mean 'gb200-nvl72'"),
+        ("train-gpt3-175b-a100x64", "its workload trains"),
+    ],
+)
 def test_bad_names(name, fragment):
     done = tco("frontier", name)
     assert (done.exit_code, done.stdout) == (3, "")

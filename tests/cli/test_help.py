@@ -18,7 +18,9 @@ def commands(group, above=()):
 
 
 ROOT = typer.main.get_command(app)
-ROOT.list_commands(None)  # commands are read when they are asked for: here all of them, whichever tests run beside these
+ROOT.list_commands(
+    None
+)  # commands are read when they are asked for: here all of them, whichever tests run beside these
 ALL = sorted(commands(ROOT))
 
 
@@ -28,7 +30,10 @@ def test_help(words, file_regression):
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "\x1b" not in done.stdout
-    file_regression.check("\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n", basename="-".join(("tco", *words)))
+    file_regression.check(
+        "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n",
+        basename="-".join(("tco", *words)),
+    )
 
 
 @pytest.mark.parametrize("words", ALL, ids=["-".join(words) or "tco" for words in ALL])
@@ -49,14 +54,19 @@ def test_nothing_at_all_shows_the_help():
     assert "Usage: tco" in tco().stdout + tco().stderr
 
 
-@pytest.mark.parametrize("words", [(), ("compare",), ("baseline",), ("baseline", "check"), ("help",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [(), ("compare",), ("baseline",), ("baseline", "check"), ("help",)], ids=" ".join
+)
 def test_help_as_a_command_shows_the_same_page(words):
     assert tco("help", *words).stdout == tco(*words, "--help").stdout
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(("compar",), "tco has no command 'compar'; did you mean 'compare'?"), (("compare", "two"), "tco compare has no command 'two'")],
+    [
+        (("compar",), "tco has no command 'compar'; did you mean 'compare'?"),
+        (("compare", "two"), "tco compare has no command 'two'"),
+    ],
 )
 def test_help_of_what_is_no_command(words, message):
     done = tco("help", *words)

@@ -22,11 +22,31 @@ COMMANDS = {
     ("fabric", "trn3-nl72x2"): ("tco.fabric/1", {"scopes"}),
     ("network", "--switch", "12.8T", "--port", "100G", "--tiers", "3"): (
         "tco.network/1",
-        {"tiers", "max_endpoints", "switches", "links", "transceivers", "cables", "price_usd", "power_w"},
+        {
+            "tiers",
+            "max_endpoints",
+            "switches",
+            "links",
+            "transceivers",
+            "cables",
+            "price_usd",
+            "power_w",
+        },
     ),
     ("kernel", "h100-sxm", "--m", "4096", "--n", "8192", "--k", "8192", "--precision", "fp8"): (
         "tco.kernel/1",
-        {"time_us", "bound", "parts_us", "tile", "tiles", "waves", "computed_as", "tflops", "gb_per_s", "share_of_peak"},
+        {
+            "time_us",
+            "bound",
+            "parts_us",
+            "tile",
+            "tiles",
+            "waves",
+            "computed_as",
+            "tflops",
+            "gb_per_s",
+            "share_of_peak",
+        },
     ),
     ("parts", "list"): ("tco.parts-list/1", {"items"}),
     ("parts", "show", "trn3"): ("tco.parts-show/1", {"part", "rows"}),
@@ -43,14 +63,19 @@ COMMANDS = {
     ("sources", "list"): ("tco.sources-list/1", {"items"}),
     ("sources", "show", "tco-model"): ("tco.sources-show/1", {"id", "values"}),
     **{(kind, "list"): (f"tco.{kind}-list/1", {"items"}) for kind in DOCUMENTS},
-    **{(kind, "show", name): (f"tco.{kind}-show/1", {"id", "texts", "values"}) for kind, name in DOCUMENTS.items()},
+    **{
+        (kind, "show", name): (f"tco.{kind}-show/1", {"id", "texts", "values"})
+        for kind, name in DOCUMENTS.items()
+    },
     **{(kind, "check"): (f"tco.{kind}-check/1", {"ok", "findings"}) for kind in DOCUMENTS},
     ("sources", "check"): ("tco.sources-check/1", {"ok", "findings"}),
 }
 
 
 @pytest.mark.parametrize(
-    ("arguments", "schema", "keys"), [(words, *wanted) for words, wanted in COMMANDS.items()], ids=[" ".join(c) for c in COMMANDS]
+    ("arguments", "schema", "keys"),
+    [(words, *wanted) for words, wanted in COMMANDS.items()],
+    ids=[" ".join(c) for c in COMMANDS],
 )
 def test_a_document_names_its_schema(arguments, schema, keys, catalogue):
     found = document(*arguments)
@@ -60,7 +85,14 @@ def test_a_document_names_its_schema(arguments, schema, keys, catalogue):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("compare",), ("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("explain", "gb200-nvl72", "capex_usd")], ids=" ".join
+    "arguments",
+    [
+        ("compare",),
+        ("price", "gb200-nvl72"),
+        ("bom", "gb200-nvl72"),
+        ("explain", "gb200-nvl72", "capex_usd"),
+    ],
+    ids=" ".join,
 )
 def test_two_runs_are_the_same_bytes(arguments):
     assert tco(*arguments, "--format", "json").stdout == tco(*arguments, "--format", "json").stdout
@@ -88,21 +120,29 @@ def test_compare_has_the_four_racks():
         assert len(numbers) >= 25
         assert all(math.isfinite(value) for value in numbers)
         missing = [metric for metric, value in row["metrics"].items() if value is None]
-        assert not missing or any(all(metric in note for metric in missing) for note in row["notes"])
+        assert not missing or any(
+            all(metric in note for metric in missing) for note in row["notes"]
+        )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_price_lines_sum_to_the_metric(name):
     found = document("price", name)
-    assert math.fsum(line["usd_per_chip_hour"] for line in found["lines"]) == pytest.approx(found["metrics"]["tco_usd_per_chip_hour"], rel=1e-12)
+    assert math.fsum(line["usd_per_chip_hour"] for line in found["lines"]) == pytest.approx(
+        found["metrics"]["tco_usd_per_chip_hour"], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_bom_lines_sum_to_the_totals(name):
     found = document("bom", name)
     totals = found["totals"]
-    assert math.fsum(line["extended_usd"] or 0 for line in found["lines"]) == pytest.approx(totals["price_usd"], rel=1e-12)
-    assert math.fsum(line["power_w"] or 0 for line in found["lines"]) == pytest.approx(totals["power_w"], rel=1e-12)
+    assert math.fsum(line["extended_usd"] or 0 for line in found["lines"]) == pytest.approx(
+        totals["price_usd"], rel=1e-12
+    )
+    assert math.fsum(line["power_w"] or 0 for line in found["lines"]) == pytest.approx(
+        totals["power_w"], rel=1e-12
+    )
     assert totals["net_usd"] == pytest.approx(totals["price_usd"] - totals["rebate_usd"], rel=1e-12)
     by_part = {}
     for line in found["lines"]:
@@ -114,7 +154,11 @@ def test_a_metric_of_price_is_that_of_compare():
     compared = {row["scenario"]: row["metrics"] for row in document("compare")["rows"]}
     for name in HEADLINE:
         metrics = document("price", name)["metrics"]
-        own = {metric: value for metric, value in metrics.items() if not metric.startswith("perf_per_tco")}
+        own = {
+            metric: value
+            for metric, value in metrics.items()
+            if not metric.startswith("perf_per_tco")
+        }
         assert own.items() <= compared[name].items()
 
 
@@ -136,7 +180,10 @@ def test_a_cell_can_be_explained_by_its_name():
     assert (leaf["value"], leaf["unit"]) == (30059, "USD")
     done = tco("explain", "gb200-nvl72", "cost/site/bilding/per_chip_hour")
     assert done.exit_code == 3
-    assert "unknown metric or cell 'cost/site/bilding/per_chip_hour'; did you mean 'cost/site/building/per_chip_hour'?" in done.stderr
+    assert (
+        "unknown metric or cell 'cost/site/bilding/per_chip_hour'; did you mean 'cost/site/building/per_chip_hour'?"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize(

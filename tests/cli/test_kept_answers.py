@@ -62,7 +62,9 @@ def test_each_command_that_keeps_answers_has_a_line_here():
 
 
 @pytest.mark.parametrize("function", COMMAND_LINES)
-def test_invalid_option_exits_alike_before_and_after_an_answer_is_kept(function, tmp_path, monkeypatch):
+def test_invalid_option_exits_alike_before_and_after_an_answer_is_kept(
+    function, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     lines = invalid_lines(COMMAND_LINES[function])
     assert len(lines) > 12
@@ -77,7 +79,9 @@ def test_invalid_option_exits_alike_before_and_after_an_answer_is_kept(function,
 
 
 @pytest.mark.parametrize("function", COMMAND_LINES)
-def test_line_that_is_wrong_in_itself_is_refused_before_answers_are_looked_up(function, tmp_path, monkeypatch):
+def test_line_that_is_wrong_in_itself_is_refused_before_answers_are_looked_up(
+    function, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     lines = invalid_lines(COMMAND_LINES[function])
     wrong = [line for line in lines if exit_code(line) == 2 and not CHECKED_LATER & {*line}]
@@ -115,7 +119,9 @@ def test_cache_of_the_user_is_neither_read_nor_written_by_tests(tmp_path):
     inner = f"{Path(__file__)}::test_tests_keep_answers_in_a_folder_of_the_session"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", inner]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False
+    )
     assert done.returncode == 0, done.stdout
     assert not (tmp_path / "tco").exists()
     assert not (tmp_path / ".cache").exists()

@@ -7,7 +7,20 @@ import pytest
 from tests.cli import document, tco
 
 PRODUCT = ("--m", "4096", "--n", "8192", "--k", "8192", "--precision", "fp8")
-ATTENTION = ("--op", "attention", "--batch", "8", "--heads", "64", "--kv-heads", "8", "--head-dim", "128", "--seq-kv", "8192")
+ATTENTION = (
+    "--op",
+    "attention",
+    "--batch",
+    "8",
+    "--heads",
+    "64",
+    "--kv-heads",
+    "8",
+    "--head-dim",
+    "128",
+    "--seq-kv",
+    "8192",
+)
 
 
 def test_a_large_product_by_hand():
@@ -17,12 +30,17 @@ def test_a_large_product_by_hand():
     assert found["waves"] == pytest.approx(1024 / 132, rel=0.1)
     assert found["bound"] == "compute"
     assert found["flop"] == 2 * 4096 * 8192 * 8192
-    assert found["share_of_peak"] == pytest.approx(found["flop"] / found["time_us"] / 1e6 / 1979, rel=1e-3)
+    assert found["share_of_peak"] == pytest.approx(
+        found["flop"] / found["time_us"] / 1e6 / 1979, rel=1e-3
+    )
     assert 0.45 <= found["share_of_peak"] <= 0.75
 
 
 def test_a_library_casts_its_input():
-    bare, layer = (document("kernel", "h100-sxm", *PRODUCT, *library) for library in ((), ("--library", "tensorrt-llm")))
+    bare, layer = (
+        document("kernel", "h100-sxm", *PRODUCT, *library)
+        for library in ((), ("--library", "tensorrt-llm"))
+    )
     assert bare["parts_us"]["cast"] == 0
     assert layer["time_us"] == pytest.approx(bare["time_us"] + layer["parts_us"]["cast"], rel=1e-12)
 
@@ -35,18 +53,34 @@ def test_large_arrays_cut_no_tiles():
 def test_the_phases_of_attention():
     """A prompt computes, one query a sequence reads: half the bytes in FP8 take half the time of the memory."""
     assert document("kernel", "gb200-gpu", *ATTENTION, "--seq-q", "8192")["bound"] == "compute"
-    wide, narrow = (document("kernel", "gb200-gpu", *ATTENTION, "--phase", "decode", "--precision", form) for form in ("bf16", "fp8"))
+    wide, narrow = (
+        document("kernel", "gb200-gpu", *ATTENTION, "--phase", "decode", "--precision", form)
+        for form in ("bf16", "fp8")
+    )
     assert wide["bound"] == "memory"
     assert narrow["parts_us"]["memory"] == pytest.approx(wide["parts_us"]["memory"] / 2, rel=1e-12)
-    full, causal = (document("kernel", "gb200-gpu", *ATTENTION, "--seq-q", "8192", *mask) for mask in (("--full",), ()))
+    full, causal = (
+        document("kernel", "gb200-gpu", *ATTENTION, "--seq-q", "8192", *mask)
+        for mask in (("--full",), ())
+    )
     assert full["flop"] == 2 * causal["flop"]
 
 
 def test_a_setting_moves_it_and_one_that_does_not_is_named():
-    done = tco("kernel", "h100-sxm", *PRODUCT, "--set", "parts.h100-sxm.peak_fp8=4000 TFLOP/s", "--set", "parts.h100-sxm.peak_fp4=1 TFLOP/s")
+    done = tco(
+        "kernel",
+        "h100-sxm",
+        *PRODUCT,
+        "--set",
+        "parts.h100-sxm.peak_fp8=4000 TFLOP/s",
+        "--set",
+        "parts.h100-sxm.peak_fp4=1 TFLOP/s",
+    )
     assert done.exit_code == 0
     assert "parts.h100-sxm.peak_fp4 is set" in done.stderr
-    quick = document("kernel", "h100-sxm", *PRODUCT, "--set", "parts.h100-sxm.peak_fp8=4000 TFLOP/s")
+    quick = document(
+        "kernel", "h100-sxm", *PRODUCT, "--set", "parts.h100-sxm.peak_fp8=4000 TFLOP/s"
+    )
     assert quick["time_us"] < document("kernel", "h100-sxm", *PRODUCT)["time_us"]
 
 

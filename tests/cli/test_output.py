@@ -25,7 +25,19 @@ def test_a_file_holds_what_stdout_shows(form, tmp_path):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_is_left_of_a_command_that_fails(form, tmp_path):
-    assert tco("price", "gb200-nvl72", "--set", "site.pue=0.5", "--format", form, "--output", tmp_path / "out").exit_code == 3
+    assert (
+        tco(
+            "price",
+            "gb200-nvl72",
+            "--set",
+            "site.pue=0.5",
+            "--format",
+            form,
+            "--output",
+            tmp_path / "out",
+        ).exit_code
+        == 3
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,7 +103,11 @@ def test_notes_stand_in_the_document():
     assert "parts.trn3.tdp is set, but nothing in this scenario rests on it" in notes
 
 
-@pytest.mark.parametrize("arguments", [("compare",), ("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("parts", "show", "trn3")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [("compare",), ("price", "gb200-nvl72"), ("bom", "gb200-nvl72"), ("parts", "show", "trn3")],
+    ids=" ".join,
+)
 @pytest.mark.parametrize("no_color", ["1", ""])
 def test_no_escape_codes_leave_the_program(arguments, no_color):
     assert "\x1b" not in tco(*arguments, NO_COLOR=no_color, FORCE_COLOR="1").stdout
@@ -110,7 +126,14 @@ def shell(command, **environment):
     """Run `tco` as a shell does, from a folder of its own."""
     whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command}'
     environment = dict(os.environ, PYTHONPATH=os.getcwd(), **environment)
-    done = subprocess.run(["bash", "-c", whole], check=False, capture_output=True, text=True, cwd=tempfile.mkdtemp(), env=environment)
+    done = subprocess.run(
+        ["bash", "-c", whole],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tempfile.mkdtemp(),
+        env=environment,
+    )
     return done.returncode, done.stderr
 
 
@@ -118,8 +141,14 @@ def shell(command, **environment):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("tco price gb200-nvl72 --format json > /dev/full", "cannot be written (No space left on device)"),
-        ("ulimit -f 1; trap '' XFSZ; tco price gb200-nvl72 --format json > out", "cannot be written (File too large)"),
+        (
+            "tco price gb200-nvl72 --format json > /dev/full",
+            "cannot be written (No space left on device)",
+        ),
+        (
+            "ulimit -f 1; trap '' XFSZ; tco price gb200-nvl72 --format json > out",
+            "cannot be written (File too large)",
+        ),
         ("tco price gb200-nvl72 >&-", "is closed, expected somewhere to print"),
         ("tco price --help > /dev/full", "cannot be written (No space left on device)"),
         ("tco --version > /dev/full", "cannot be written (No space left on device)"),
@@ -132,7 +161,9 @@ def test_an_answer_is_never_cut_in_silence(command, message, unbuffered):
 
 
 @pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
-@pytest.mark.parametrize(("command", "code"), [("tco price trn3-nl72x2 --format json", 0), ("tco price nothing", 3)])
+@pytest.mark.parametrize(
+    ("command", "code"), [("tco price trn3-nl72x2 --format json", 0), ("tco price nothing", 3)]
+)
 def test_a_stderr_that_takes_nothing_changes_neither_answer_nor_exit_code(command, code, stderr):
     """Notes that have nowhere to go do not end up in the answer."""
     whole = f'tco() {{ {sys.executable} -m tco "$@"; }}; {command} {stderr}'

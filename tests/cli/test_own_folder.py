@@ -18,7 +18,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_init_makes_a_folder_that_works(folder):
-    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+    assert sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    ) == [
         ".gitignore",
         "README.md",
         "data/parts/mine.csv",
@@ -32,10 +34,16 @@ def test_init_makes_a_folder_that_works(folder):
 
 @pytest.mark.thorough
 def test_every_command_of_the_readme_that_init_writes_runs(folder):
-    commands = [line.strip().partition("  ")[0] for line in (folder / "README.md").read_text().splitlines() if line.startswith("    tco")]
+    commands = [
+        line.strip().partition("  ")[0]
+        for line in (folder / "README.md").read_text().splitlines()
+        if line.startswith("    tco")
+    ]
     assert len(commands) >= 8
     (folder / "hf").mkdir()
-    (folder / "hf" / "config.json").write_text((DATA / "models" / "llama-3.1-8b" / "config.json").read_text())
+    (folder / "hf" / "config.json").write_text(
+        (DATA / "models" / "llama-3.1-8b" / "config.json").read_text()
+    )
     for line in commands:
         for command in line.split(" && "):
             done = tco(*command.split()[1:])
@@ -77,7 +85,9 @@ def test_baseline_round_trip(folder):
 
 def test_a_drift_names_the_input(folder):
     assert tco("baseline", "save", "main", "gb200-nvl72", "mine.toml").exit_code == 0
-    found = document("baseline", "check", "main", "--set", "site.electricity_price=0.30 USD/kWh", code=1)
+    found = document(
+        "baseline", "check", "main", "--set", "site.electricity_price=0.30 USD/kWh", code=1
+    )
     assert not found["ok"]
     assert {row["scenario"] for row in found["drift"]} == {"gb200-nvl72", "mine.toml"}
     for row in found["drift"]:
@@ -99,14 +109,22 @@ def test_a_tolerated_increase_passes_and_what_gets_better_too(folder):
     pue = document("scenarios", "show", "gb200-nvl72")["inputs"]
     now = next(row["value"] for row in pue if row["path"] == "site.pue")
     dearer, cheaper = f"site.pue={now * 1.01}", f"site.pue={now * 0.99}"
-    assert document("baseline", "check", "main", "--max-increase", "0.05", "--set", dearer)["drift"] == []
-    dearer_drift = document("baseline", "check", "main", "--max-increase", "0.005", "--set", dearer, code=1)["drift"]
+    assert (
+        document("baseline", "check", "main", "--max-increase", "0.05", "--set", dearer)["drift"]
+        == []
+    )
+    dearer_drift = document(
+        "baseline", "check", "main", "--max-increase", "0.005", "--set", dearer, code=1
+    )["drift"]
     assert {row["metric"] for row in dearer_drift} == {
         *("facility_power_w_per_chip", "energy_usd_per_chip_hour", "tokens_per_s_per_facility_mw"),
         *("grid_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens"),
     }
     assert all(row["worse"] for row in dearer_drift)
-    assert document("baseline", "check", "main", "--max-increase", "0", "--set", cheaper)["drift"] == []
+    assert (
+        document("baseline", "check", "main", "--max-increase", "0", "--set", cheaper)["drift"]
+        == []
+    )
 
 
 def test_ones_own_price_moves_the_baseline(folder):
@@ -114,7 +132,11 @@ def test_ones_own_price_moves_the_baseline(folder):
     path = folder / "data" / "parts" / "mine.csv"
     path.write_text(path.read_text().replace(",500,", ",550,"))
     drift = document("baseline", "check", "main", code=1)["drift"]
-    assert any("price parts.nitro-v6-400g.price: 500 -> 550 USD" in reason for row in drift for reason in row["why"])
+    assert any(
+        "price parts.nitro-v6-400g.price: 500 -> 550 USD" in reason
+        for row in drift
+        for reason in row["why"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,6 +157,8 @@ def test_diff_exits_as_asked(arguments, code):
 
 def test_diff_says_why():
     found = document("diff", "gb200-nvl72", "gb200-nvl72", "--set", "terms.life=7 year")
-    assert [(cause["path"], cause["new"], cause["unit"]) for cause in found["why"]] == [("terms.life", 7, "year")]
+    assert [(cause["path"], cause["new"], cause["unit"]) for cause in found["why"]] == [
+        ("terms.life", 7, "year")
+    ]
     assert "tco_usd_per_chip_hour" in {move["metric"] for move in found["metrics"]}
     assert "it_power_w_per_chip" not in {move["metric"] for move in found["metrics"]}

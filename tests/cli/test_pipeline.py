@@ -15,7 +15,13 @@ import yaml
 pytestmark = pytest.mark.thorough
 
 PAGE = Path(__file__).parents[2] / "reports" / "site" / "pages" / "tutorials" / "regression.md"
-FILES = dict(re.findall(r'^```yaml title="([^"]+)"\n(.*?)^```$', PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+FILES = dict(
+    re.findall(
+        r'^```yaml title="([^"]+)"\n(.*?)^```$',
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +34,22 @@ def project(tmp_path_factory):
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tco "$@"\n')
     shim.chmod(0o755)
     summary = folder / "summary.md"
-    environment = {**os.environ, "PATH": f"{binaries}:{Path(sys.executable).parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
+    environment = {
+        **os.environ,
+        "PATH": f"{binaries}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
     environment |= {"PYTHONPATH": str(PAGE.parents[4]), "PRE_COMMIT_HOME": str(folder / "hooks")}
 
     def run(line):
         return subprocess.run(
-            ["bash", "-eo", "pipefail", "-c", line], check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+            ["bash", "-eo", "pipefail", "-c", line],
+            check=False,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
 
     assert run("tco baseline save main gb200-nvl72").returncode == 0
@@ -53,7 +69,9 @@ def dearer(project):
 
 def test_the_workflow(project):
     workflow = yaml.safe_load(FILES[".github/workflows/cost.yml"])
-    lines = {step["name"]: step["run"] for step in workflow["jobs"]["cost"]["steps"] if "run" in step}
+    lines = {
+        step["name"]: step["run"] for step in workflow["jobs"]["cost"]["steps"] if "run" in step
+    }
     assert lines.pop("Install") == "pip install ."
     quiet = [project(line) for line in lines.values()]
     assert [done.returncode for done in quiet] == [0, 0]

@@ -59,14 +59,19 @@ def test_a_kind_is_drawn_into_a_file_and_says_nothing_on_stdout(kind, tmp_path):
 
 
 def test_a_picture_of_points_is_twice_as_wide_and_has_ink(tmp_path):
-    assert tco("plot", "bom", "gb200-nvl72", "-o", tmp_path / "figure.PNG", "--width", "400").exit_code == 0
+    assert (
+        tco("plot", "bom", "gb200-nvl72", "-o", tmp_path / "figure.PNG", "--width", "400").exit_code
+        == 0
+    )
     data = (tmp_path / "figure.PNG").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">I", data[16:20]) == (800,)
     import matplotlib.image
 
     picture = matplotlib.image.imread(tmp_path / "figure.PNG")
-    shown = {tuple((pixel[:3] * 255).round().astype(int)) for row in picture[::5] for pixel in row[::5]}
+    shown = {
+        tuple((pixel[:3] * 255).round().astype(int)) for row in picture[::5] for pixel in row[::5]
+    }
     assert (0x13, 0x7E, 0xEA) in shown  # the first series
     title = picture[20:50, 16:400, :3]
     assert title.min() < 0.2  # there are letters
@@ -83,7 +88,11 @@ def test_without_what_draws_points_one_is_told_what_to_install(tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("bom", "gb200-nvl72", "-o", "figure.pdf"), 2, "unknown ending '.pdf', expected one of .svg, .png"),
+        (
+            ("bom", "gb200-nvl72", "-o", "figure.pdf"),
+            2,
+            "unknown ending '.pdf', expected one of .svg, .png",
+        ),
         (("bom", "gb200-nvl72", "-o", "figure"), 2, "unknown ending ''"),
         (("bom", "gb200-nvl72"), 2, "'--output'"),
         (("bon", "gb200-nvl72", "-o", "figure.svg"), 2, "Did you mean 'bom'?"),
@@ -91,9 +100,36 @@ def test_without_what_draws_points_one_is_told_what_to_install(tmp_path, monkeyp
         (("bom", "gb200-nvl72", "-o", "nowhere/figure.svg"), 2, "cannot be written"),
         (("tornado", "gb200-nvl72", "-o", "figure.svg", "--metric", "cost"), 3, "cost"),
         (("frontier", "gb200-nvl72", "-o", "figure.svg", "--against", "time"), 2, "time"),
-        (("roofline", "gb200-nvl72", "-o", "figure.svg", "--set", "workload.interactivity=100000 token/s"), 3, "gb200-nvl72"),
-        (("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life"), 2, "a map moves two inputs"),
-        (("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life", *("--from", "1") * 3), 2, "expected one for each of two inputs"),
+        (
+            (
+                "roofline",
+                "gb200-nvl72",
+                "-o",
+                "figure.svg",
+                "--set",
+                "workload.interactivity=100000 token/s",
+            ),
+            3,
+            "gb200-nvl72",
+        ),
+        (
+            ("map", "gb200-nvl72", "-o", "figure.svg", "--vary", "terms.life"),
+            2,
+            "a map moves two inputs",
+        ),
+        (
+            (
+                "map",
+                "gb200-nvl72",
+                "-o",
+                "figure.svg",
+                "--vary",
+                "terms.life",
+                *("--from", "1") * 3,
+            ),
+            2,
+            "expected one for each of two inputs",
+        ),
         (("range", "gb200-nvl72", "-o", "figure.svg", "--samples", "1"), 3, "expected 2 or more"),
     ],
 )
@@ -117,13 +153,25 @@ def folder(own):
 
 
 DRAWN = [
-    pytest.param(kind, marks=pytest.mark.thorough) for kind in ("frontier", "map", "range", "tornado")
+    pytest.param(kind, marks=pytest.mark.thorough)
+    for kind in ("frontier", "map", "range", "tornado")
 ]  # from many draws, each made several times
 
 
-@pytest.mark.parametrize("kind", ["bom", "cost", pytest.param("money", marks=pytest.mark.thorough), *DRAWN])
+@pytest.mark.parametrize(
+    "kind", ["bom", "cost", pytest.param("money", marks=pytest.mark.thorough), *DRAWN]
+)
 def test_a_figure_that_tells_of_own_values_is_refused(kind, folder, tmp_path):
-    words = ("plot", kind, "trn3-nl72x2", *KINDS[kind][1:], "--data", folder, "-o", tmp_path / "figure.svg")
+    words = (
+        "plot",
+        kind,
+        "trn3-nl72x2",
+        *KINDS[kind][1:],
+        "--data",
+        folder,
+        "-o",
+        tmp_path / "figure.svg",
+    )
     if kind == "cost":
         words = ("plot", kind, "trn3-nl72x2", "--data", folder, "-o", tmp_path / "figure.svg")
     done = tco(*words, "--redact")

@@ -8,28 +8,78 @@ import sys
 
 import pytest
 
-HEAVY = {"pandas", "pint", "scipy", "plotly", "matplotlib", "pyarrow", "pydantic", "hypothesis", "rich", "pygments"}
+HEAVY = {
+    "pandas",
+    "pint",
+    "scipy",
+    "plotly",
+    "matplotlib",
+    "pyarrow",
+    "pydantic",
+    "hypothesis",
+    "rich",
+    "pygments",
+}
 COMMAND = [sys.executable, "-m", "tco"]
 
 
 def run(*arguments, **environment):
     whole = {**os.environ, "PYTHONIOENCODING": "utf-8", **environment}
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, encoding="utf-8", env=whole, check=False)
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=whole,
+        check=False,
+    )
 
 
 # What a command does not need and must not read in: every module costs its start about a millisecond.
-NO_ANSWER = ("numpy", "json", "csv", "tomllib", "tco.catalog", "tco.chain", "tco.foundation.units", "tco.outputs")
+NO_ANSWER = (
+    "numpy",
+    "json",
+    "csv",
+    "tomllib",
+    "tco.catalog",
+    "tco.chain",
+    "tco.foundation.units",
+    "tco.outputs",
+)
 OTHER_ANSWERS = (
-    *("tco.performance.training", "tco.performance.serving.loaded", "tco.performance.serving.axes", "tco.performance.serving.fixed_axes"),
-    *("tco.models.families", "tco.models.hybrids", "tco.models.stated", "tco.foundation.equation", "tco.chain.saved"),
-    *("tco.studies.validation", "tco.studies.claims", "tco.studies.frontier", "tco.studies.difference", "tco.cli.shelves", "tco.outputs.explanation"),
+    *(
+        "tco.performance.training",
+        "tco.performance.serving.loaded",
+        "tco.performance.serving.axes",
+        "tco.performance.serving.fixed_axes",
+    ),
+    *(
+        "tco.models.families",
+        "tco.models.hybrids",
+        "tco.models.stated",
+        "tco.foundation.equation",
+        "tco.chain.saved",
+    ),
+    *(
+        "tco.studies.validation",
+        "tco.studies.claims",
+        "tco.studies.frontier",
+        "tco.studies.difference",
+        "tco.cli.shelves",
+        "tco.outputs.explanation",
+    ),
 )
 LIGHT = {
     "--help": NO_ANSWER,
     "compare --help": (*NO_ANSWER, "tco.cli.explain", "tco.cli.shelves"),
     "parts list": ("tco.chain", "tco.performance", "tco.cli.explain"),
     "compare": (*OTHER_ANSWERS, "tco.cli.explain"),
-    "price trn3-nl72x2": (*OTHER_ANSWERS, "tco.cli.compare", "tco.performance.serving.phases", "tco.performance.chip.products"),
+    "price trn3-nl72x2": (
+        *OTHER_ANSWERS,
+        "tco.cli.compare",
+        "tco.performance.serving.phases",
+        "tco.performance.chip.products",
+    ),
     "bom gb200-nvl72": (*OTHER_ANSWERS, "tco.cli.explain"),
 }
 
@@ -40,7 +90,11 @@ def test_light_commands_stay_light(words):
         run(words)  # its ranges are kept from then on
     done = run(*words.split(), PYTHONPROFILEIMPORTTIME="1")
     assert done.returncode == 0
-    seen = {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    seen = {
+        line.rsplit("|", 1)[1].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "tco" in seen
     needless = HEAVY | set(LIGHT[words])
     assert not {name for name in seen for above in needless if f"{name}.".startswith(f"{above}.")}
@@ -59,14 +113,25 @@ def test_the_public_names():
 
 
 def test_works_from_any_folder(tmp_path):
-    done = subprocess.run([*COMMAND, "bom", "gb200-nvl72", "--format", "json"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        [*COMMAND, "bom", "gb200-nvl72", "--format", "json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
     assert done.returncode == 0
     assert done.stdout.startswith("{")
 
 
 def test_the_reader_of_a_pipe_may_leave():
     """As `tco ... | head -1` does: no traceback, and what was read is whole."""
-    process = subprocess.Popen([*COMMAND, "sources", "list", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "sources", "list", "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout.readline() == "{\n"
     process.stdout.close()
     errors = process.stderr.read()
@@ -78,7 +143,9 @@ def test_the_reader_of_a_pipe_may_leave():
 def test_a_pipe_that_is_closed_at_once():
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*COMMAND, "compare"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [*COMMAND, "compare"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
     os.close(writer)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
@@ -87,19 +154,33 @@ def test_a_pipe_that_is_closed_at_once():
 def test_an_error_leaves_stdout_empty():
     done = run("price", "trn3-nl72x")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("error: unknown scenario 'trn3-nl72x'; did you mean 'trn3-nl72x2'")
+    assert done.stderr.startswith(
+        "error: unknown scenario 'trn3-nl72x'; did you mean 'trn3-nl72x2'"
+    )
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "md", "table"])
 def test_output_is_utf8_whatever_the_locale(form, own):
     own.parts("nitro-v6-400g,price,500,USD,400,650,2025-12,vendor,tco-model,geprüft – 100 µm,")
     command = [*COMMAND, "parts", "show", "nitro-v6-400g", "--data", own.folder, "--format", form]
-    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()
     assert "geprüft – 100 µm" in done.stdout.decode("utf-8")
 
 
 def test_the_hash_seed_changes_nothing():
-    one, two = (run("explain", "gb200-nvl72", "tco_usd_per_chip_hour", "--format", "csv", PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
+    one, two = (
+        run(
+            "explain",
+            "gb200-nvl72",
+            "tco_usd_per_chip_hour",
+            "--format",
+            "csv",
+            PYTHONHASHSEED=seed,
+        ).stdout
+        for seed in ("1", "2")
+    )
     assert one
     assert one == two

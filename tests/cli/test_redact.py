@@ -34,7 +34,14 @@ COMMANDS = [
     ("sources", "list"),
     ("systems", "show", "trn3-nl72x2"),
     ("frontier", "trn3-nl72x2"),
-    ("solve", "trn3-nl72x2", "--vary", "site.electricity_price", "--until", "tco_usd_per_chip_hour=+10%"),
+    (
+        "solve",
+        "trn3-nl72x2",
+        "--vary",
+        "site.electricity_price",
+        "--until",
+        "tco_usd_per_chip_hour=+10%",
+    ),
     ("solve", "trn3-nl72x2", "--vary", "parts.nitro-v6-400g.price", "--until", "capex_usd=+1%"),
 ]
 
@@ -55,7 +62,11 @@ def numbers(document):
         for value in document:
             yield from numbers(value)
         for key in {key for value in document if isinstance(value, dict) for key in value}:
-            found = [value[key] for value in document if isinstance(value, dict) and isinstance(value.get(key), (int, float))]
+            found = [
+                value[key]
+                for value in document
+                if isinstance(value, dict) and isinstance(value.get(key), (int, float))
+            ]
             yield float(sum(found))
     elif isinstance(document, (int, float)) and not isinstance(document, bool):
         yield float(document)
@@ -108,11 +119,21 @@ def test_no_number_gives_an_own_value_away(folder, command):
 def test_no_text_shows_an_own_value(folder, command, form):
     done = tco(*command, "--data", folder, "--redact", "--format", form)
     assert done.exit_code == 0, done.stderr
-    assert not re.search(r"12[, ]?345|12[, ]?346|1\.2345|987\.6|SECRETNOTE", done.stdout + done.stderr)
+    assert not re.search(
+        r"12[, ]?345|12[, ]?346|1\.2345|987\.6|SECRETNOTE", done.stdout + done.stderr
+    )
 
 
 @pytest.mark.parametrize("folder", [2], indirect=True)
-@pytest.mark.parametrize("command", [("price", "trn3-nl72x2"), ("baseline", "save", "main", "trn3-nl72x2"), ("perf", "trn3-nl72x2")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("price", "trn3-nl72x2"),
+        ("baseline", "save", "main", "trn3-nl72x2"),
+        ("perf", "trn3-nl72x2"),
+    ],
+    ids=" ".join,
+)
 def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch):
     """What a rack draws follows from an own tdp: the error says that it is too much, and not how much."""
     monkeypatch.chdir(tmp_path)
@@ -150,7 +171,10 @@ def test_a_setting_is_an_own_value(command):
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_values_of_a_site_of_ones_own_are_kept_back(own, form):
     """Two prices of electricity make the same bytes, and none of them that of the shipped site."""
-    shipped, made = load_catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8"), []
+    shipped, made = (
+        load_catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8"),
+        [],
+    )
     for price in ("0.0711", "0.0822"):
         own.write("sites/us-hyperscale.toml", shipped.replace("value = 0.0861", f"value = {price}"))
         made.append(tco("price", "gb200-nvl72", "--data", own.folder, "--redact", "--format", form))
@@ -161,19 +185,35 @@ def test_values_of_a_site_of_ones_own_are_kept_back(own, form):
 
 
 def test_a_hash_of_own_rows_is_withheld_as_who_guesses_one_could_make_sure_of_it(folder):
-    with_own, without = (json.loads(tco("bom", "trn3-nl72x2", "--redact", "--format", "json", *more).stdout) for more in (("--data", folder), ()))
-    assert (with_own["data_hash"], without["data_hash"]) == ("withheld", document("bom", "trn3-nl72x2")["data_hash"])
+    with_own, without = (
+        json.loads(tco("bom", "trn3-nl72x2", "--redact", "--format", "json", *more).stdout)
+        for more in (("--data", folder), ())
+    )
+    assert (with_own["data_hash"], without["data_hash"]) == (
+        "withheld",
+        document("bom", "trn3-nl72x2")["data_hash"],
+    )
 
 
 def test_an_answer_says_that_something_is_withheld(folder):
-    assert "note: what rests on your own values is withheld" in tco("bom", "trn3-nl72x2", "--data", folder, "--redact").stderr
+    assert (
+        "note: what rests on your own values is withheld"
+        in tco("bom", "trn3-nl72x2", "--data", folder, "--redact").stderr
+    )
 
 
 def test_what_does_not_rest_on_own_values_stays(folder):
-    plain, kept = (json.loads(tco("bom", "trn3-nl72x2", *more, "--format", "json").stdout) for more in ((), ("--data", folder, "--redact")))
+    plain, kept = (
+        json.loads(tco("bom", "trn3-nl72x2", *more, "--format", "json").stdout)
+        for more in ((), ("--data", folder, "--redact"))
+    )
     assert kept["totals"]["chips"] == 144
     assert kept["quantity_by_part"] == plain["quantity_by_part"]
-    same = [(one, other) for one, other in zip(plain["lines"], kept["lines"], strict=True) if one["part"] in ("backplane-cable", "ddr5-dimm")]
+    same = [
+        (one, other)
+        for one, other in zip(plain["lines"], kept["lines"], strict=True)
+        if one["part"] in ("backplane-cable", "ddr5-dimm")
+    ]
     assert same
     assert all(one["extended_usd"] == other["extended_usd"] for one, other in same)
 
@@ -185,18 +225,30 @@ def test_the_environment_may_ask_for_it(folder):
 
 
 @pytest.mark.parametrize(
-    "command", [("price", "gb200-nvl72"), ("diff", "trn3-nl72x2", "gb200-nvl72"), ("scenarios", "check", "--kind", "arithmetic")], ids=" ".join
+    "command",
+    [
+        ("price", "gb200-nvl72"),
+        ("diff", "trn3-nl72x2", "gb200-nvl72"),
+        ("scenarios", "check", "--kind", "arithmetic"),
+    ],
+    ids=" ".join,
 )
 def test_where_nothing_is_ones_own_all_is_shown(command):
     """What a shipped file sets is nobody's own, nor is what one answer lends another to tell what moved."""
     plain, kept = tco(*command), tco(*command, "--redact")
-    assert (plain.exit_code, plain.stdout, plain.stderr) == (kept.exit_code, kept.stdout, kept.stderr)
+    assert (plain.exit_code, plain.stdout, plain.stderr) == (
+        kept.exit_code,
+        kept.stdout,
+        kept.stderr,
+    )
 
 
 def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     """What it withholds it does not check; what it keeps it checks, and names what moved it."""
     monkeypatch.chdir(tmp_path)
-    assert tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder, "--redact").exit_code == 0
+    assert (
+        tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder, "--redact").exit_code == 0
+    )
     kept = (tmp_path / "reports" / "baselines" / "main.json").read_text()
     assert "SECRETNOTE" not in kept
     for secret in (PRICE, TDP):
@@ -205,8 +257,15 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
     assert "capex_usd_per_chip" in state["withheld"]
     assert "output_tokens_per_s_per_chip" in state["metrics"]
     assert tco("baseline", "check", "main", "--data", folder).exit_code == 0
-    assert tco("baseline", "check", "main", "--data", folder, "--set", "parts.graviton4.price=9000 USD").exit_code == 0
-    moved = tco("baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s")
+    assert (
+        tco(
+            "baseline", "check", "main", "--data", folder, "--set", "parts.graviton4.price=9000 USD"
+        ).exit_code
+        == 0
+    )
+    moved = tco(
+        "baseline", "check", "main", "--data", folder, "--set", "parts.trn3.hbm_bandwidth=4.5 TB/s"
+    )
     assert moved.exit_code == 1
     assert "parts.trn3.hbm_bandwidth" in moved.stdout
 
@@ -216,9 +275,22 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     """Its document holds so many numbers of shipped rows that some difference of two is any number: hold it against that of another value."""
     found = []
     for tdp in (TDP, 1.07 * TDP):
-        own.write("parts/mine.csv", COLUMNS + f"trn3,tdp,{tdp},W,{0.9 * tdp},{1.1 * tdp},2025-11,vendor,own-quote,{NOTE},\n")
+        own.write(
+            "parts/mine.csv",
+            COLUMNS
+            + f"trn3,tdp,{tdp},W,{0.9 * tdp},{1.1 * tdp},2025-11,vendor,own-quote,{NOTE},\n",
+        )
         own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE from a friend,,2025-11\n")
-        arguments = ("sensitivity", "trn3-nl72x2", "--metric", "tco_usd_per_chip_hour", "--hold", "--data", own.folder, "--redact")
+        arguments = (
+            "sensitivity",
+            "trn3-nl72x2",
+            "--metric",
+            "tco_usd_per_chip_hour",
+            "--hold",
+            "--data",
+            own.folder,
+            "--redact",
+        )
         document = json.loads(tco(*arguments, "--format", "json").stdout)
         found.append({row.pop("path"): row for row in document["inputs"]})
         assert document["metric_value"] is None
@@ -226,11 +298,19 @@ def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
     one, other = found
     for path, row in one.items():
         for name, value in row.items():
-            its = other[path][name]  # a swing of what only adds to the price is the same but for its last digit, which may hold it back
-            assert None in (value, its) or value == (pytest.approx(its, rel=1e-9) if isinstance(value, float) else its), (path, name)
-    assert {value for name, value in one["parts.trn3.tdp"].items() if name in ("value", "low", "high", "metric_low", "metric_high", "swing")} == {
-        None
-    }
+            its = other[
+                path
+            ][
+                name
+            ]  # a swing of what only adds to the price is the same but for its last digit, which may hold it back
+            assert None in (value, its) or value == (
+                pytest.approx(its, rel=1e-9) if isinstance(value, float) else its
+            ), (path, name)
+    assert {
+        value
+        for name, value in one["parts.trn3.tdp"].items()
+        if name in ("value", "low", "high", "metric_low", "metric_high", "swing")
+    } == {None}
     assert one["site.electricity_price"]["low"] is not None
 
 
@@ -239,8 +319,17 @@ def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     evaluate("trn3-nl72x2", catalogue=load_catalogue(folder)).save(tmp_path / "one.json")
     assert tco("baseline", "save", "main", "trn3-nl72x2", "--data", folder).exit_code == 0
-    assert tco("price", "trn3-nl72x2", "--data", folder, "--format", "json", "--output", "state.json").exit_code == 0
-    for command in (("compare", "one.json", "gb200-nvl72", "--no-range"), ("baseline", "check", "main"), ("diff", "state.json", "trn3-nl72x2")):
+    assert (
+        tco(
+            "price", "trn3-nl72x2", "--data", folder, "--format", "json", "--output", "state.json"
+        ).exit_code
+        == 0
+    )
+    for command in (
+        ("compare", "one.json", "gb200-nvl72", "--no-range"),
+        ("baseline", "check", "main"),
+        ("diff", "state.json", "trn3-nl72x2"),
+    ):
         done = tco(*command, "--data", folder, "--redact")
         assert (done.exit_code, done.stdout) == (2, ""), command
         assert "was saved with values of your own" in done.stderr
@@ -296,31 +385,67 @@ def of_own(own, kind, other):
         return ["mine", "--data", own.folder]
     if kind == "model":
         config = json.loads(load_catalogue().models["deepseek-v3"].read_text(encoding="utf-8"))
-        own.write("models/deepseek-v3/config.json", json.dumps(config | {"num_hidden_layers": 10 * value}))
+        own.write(
+            "models/deepseek-v3/config.json", json.dumps(config | {"num_hidden_layers": 10 * value})
+        )
         return ["gb200-nvl72", "--data", own.folder]
     if kind in ("layers", "date", "software"):
-        path, text = {"layers": ("model", "layers=3,hidden=40"), "date": ("date", "2026-0"), "software": ("software", "2026-0")}[kind]
-        return ["gb200-nvl72", "--set", f"{'terms' if kind == 'date' else 'workload'}.{path}={text}{value}"]
+        path, text = {
+            "layers": ("model", "layers=3,hidden=40"),
+            "date": ("date", "2026-0"),
+            "software": ("software", "2026-0"),
+        }[kind]
+        return [
+            "gb200-nvl72",
+            "--set",
+            f"{'terms' if kind == 'date' else 'workload'}.{path}={text}{value}",
+        ]
     if kind == "price":
-        own.write("parts/mine.csv", COLUMNS + f"gb200-gpu,price,{value}0000,USD,{value}0000,{value}0000,2026-03,vendor,own-quote,{NOTE},\n")
+        own.write(
+            "parts/mine.csv",
+            COLUMNS
+            + f"gb200-gpu,price,{value}0000,USD,{value}0000,{value}0000,2026-03,vendor,own-quote,{NOTE},\n",
+        )
         own.write("sources.csv", "id,title,url,date\nown-quote,SECRETNOTE,,2026-03\n")
         return ["gb200-nvl72", "--data", own.folder]
     if kind == "stated text":
         return [own.write("mine.toml", SCENARIO.format("terms.date", f"2026-0{value}"))]
-    unread = {"currency": f"{value}1337 EURO", "unit": f"{value}1337 kg", "bounds": f"-{value}1337 USD", "stated price": f"{value}1337 EURO"}[kind]
+    unread = {
+        "currency": f"{value}1337 EURO",
+        "unit": f"{value}1337 kg",
+        "bounds": f"-{value}1337 USD",
+        "stated price": f"{value}1337 EURO",
+    }[kind]
     if kind == "stated price":
         return [own.write("mine.toml", SCENARIO.format("parts.gb200-gpu.price", unread))]
     return ["gb200-nvl72", "--set", f"parts.gb200-gpu.price={unread}"]
 
 
-KINDS = ["system", "model", "layers", "date", "software", "price", "stated text", "currency", "unit", "bounds", "stated price"]
+KINDS = [
+    "system",
+    "model",
+    "layers",
+    "date",
+    "software",
+    "price",
+    "stated text",
+    "currency",
+    "unit",
+    "bounds",
+    "stated price",
+]
 ASKED = {
     "bom": (), "price": (), "perf": (), "compare": ("--no-range",), "inputs": (), "frontier": (), "sensitivity": ("--hold",),
     "explain": ("tco_usd_per_chip_hour",), "fabric": (), "network": (), "uncertainty": ("--samples", "64", "--hold"), "diff": ("trn3-nl32x2",),
 }  # fmt: skip
 FORMS = ("table", "json", "csv", "md")
 PAIRS = [
-    pytest.param(kind, command, form, marks=() if (at + place) % 12 == 0 and form == FORMS[at % 4] else pytest.mark.thorough)
+    pytest.param(
+        kind,
+        command,
+        form,
+        marks=() if (at + place) % 12 == 0 and form == FORMS[at % 4] else pytest.mark.thorough,
+    )
     for at, kind in enumerate(KINDS)
     for place, command in enumerate(ASKED)
     for form in FORMS

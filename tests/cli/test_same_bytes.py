@@ -13,7 +13,10 @@ SOURCES = "id,title,url,date\nown-quote,SECRET{} of a friend,https://example.org
 OWN = {
     "price": lambda one: [("nitro-v6-400g", "price", ("12345.67", "9876.54")[one], "USD")],
     "bandwidth": lambda one: [("trn3", "hbm_bandwidth", ("4.7", "4.4")[one], "TB/s")],
-    "parts": lambda one: [("scorpio-p-32", "price", ("183.17", "419.53")[one], "USD"), ("trn3", "tdp", ("870", "1130.5")[one], "W")],
+    "parts": lambda one: [
+        ("scorpio-p-32", "price", ("183.17", "419.53")[one], "USD"),
+        ("trn3", "tdp", ("870", "1130.5")[one], "W"),
+    ],
     "clock": lambda one: [("gb200-gpu", "clock", ("2.111", "1.7")[one], "GHz")],
 }
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
@@ -39,8 +42,22 @@ ALL = [
     ("frontier", *PAIR),
     ("sensitivity", "trn3-nl72x2"),
     ("uncertainty", "trn3-nl72x2", "--baseline", "gb200-nvl72", "--samples", "200"),
-    ("solve", "trn3-nl72x2", "--vary", "site.electricity_price", "--until", "tco_usd_per_chip_hour=+10%"),
-    ("solve", "gb200-nvl72", "--vary", "parts.gb200-gpu.clock", "--until", "usd_per_peak_fp8_pflop_hour=+1e400%"),
+    (
+        "solve",
+        "trn3-nl72x2",
+        "--vary",
+        "site.electricity_price",
+        "--until",
+        "tco_usd_per_chip_hour=+10%",
+    ),
+    (
+        "solve",
+        "gb200-nvl72",
+        "--vary",
+        "parts.gb200-gpu.clock",
+        "--until",
+        "usd_per_peak_fp8_pflop_hour=+1e400%",
+    ),
     ("solve", "trn3-nl72x2", "--vary", "parts.nitro-v6-400g.price", "--until", "capex_usd=+1%"),
     ("fleet", "trn3-nl72x2:1 MW:2026-01", "gb200-nvl72:1 MW:2027-01"),
     ("collective", "gb200-nvl72"),
@@ -49,7 +66,11 @@ ALL = [
     ("network",),
     ("inputs", "trn3-nl72x2"),
     ("claims",),
-    *((shelf, verb) for shelf in ("parts", "systems", "sites", "sources", "rebates", "scenarios") for verb in ("list", "check")),
+    *(
+        (shelf, verb)
+        for shelf in ("parts", "systems", "sites", "sources", "rebates", "scenarios")
+        for verb in ("list", "check")
+    ),
     ("systems", "show", "trn3-nl72x2"),
 ]
 FILES = [
@@ -73,7 +94,10 @@ def told(command, own, kind, one, monkeypatch, folder):
     own.write(
         "parts/mine.csv",
         COLUMNS
-        + "".join(f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,SECRET{one},\n" for part, name, value, unit in rows),
+        + "".join(
+            f"{part},{name},{value},{unit},{value},{value},2025-11,vendor,own-quote,SECRET{one},\n"
+            for part, name, value, unit in rows
+        ),
     )
     own.write("sources.csv", SOURCES.format(one, one))
     monkeypatch.chdir(folder)
@@ -87,10 +111,15 @@ def told(command, own, kind, one, monkeypatch, folder):
 
 def same(command, own, kind, monkeypatch, tmp_path):
     found = [told(command, own, kind, one, monkeypatch, tmp_path / "out") for one in (0, 1)]
-    if command[:2] == ("scenarios", "check"):  # whether a check holds is what its exit code is for: that much is told
+    if command[:2] == (
+        "scenarios",
+        "check",
+    ):  # whether a check holds is what its exit code is for: that much is told
         assert {one.pop("code") for one in found} <= {0, 1}
     assert found[0] == found[1]
-    words = b"".join(one if isinstance(one, bytes) else str(one).encode() for one in found[0].values())
+    words = b"".join(
+        one if isinstance(one, bytes) else str(one).encode() for one in found[0].values()
+    )
     assert b"SECRET" not in words
     assert b"Traceback" not in words
     for one in (0, 1):
@@ -114,7 +143,13 @@ def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path
 @pytest.mark.thorough
 def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path):
     """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show alike is nothing to show."""
-    same(("compare", *PAIR, "--no-range", "--format", "json"), own, "bandwidth", monkeypatch, tmp_path)
+    same(
+        ("compare", *PAIR, "--no-range", "--format", "json"),
+        own,
+        "bandwidth",
+        monkeypatch,
+        tmp_path,
+    )
 
 
 @pytest.mark.thorough
@@ -146,11 +181,19 @@ def test_every_file_holds_the_same_bytes(own, monkeypatch, tmp_path, command):
     ],
 )
 @pytest.mark.parametrize(
-    "command", [("price", "trn3-nl72x2"), pytest.param(("compare", *PAIR, "--no-range"), marks=pytest.mark.thorough)], ids=" ".join
+    "command",
+    [
+        ("price", "trn3-nl72x2"),
+        pytest.param(("compare", *PAIR, "--no-range"), marks=pytest.mark.thorough),
+    ],
+    ids=" ".join,
 )
 @pytest.mark.parametrize("form", [pytest.param("table", marks=pytest.mark.thorough), "json"])
 def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form):
-    one, other = (tco(*command, "--set", setting.format(value), "--redact", "--format", form) for value in values)
+    one, other = (
+        tco(*command, "--set", setting.format(value), "--redact", "--format", form)
+        for value in values
+    )
     assert (one.exit_code, one.stdout, one.stderr) == (other.exit_code, other.stdout, other.stderr)
     assert one.exit_code == 0
     assert not any(value in one.stdout + one.stderr for value in values)

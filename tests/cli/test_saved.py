@@ -22,7 +22,10 @@ def kept(tmp_path_factory):
 @pytest.mark.thorough
 def test_compare_takes_saved_results(kept):
     names = ("trn3-nl72x2", "gb200-nvl72")
-    found, live = document("compare", *(kept / f"{name}.json" for name in names)), document("compare", *names)
+    found, live = (
+        document("compare", *(kept / f"{name}.json" for name in names)),
+        document("compare", *names),
+    )
     assert found == live
 
 
@@ -31,13 +34,18 @@ def test_a_saved_result_is_priced_and_has_no_operators(kept):
     assert tco("price", file).stdout == tco("price", "gb200-nvl72").stdout
     refused = tco("perf", file)
     assert (refused.exit_code, refused.stdout) == (3, "")
-    assert "keeps its plan but no operators; expected a scenario such as gb200-nvl72" in refused.stderr
+    assert (
+        "keeps its plan but no operators; expected a scenario such as gb200-nvl72" in refused.stderr
+    )
 
 
 def test_diff_takes_saved_results(kept):
     one, other = kept / "trn3-nl72x2.json", kept / "gb200-nvl72.json"
     assert document("diff", one, "trn3-nl72x2")["metrics"] == []
-    assert document("diff", one, other)["metrics"] == document("diff", "trn3-nl72x2", "gb200-nvl72")["metrics"]
+    assert (
+        document("diff", one, other)["metrics"]
+        == document("diff", "trn3-nl72x2", "gb200-nvl72")["metrics"]
+    )
     assert tco("diff", one, other, "--exit-code").exit_code == 1
 
 
@@ -57,7 +65,12 @@ def test_a_baseline_takes_saved_results(kept, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{}", "is no saved result: it states no schema"), ('{"schema": "tco.price/1"}', "tco.price/1"), ("", "broken JSON")]
+    ("content", "message"),
+    [
+        ("{}", "is no saved result: it states no schema"),
+        ('{"schema": "tco.price/1"}', "tco.price/1"),
+        ("", "broken JSON"),
+    ],
 )
 @pytest.mark.parametrize("command", [("compare",), ("baseline", "save", "main")], ids=" ".join)
 def test_another_file_is_refused(command, content, message, monkeypatch, tmp_path):

@@ -35,7 +35,11 @@ def test_a_terminal_that_says_nothing_is_asked(monkeypatch):
     assert terminal_width() == 97
 
 
-@pytest.mark.parametrize("arguments", [("compare",), ("price", "trn3-nl72x2"), ("bom", "trn3-nl72x2"), ("parts", "show", "trn3")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [("compare",), ("price", "trn3-nl72x2"), ("bom", "trn3-nl72x2"), ("parts", "show", "trn3")],
+    ids=" ".join,
+)
 def test_eighty_columns(arguments, monkeypatch):
     monkeypatch.setattr(emit, "terminal_width", lambda: 80)
     text = tco(*arguments).stdout

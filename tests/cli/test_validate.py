@@ -6,10 +6,16 @@ import pytest
 
 from tests.cli import tco
 
-LARGE, SMALL = ["kernels", "collectives"], ["trainium_kernels", "trainium_collectives", "trainium_inference", "trainium_training"]
+LARGE, SMALL = (
+    ["kernels", "collectives"],
+    ["trainium_kernels", "trainium_collectives", "trainium_inference", "trainium_training"],
+)
 
 
-@pytest.mark.parametrize(("name", "form"), [*((name, "table") for name in [*LARGE, *SMALL]), *((name, "md") for name in SMALL)])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [*((name, "table") for name in [*LARGE, *SMALL]), *((name, "md") for name in SMALL)],
+)
 def test_a_shipped_file_is_judged(name, form):
     done = tco("validate", f"data/measured/{name}.csv.gz", "--format", form)
     assert done.exit_code == 0, done.stderr
@@ -26,5 +32,11 @@ def test_a_file_of_ones_own_wins_over_a_shipped_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernels").write_text("")
     done = tco("validate", "kernels")
-    assert (done.exit_code, done.stderr.strip()) == (3, "error: kernels: is empty, expected a CSV of measurements")
-    assert "travel with the program are amd_collectives, amd_gemm_kernels" in tco("validate", "kernel").stderr
+    assert (done.exit_code, done.stderr.strip()) == (
+        3,
+        "error: kernels: is empty, expected a CSV of measurements",
+    )
+    assert (
+        "travel with the program are amd_collectives, amd_gemm_kernels"
+        in tco("validate", "kernel").stderr
+    )

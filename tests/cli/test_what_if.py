@@ -20,7 +20,11 @@ def test_it_holds_what_was_decided():
     for row in found["rows"]:
         one = result(row["scenario"])
         held = evaluate(row["scenario"], MOVED, structure=one.structure, catalogue=CATALOGUE)
-        for metric in ("tco_usd_per_chip_hour", "usd_per_million_output_tokens", "tokens_per_s_per_user"):
+        for metric in (
+            "tco_usd_per_chip_hour",
+            "usd_per_million_output_tokens",
+            "tokens_per_s_per_user",
+        ):
             assert row["metrics"][metric] == pytest.approx(held.metrics[metric], rel=1e-12)
     slow = found["rows"][0]["metrics"]["tokens_per_s_per_user"]
     assert slow < 50 * 0.9  # a search would keep the target, at another batch
@@ -29,7 +33,10 @@ def test_it_holds_what_was_decided():
 def test_it_says_what_is_held_and_draws_on_it():
     done = tco("compare", *PAIR, *WORDS)
     assert done.exit_code == 0, done.stderr
-    assert "note: plans and choices are those without terms.life, performance.trainium.launch_time" in done.stderr
+    assert (
+        "note: plans and choices are those without terms.life, performance.trainium.launch_time"
+        in done.stderr
+    )
     assert "life 4 years" in done.stdout
     assert "at least" not in done.stdout.splitlines()[0]  # a plan that is held has no target
     assert "P10 to P90" in done.stdout
@@ -38,12 +45,24 @@ def test_it_says_what_is_held_and_draws_on_it():
 def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
     words = ("compare", *PAIR, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range")
     other, row = document(*words)["rows"]
-    assert {row["metrics"][name] for name in ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tpot_s")} == {None}
-    assert row["metrics"]["tco_usd_per_chip_hour"] == pytest.approx(result("gb200-nvl72").metrics["tco_usd_per_chip_hour"])
-    assert any("the plan that is held needs " in note and " GB are usable" in note for note in row["notes"])
-    assert other["metrics"]["usd_per_million_output_tokens"] == result("trn3-nl72x2").metrics["usd_per_million_output_tokens"]
+    assert {
+        row["metrics"][name]
+        for name in ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tpot_s")
+    } == {None}
+    assert row["metrics"]["tco_usd_per_chip_hour"] == pytest.approx(
+        result("gb200-nvl72").metrics["tco_usd_per_chip_hour"]
+    )
+    assert any(
+        "the plan that is held needs " in note and " GB are usable" in note for note in row["notes"]
+    )
+    assert (
+        other["metrics"]["usd_per_million_output_tokens"]
+        == result("trn3-nl72x2").metrics["usd_per_million_output_tokens"]
+    )
     training = "llama-3.1-405b-training-gb200-nvl72"
-    (row,) = document("compare", training, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range")["rows"]
+    (row,) = document(
+        "compare", training, "--what-if", "parts.gb200-gpu.hbm_capacity=20 GB", "--no-range"
+    )["rows"]
     assert row["metrics"]["step_s"] is None
     assert any("the plan that is held needs " in note for note in row["notes"])
 
@@ -51,12 +70,24 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
 @pytest.mark.parametrize(
     ("setting", "note"),
     [
-        ("workload.interactivity=30 token/s", "workload.interactivity moves nothing here: it decides the plan and the choices that are held"),
-        ("parts.gb200-gpu.hbm_bandwidth=4 TB/s", "tokens/s a user where workload.interactivity asks for 50: --set chooses another"),
+        (
+            "workload.interactivity=30 token/s",
+            "workload.interactivity moves nothing here: it decides the plan and the choices that are held",
+        ),
+        (
+            "parts.gb200-gpu.hbm_bandwidth=4 TB/s",
+            "tokens/s a user where workload.interactivity asks for 50: --set chooses another",
+        ),
         ("workload.ttft=0.1 s", "s where workload.ttft asks for 0.1: --set chooses another"),
         ("parts.trn3.tdp=1 kW", "parts.trn3.tdp is set, but nothing in this scenario rests on it"),
-        ("parts.optic-800g-dr8.reach=2 km", "parts.optic-800g-dr8.reach is set, but nothing in this scenario rests on it"),
-        ("performance.nvidia.hop_latency=1 us", "performance.nvidia.hop_latency is set, but moves no metric here: it is read but does not bind: "),
+        (
+            "parts.optic-800g-dr8.reach=2 km",
+            "parts.optic-800g-dr8.reach is set, but nothing in this scenario rests on it",
+        ),
+        (
+            "performance.nvidia.hop_latency=1 us",
+            "performance.nvidia.hop_latency is set, but moves no metric here: it is read but does not bind: ",
+        ),
     ],
 )
 def test_what_it_does_not_move_or_no_longer_meets_is_said(setting, note):

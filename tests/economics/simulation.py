@@ -17,7 +17,12 @@ ANSWERS = Path(__file__).with_name("simulated_goodput.csv")
 EVENTS = 100_000
 SYSTEM, YEAR = "h100-hgx8", 8760 * 3600
 CHIPS = (1024, 16384, 65536, 262144, 1048576)
-SHARES = ((0.0, 0.0), (0.0, 0.9), (0.9, 0.0), (0.9, 0.9))  # after which others go on, after which a near copy is left
+SHARES = (
+    (0.0, 0.0),
+    (0.0, 0.9),
+    (0.9, 0.0),
+    (0.9, 0.9),
+)  # after which others go on, after which a near copy is left
 
 
 class Job(NamedTuple):
@@ -43,8 +48,13 @@ def simulated(job: Job, seed: int, events: int = EVENTS) -> float:
     saved = [0.0, 0.0]  # work that a near copy and one in storage hold
     due = list(job.intervals)  # work at which the next ones are made
     busy = 0.0  # until when pauses last
-    faults = {"failure": dice.expovariate(job.failures), "flap": dice.expovariate(job.flaps) if job.flaps else float("inf")}
-    wrong = dice.expovariate(job.errors) if job.errors else float("inf")  # work at which the next unseen error strikes
+    faults = {
+        "failure": dice.expovariate(job.failures),
+        "flap": dice.expovariate(job.flaps) if job.flaps else float("inf"),
+    }
+    wrong = (
+        dice.expovariate(job.errors) if job.errors else float("inf")
+    )  # work at which the next unseen error strikes
     for _ in range(events):
         name = min(faults, key=faults.__getitem__)
         until = faults[name]
@@ -103,12 +113,21 @@ def simulated(job: Job, seed: int, events: int = EVENTS) -> float:
 def settings(chips: int, elastic: float, local: float) -> dict[str, str]:
     """Return a training job whose chips are always up, so that what is left is what the job itself loses."""
     shares = {"failures.elastic_share": str(elastic), "failures.local_share": str(local)}
-    return {"workload": "llama-3.1-405b-training", "cluster.chips": str(chips), "terms.availability": "1", **shares}
+    return {
+        "workload": "llama-3.1-405b-training",
+        "cluster.chips": str(chips),
+        "terms.availability": "1",
+        **shares,
+    }
 
 
 def failure_rates(result: tco.Result) -> dict[str, float]:
     """Return the yearly failures of each part that fails; a chip without a rate takes the shared one."""
-    rates = {path.split(".")[1]: given.value for path, given in result.inputs.items() if path.endswith(".failure_rate")}
+    rates = {
+        path.split(".")[1]: given.value
+        for path, given in result.inputs.items()
+        if path.endswith(".failure_rate")
+    }
     if "failures.chip_rate" in result.inputs:
         chip = next(path.split(".")[1] for path in result.inputs if path.endswith(".hbm_capacity"))
         rates[chip] = result.inputs["failures.chip_rate"].value
@@ -118,14 +137,21 @@ def failure_rates(result: tco.Result) -> dict[str, float]:
 def job_of(result: tco.Result) -> Job:
     """Return the job of a result from its inputs; checkpoints are as far apart as loses least to the first order."""
     chips = result.inputs["cluster.chips"].value
-    own = {path.removeprefix("failures."): one.value for path, one in result.inputs.items() if path.startswith("failures.")}
+    own = {
+        path.removeprefix("failures."): one.value
+        for path, one in result.inputs.items()
+        if path.startswith("failures.")
+    }
     rates = failure_rates(result)
     in_domain = sum(rates.get(line.part, 0.0) * line.quantity for line in result.bill.lines)
     failures = (in_domain / result.metrics["chips"] + own["job_rate"]) * chips / YEAR
     left = failures * (1 - own["elastic_share"])
     restores = (left * own["local_share"], left * (1 - own["local_share"]))
     stalls = (own["local_stall"], own["checkpoint_stall"])
-    intervals = tuple(math.sqrt(2 * stall / rate) if rate else 1e12 for stall, rate in zip(stalls, restores, strict=True))
+    intervals = tuple(
+        math.sqrt(2 * stall / rate) if rate else 1e12
+        for stall, rate in zip(stalls, restores, strict=True)
+    )
     return Job(
         failures,
         own["elastic_share"],
@@ -149,4 +175,11 @@ if __name__ == "__main__":
             for shares in SHARES:
                 job = job_of(tco.evaluate(SYSTEM, settings(number, *shares)))
                 found = [simulated(job, seed) for seed in range(4)]
-                rows.writerow((number, *shares, f"{sum(found) / len(found):.5f}", f"{max(found) - min(found):.5f}"))
+                rows.writerow(
+                    (
+                        number,
+                        *shares,
+                        f"{sum(found) / len(found):.5f}",
+                        f"{max(found) - min(found):.5f}",
+                    )
+                )

@@ -7,12 +7,20 @@ import pytest
 from tco import DataError, evaluate
 from tests.cli import tco
 
-GRID, MADE, TOKENS = "grid_co2e_g_per_chip_hour", "embodied_co2e_g_per_chip_hour", "co2e_g_per_million_output_tokens"
+GRID, MADE, TOKENS = (
+    "grid_co2e_g_per_chip_hour",
+    "embodied_co2e_g_per_chip_hour",
+    "co2e_g_per_million_output_tokens",
+)
 RATE = {"workload": "stated", "workload.output_rate": "1000 token/s/chip"}
 
 
 def found(catalogue, name="gb200-nvl72", **settings):
-    return evaluate(name, RATE | {path.replace("__", "."): value for path, value in settings.items()}, catalogue=catalogue).metrics
+    return evaluate(
+        name,
+        RATE | {path.replace("__", "."): value for path, value in settings.items()},
+        catalogue=catalogue,
+    ).metrics
 
 
 def test_by_hand(catalogue):
@@ -27,7 +35,11 @@ def test_by_hand(catalogue):
 
 def test_a_cleaner_grid_a_longer_life_and_a_better_site_emit_less(catalogue):
     base = found(catalogue)
-    for path, value in (("site__grid_carbon", "30 kg/MWh"), ("site__pue", "1.05"), ("terms__life", "7 year")):
+    for path, value in (
+        ("site__grid_carbon", "30 kg/MWh"),
+        ("site__pue", "1.05"),
+        ("terms__life", "7 year"),
+    ):
         assert found(catalogue, **{path: value})[TOKENS] < base[TOKENS]
     dear = found(catalogue, site__grid_carbon="413 kg/MWh")
     assert dear["tco_usd_per_chip_hour"] == base["tco_usd_per_chip_hour"]  # no price is put on it
@@ -36,7 +48,10 @@ def test_a_cleaner_grid_a_longer_life_and_a_better_site_emit_less(catalogue):
 
 def test_a_grid_has_a_figure_for_each_year(catalogue):
     """Iowa by Google: 460 in 2022, 430 in 2023, 413 in 2024."""
-    grids = [catalogue.grid_carbon("us-central1", date).value * 1e3 for date in ("2022", "2023-06", "2025-12")]
+    grids = [
+        catalogue.grid_carbon("us-central1", date).value * 1e3
+        for date in ("2022", "2023-06", "2025-12")
+    ]
     assert grids == pytest.approx([460, 430, 412.72])
     with pytest.raises(DataError, match="unknown grid 'us-central9'; did you mean 'us-central"):
         found(catalogue, site__grid="us-central9")
@@ -53,13 +68,17 @@ def test_more_silicon_and_memory_emit_more_and_a_contract_is_no_life(catalogue):
     base = found(catalogue, "trn3-nl72x2")[MADE]
     assert found(catalogue, "trn3-nl72x2", parts__trn3__die_area="816 mm^2")[MADE] > base
     assert found(catalogue, "trn3-nl72x2", parts__trn3__hbm_capacity="288 GB")[MADE] > base
-    assert found(catalogue, "trn3-nl72x2", terms__perspective="renter")[MADE] == pytest.approx(base, rel=0.01)
+    assert found(catalogue, "trn3-nl72x2", terms__perspective="renter")[MADE] == pytest.approx(
+        base, rel=0.01
+    )
 
 
 def test_what_nobody_states_is_left_out(catalogue, own):
     assert found(catalogue, "tpuv7-cube64")[MADE] is None
     assert found(catalogue, "tpuv7-cube64")[TOKENS] is None
-    assert found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__logic_area": "1400 mm^2"})[TOKENS] > 0
+    assert (
+        found(catalogue, "tpuv7-cube64", **{"parts__tpu-v7__logic_area": "1400 mm^2"})[TOKENS] > 0
+    )
     text = own.catalogue().find("sites", "us-hyperscale", "site").read_text(encoding="utf-8")
     before, after = text.split("[grid_carbon]\n")
     own.write("sites/us-hyperscale.toml", before + after[after.index("[") :])
@@ -67,7 +86,9 @@ def test_what_nobody_states_is_left_out(catalogue, own):
 
 
 def test_columns_of_their_own():
-    done = tco("compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--full", "--set", "workload=stated")
+    done = tco(
+        "compare", "trn3-nl72x2", "gb200-nvl72", "--no-range", "--full", "--set", "workload=stated"
+    )
     assert done.exit_code == 0
     assert "grid CO2e a chip-hour" in done.stdout
     assert "embodied CO2e a chip-hour" in done.stdout
@@ -83,4 +104,8 @@ def test_a_demand_charge_is_on_the_worst_hour(catalogue):
     assert line.amount == pytest.approx(power * 1.4 * 15 * 12)
     assert not [line for line in plain.lines if line.path == "site/demand"]
     hotter = evaluate("gb200-nvl72", RATE | charge | {"site.pue_peak": "1.5"}, catalogue=catalogue)
-    assert hotter.metrics["tco_usd_per_chip_hour"] > dearer.metrics["tco_usd_per_chip_hour"] > plain.metrics["tco_usd_per_chip_hour"]
+    assert (
+        hotter.metrics["tco_usd_per_chip_hour"]
+        > dearer.metrics["tco_usd_per_chip_hour"]
+        > plain.metrics["tco_usd_per_chip_hour"]
+    )

@@ -15,13 +15,19 @@ YEARS = st.integers(1, 40)
 
 @given(RATES, st.floats(0.5, 40))
 def test_recovery_is_the_spreadsheet_payment(rate, life):
-    assert FORMULA.capital_recovery_factor(rate, life) == pytest.approx(-pyxirr.pmt(rate, life, 1), rel=1e-9)
+    assert FORMULA.capital_recovery_factor(rate, life) == pytest.approx(
+        -pyxirr.pmt(rate, life, 1), rel=1e-9
+    )
 
 
 @given(RATES, YEARS, st.floats(1, 1e9), st.floats(0, 0.9))
 def test_a_residual_is_the_future_value_of_the_payment(rate, life, price, residual):
     yearly = FORMULA.yearly_capital(
-        price, FORMULA.capital_charge(FORMULA.capital_recovery_factor(rate, life), FORMULA.recoverable_share(residual, rate, life))
+        price,
+        FORMULA.capital_charge(
+            FORMULA.capital_recovery_factor(rate, life),
+            FORMULA.recoverable_share(residual, rate, life),
+        ),
     )
     assert yearly == pytest.approx(-pyxirr.pmt(rate, life, price, -residual * price), rel=1e-8)
 
@@ -29,7 +35,9 @@ def test_a_residual_is_the_future_value_of_the_payment(rate, life, price, residu
 @given(RATES, YEARS, st.floats(0, 0.9))
 def test_the_charges_pay_the_price_off(rate, life, residual):
     """Paid every year with interest on what is owed, nothing but the residual is left at the end."""
-    charge = FORMULA.capital_charge(FORMULA.capital_recovery_factor(rate, life), FORMULA.recoverable_share(residual, rate, life))
+    charge = FORMULA.capital_charge(
+        FORMULA.capital_recovery_factor(rate, life), FORMULA.recoverable_share(residual, rate, life)
+    )
     owed = 1.0
     for _ in range(life):
         owed = owed * (1 + rate) - charge
@@ -50,7 +58,9 @@ def test_without_interest_it_is_a_plain_share(life):
 @given(st.floats(1e-10, 1e-5), YEARS)
 def test_small_rates_join_the_limit(rate, life):
     """CRF = 1/n (1 + r (n+1)/2 + ...) for small r: no jump, no loss of digits that shows."""
-    assert FORMULA.capital_recovery_factor(rate, life) == pytest.approx((1 + rate * (life + 1) / 2) / life, rel=2e-6)
+    assert FORMULA.capital_recovery_factor(rate, life) == pytest.approx(
+        (1 + rate * (life + 1) / 2) / life, rel=2e-6
+    )
 
 
 @given(RATES)

@@ -20,7 +20,9 @@ VIEWS = [
 ]
 IDS = ["-".join([name, *view.values()]) for name, view in VIEWS]
 HOUR = "tco_usd_per_chip_hour"
-HELD = {"trn3-nl72x2": {"tray_switch": "8x32"}}  # what stands in a place is chosen by price alone, whatever it draws: held here
+HELD = {
+    "trn3-nl72x2": {"tray_switch": "8x32"}
+}  # what stands in a place is chosen by price alone, whatever it draws: held here
 DEARER = [  # path, the range it is drawn from; a larger value never makes a chip-hour cheaper
     ("terms.rate", 0.0, 0.4, ""),
     ("terms.maintenance", 0.0, 0.2, ""),
@@ -42,7 +44,9 @@ USED = "tco_usd_per_used_chip_hour"
 
 
 def net(catalogue, name, view, **more):
-    return evaluate(name, view | more, result(name).plan, catalogue=catalogue, variant=HELD.get(name)).metrics[HOUR]
+    return evaluate(
+        name, view | more, result(name).plan, catalogue=catalogue, variant=HELD.get(name)
+    ).metrics[HOUR]
 
 
 @pytest.mark.parametrize(("name", "view"), VIEWS, ids=IDS)
@@ -51,7 +55,9 @@ def test_what_costs_more_never_makes_it_cheaper(catalogue, name, view):
     @given(st.sampled_from(DEARER), st.floats(0, 1), st.floats(0, 1))
     def rises(moved, one, other):
         path, low, high, unit = moved
-        less, more = (f"{low + share * (high - low)!r} {unit}".strip() for share in sorted((one, other)))
+        less, more = (
+            f"{low + share * (high - low)!r} {unit}".strip() for share in sorted((one, other))
+        )
         costs = [net(catalogue, name, view, **{path: value}) for value in (less, more)]
         assert costs[1] >= costs[0] * (1 - 1e-12)
 
@@ -59,17 +65,31 @@ def test_what_costs_more_never_makes_it_cheaper(catalogue, name, view):
 
 
 @pytest.mark.parametrize(("name", "view"), VIEWS, ids=IDS)
-def test_a_lower_share_price_or_a_dearer_part_that_it_covers_never_makes_it_cheaper(catalogue, name, view):
+def test_a_lower_share_price_or_a_dearer_part_that_it_covers_never_makes_it_cheaper(
+    catalogue, name, view
+):
     found = evaluate(name, view, result(name).plan, catalogue=catalogue, variant=HELD.get(name))
     shares = [path for path in found.inputs if path.startswith("shares.")]
     for path in shares:
         price = found.inputs[path].value
-        costs = [net(catalogue, name, view, **{path: f"{price * factor!r} USD/share"}) for factor in (2, 1, 0.5, 0.01)]
+        costs = [
+            net(catalogue, name, view, **{path: f"{price * factor!r} USD/share"})
+            for factor in (2, 1, 0.5, 0.01)
+        ]
         assert costs == sorted(costs)
     for rebate in found.rebates:  # a share price may make a warrant worth more than the purchases that vest it, which a note says
-        assert rebate.value <= rebate.spend or any(note.startswith(f"{rebate.path}: ") and "come back on" in note for note in found.notes)
-    for path in [path for path in found.inputs if path.endswith(".price") and path.startswith("parts.")][:: 1 if shares else 6]:
-        dearer = net(catalogue, name, view, **{path: f"{found.inputs[path].value * 1.3!r} {found.inputs[path].unit}"})
+        assert rebate.value <= rebate.spend or any(
+            note.startswith(f"{rebate.path}: ") and "come back on" in note for note in found.notes
+        )
+    for path in [
+        path for path in found.inputs if path.endswith(".price") and path.startswith("parts.")
+    ][:: 1 if shares else 6]:
+        dearer = net(
+            catalogue,
+            name,
+            view,
+            **{path: f"{found.inputs[path].value * 1.3!r} {found.inputs[path].unit}"},
+        )
         assert dearer >= found.metrics[HOUR] * (1 - 1e-12), path
 
 
@@ -78,9 +98,12 @@ def test_no_site_changes_what_comes_back(catalogue, name):
     """A worse PUE once vested more of a warrant."""
     for view in ({}, {"terms.owner": "OpenAI"} if name.startswith("mi450x") else {}):
         rebates = {
-            evaluate(name, view | {"site.pue": str(pue), "site.pue_peak": str(pue + 0.1)}, result(name).plan, catalogue=catalogue).metrics[
-                "rebate_usd_per_chip"
-            ]
+            evaluate(
+                name,
+                view | {"site.pue": str(pue), "site.pue_peak": str(pue + 0.1)},
+                result(name).plan,
+                catalogue=catalogue,
+            ).metrics["rebate_usd_per_chip"]
             for pue in (1.05, 1.15, 1.5)
         }
         assert len(rebates) == 1
@@ -96,18 +119,41 @@ def owners(catalogue, name):
 
 
 @pytest.mark.parametrize(
-    "name", [*HEADLINE, *(pytest.param(name, marks=pytest.mark.thorough) for name in CATALOGUE.ids("systems") if name not in HEADLINE)]
+    "name",
+    [
+        *HEADLINE,
+        *(
+            pytest.param(name, marks=pytest.mark.thorough)
+            for name in CATALOGUE.ids("systems")
+            if name not in HEADLINE
+        ),
+    ],
 )
 def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
     """Dearer terms never lower an hour's net cost; what fails more or stands longer never that of a used one; and no rent moves with them."""
     seen = 0
     for asked, base in owners(catalogue, name):
         seen += 1
-        rates = [(path, given.value * 3, given.value * 9, "1/year") for path, given in base.inputs.items() if path.endswith(".failure_rate")][:3]
-        for metric, rows in ((HOUR, [row for row in DEARER if not row[0].startswith("parts.")]), (USED, [*LOSING, *rates])):
+        rates = [
+            (path, given.value * 3, given.value * 9, "1/year")
+            for path, given in base.inputs.items()
+            if path.endswith(".failure_rate")
+        ][:3]
+        for metric, rows in (
+            (HOUR, [row for row in DEARER if not row[0].startswith("parts.")]),
+            (USED, [*LOSING, *rates]),
+        ):
             for path, low, high, unit in rows:
-                values = [asked | {path: f"{value!r} {unit}".strip()} for value in (low + (high - low) / 3, high)]
-                less, more = (evaluate(name, one, catalogue=catalogue, variant=base.structure.variant).metrics[metric] for one in values)
+                values = [
+                    asked | {path: f"{value!r} {unit}".strip()}
+                    for value in (low + (high - low) / 3, high)
+                ]
+                less, more = (
+                    evaluate(
+                        name, one, catalogue=catalogue, variant=base.structure.variant
+                    ).metrics[metric]
+                    for one in values
+                )
                 assert more >= less * (1 - 1e-12), (asked["terms.perspective"], path)
     assert seen
 

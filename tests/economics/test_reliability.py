@@ -25,7 +25,11 @@ PLANNED = 0.99
 
 def test_llama_3_on_16384_gpus(catalogue):
     """419 interruptions in 54 days, one in three hours, and more than nine tenths of the time made progress."""
-    found = evaluate(SYSTEM, {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"}, catalogue=catalogue)
+    found = evaluate(
+        SYSTEM,
+        {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"},
+        catalogue=catalogue,
+    )
     job = job_of(found)
     assert 1 / job.failures / 3600 == pytest.approx(54 * 24 / 419, rel=0.03)
     assert 0.90 <= found.metrics["goodput"] < 0.95
@@ -34,7 +38,9 @@ def test_llama_3_on_16384_gpus(catalogue):
 def test_100000_gpus_with_replicas_that_go_on(catalogue):
     """Meta's replicas as units of failure: 0.80 of the time made progress, three minutes lost with each failure."""
     job = {"workload": "llama-3.1-405b-training", "cluster.chips": "100000"}
-    assert evaluate(SYSTEM, job | {"failures.elastic_share": "1"}, catalogue=catalogue).metrics["goodput"] == pytest.approx(0.80, abs=0.03)
+    assert evaluate(SYSTEM, job | {"failures.elastic_share": "1"}, catalogue=catalogue).metrics[
+        "goodput"
+    ] == pytest.approx(0.80, abs=0.03)
     assert evaluate(SYSTEM, job, catalogue=catalogue).metrics["goodput"] < 0.7
 
 
@@ -43,7 +49,9 @@ def test_no_other_interval_is_better(stall, between):
     """The exact optimum has the principal branch of Lambert's W."""
     best = between * (1 + float(lambertw(-math.exp(-1 - stall / between)).real))
     ours = FORMULA.checkpoint_interval(stall, between)
-    assert FORMULA.checkpoint_efficiency(ours, stall, 0, between) >= (1 - 2e-3) * FORMULA.checkpoint_efficiency(best, stall, 0, between)
+    assert FORMULA.checkpoint_efficiency(ours, stall, 0, between) >= (
+        1 - 2e-3
+    ) * FORMULA.checkpoint_efficiency(best, stall, 0, between)
 
 
 SIMULATED = list(csv.DictReader(ANSWERS.read_text(encoding="utf-8").splitlines()))
@@ -54,7 +62,9 @@ BOUNDS = {1024: 0.001, 16384: 0.003, 65536: 0.008, 262144: 0.03, 1048576: 0.06}
 def test_goodput_is_that_of_a_simulation_of_events(row, catalogue):
     shares = float(row["elastic_share"]), float(row["local_share"])
     found = evaluate(SYSTEM, settings(int(row["chips"]), *shares), catalogue=catalogue)
-    assert found.metrics["goodput"] == pytest.approx(float(row["goodput"]), abs=BOUNDS[int(row["chips"])])
+    assert found.metrics["goodput"] == pytest.approx(
+        float(row["goodput"]), abs=BOUNDS[int(row["chips"])]
+    )
 
 
 @pytest.mark.thorough
@@ -66,14 +76,24 @@ def test_the_simulation_gives_its_stored_answers(catalogue):
 
 def test_goodput_falls_with_size_and_stays_above_zero(catalogue):
     job = {"workload": "llama-3.1-405b-training"}
-    sizes = [evaluate(SYSTEM, job | {"cluster.chips": str(2**k)}, catalogue=catalogue).metrics["goodput"] for k in range(10, 21, 2)]
+    sizes = [
+        evaluate(SYSTEM, job | {"cluster.chips": str(2**k)}, catalogue=catalogue).metrics["goodput"]
+        for k in range(10, 21, 2)
+    ]
     assert sizes == sorted(sizes, reverse=True)
     assert 0 < sizes[-1] < sizes[0] < 1
 
 
 def test_a_checkpoint_longer_than_the_work_between_two_is_said(catalogue):
-    job = {"workload": "llama-3.1-405b-training", "cluster.chips": "1048576", "failures.checkpoint_stall": "600 s"}
-    assert any(note.startswith("failures.checkpoint_stall is 600 s, longer than the") for note in evaluate(SYSTEM, job, catalogue=catalogue).notes)
+    job = {
+        "workload": "llama-3.1-405b-training",
+        "cluster.chips": "1048576",
+        "failures.checkpoint_stall": "600 s",
+    }
+    assert any(
+        note.startswith("failures.checkpoint_stall is 600 s, longer than the")
+        for note in evaluate(SYSTEM, job, catalogue=catalogue).notes
+    )
     job["failures.checkpoint_stall"] = "1 s"
     assert not any("failures." in note for note in evaluate(SYSTEM, job, catalogue=catalogue).notes)
 
@@ -97,7 +117,10 @@ def test_a_checkpoint_longer_than_the_work_between_two_is_said(catalogue):
 def test_the_chips_that_stop_with_one(name, part, stopped, catalogue):
     """A tray of a switched rack, a server, a rack, a torus, and a block of a torus that optical switches close."""
     system = load_system(catalogue, name)
-    assert chips_stopped(system, next(leaf for leaf in system.leaves if leaf.part == part))[0] == stopped
+    assert (
+        chips_stopped(system, next(leaf for leaf in system.leaves if leaf.part == part))[0]
+        == stopped
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,15 +152,27 @@ def test_by_hand():
     """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in a tray; every failure loads the model anew."""
     found = result("trn3-nl72x2")
     rates = failure_rates(found)
-    count = {part: sum(line.quantity for line in found.bill.lines if line.part == part) for part in rates}
+    count = {
+        part: sum(line.quantity for line in found.bill.lines if line.part == part) for part in rates
+    }
     tray = [part for part in rates if part.startswith(("trn3", "graviton", "nitro", "scorpio-p"))]
     assert count["trn3"] == 144
     waits = sum(rates[part] * count[part] for part in tray) * 4 / 144 * 9 / 8760
     waits += rates["aec-pcie6-x16"] * 72 * 4 / 144 * 9 / 8760
     tor = rates["tor-25t6"] * 12 / 8760
     waits += 2 * 72 / 144 * (tor / (1 + tor)) ** 2
-    alone = [part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")]  # nothing stands in for these
-    anew = (sum(rates[part] * count[part] for part in alone) + count["tor-25t6"] * rates["tor-25t6"] * tor / (1 + tor)) * 480 / 3600 / 8760
+    alone = [
+        part for part in rates if part not in ("tor-25t6", "scorpio-x-160", "backplane-cable")
+    ]  # nothing stands in for these
+    anew = (
+        (
+            sum(rates[part] * count[part] for part in alone)
+            + count["tor-25t6"] * rates["tor-25t6"] * tor / (1 + tor)
+        )
+        * 480
+        / 3600
+        / 8760
+    )
     assert found.metrics["goodput"] == pytest.approx(PLANNED / (1 + waits + anew), rel=1e-9)
 
 
@@ -149,15 +184,28 @@ def test_switches_without_spares_cost_bandwidth_and_a_drain():
     down = repair / 8760 / (1 + repair / 8760)
     drained = 18 * (1 - 0.005) * (2 + 480 / 3600) / 8760
     assert found - worse == pytest.approx(0.99 * (drained + down - 0.005 * repair / 8760), rel=0.01)
-    spared = evaluate("trn3-nl72x2", {"parts.scorpio-x-160.failure_rate": "1 1/year"}, result("trn3-nl72x2").plan).metrics["goodput"]
+    spared = evaluate(
+        "trn3-nl72x2", {"parts.scorpio-x-160.failure_rate": "1 1/year"}, result("trn3-nl72x2").plan
+    ).metrics["goodput"]
     assert 0 < result("trn3-nl72x2").metrics["goodput"] - spared < 1e-5
 
 
-@pytest.mark.parametrize(("name", "tray"), [("trn3-nl32x2", "jbog-tray"), ("trn3-nl72x2", "compute-tray"), ("gb200-nvl72", "gb200-compute-tray")])
-def test_a_tray_repaired_sooner_raises_goodput_as_a_shorter_repair_of_all_does(name, tray, catalogue):
+@pytest.mark.parametrize(
+    ("name", "tray"),
+    [
+        ("trn3-nl32x2", "jbog-tray"),
+        ("trn3-nl72x2", "compute-tray"),
+        ("gb200-nvl72", "gb200-compute-tray"),
+    ],
+)
+def test_a_tray_repaired_sooner_raises_goodput_as_a_shorter_repair_of_all_does(
+    name, tray, catalogue
+):
     """Twice the usual time over trays repaired in half of it is the usual time."""
     usual, sooner, later = (
-        evaluate(name, {"workload": "stated", f"parts.{tray}.repair_share": share}, catalogue=catalogue).metrics["goodput"]
+        evaluate(
+            name, {"workload": "stated", f"parts.{tray}.repair_share": share}, catalogue=catalogue
+        ).metrics["goodput"]
         for share in ("1", "0.5", "2")
     )
     assert later < usual < sooner
@@ -166,11 +214,19 @@ def test_a_tray_repaired_sooner_raises_goodput_as_a_shorter_repair_of_all_does(n
 
 def test_a_spare_switch_tray_raises_goodput(catalogue):
     with_spare, without = (
-        evaluate("trn3-nl32x2", {"workload": "stated"}, variant={"spare_switch_tray": one}, catalogue=catalogue).metrics for one in ("yes", "no")
+        evaluate(
+            "trn3-nl32x2",
+            {"workload": "stated"},
+            variant={"spare_switch_tray": one},
+            catalogue=catalogue,
+        ).metrics
+        for one in ("yes", "no")
     )
     assert with_spare["capex_usd"] > without["capex_usd"]
     drained = 32 * 0.005 * (2 + 480 / 3600) / 8760
-    assert with_spare["goodput"] - without["goodput"] == pytest.approx(0.99 * (drained + 0.005 * 12 / 8760), rel=0.02)
+    assert with_spare["goodput"] - without["goodput"] == pytest.approx(
+        0.99 * (drained + 0.005 * 12 / 8760), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("name", HEADLINE)
@@ -178,23 +234,37 @@ def test_what_fails_more_or_waits_longer_leaves_less_and_costs_more(name):
     base = result(name)
     rates = [path for path in base.inputs if path.endswith((".failure_rate", ".chip_rate"))]
     assert len(rates) > 4
-    for path, value in (*((path, "1 1/year") for path in rates), ("failures.repair_time", "72 h"), ("failures.planned_share", "0.03")):
+    for path, value in (
+        *((path, "1 1/year") for path in rates),
+        ("failures.repair_time", "72 h"),
+        ("failures.planned_share", "0.03"),
+    ):
         worse = again(name, **{path.replace(".", "__"): value}).metrics
         # with 32 spare lanes a tray they are bought anew, and never waited for
         never_lacked = path == "parts.backplane-cable.failure_rate" and name.startswith("trn3")
-        assert worse["goodput"] <= base.metrics["goodput"] if never_lacked else worse["goodput"] < base.metrics["goodput"], path
-        assert worse["tco_usd_per_used_chip_hour"] > base.metrics["tco_usd_per_used_chip_hour"], path
+        assert (
+            worse["goodput"] <= base.metrics["goodput"]
+            if never_lacked
+            else worse["goodput"] < base.metrics["goodput"]
+        ), path
+        assert worse["tco_usd_per_used_chip_hour"] > base.metrics["tco_usd_per_used_chip_hour"], (
+            path
+        )
         assert worse["tco_usd_per_chip_hour"] >= base.metrics["tco_usd_per_chip_hour"], path
 
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_goodput_is_charged_once(name):
     metrics = result(name).metrics
-    assert metrics["tco_usd_per_used_chip_hour"] == pytest.approx(metrics["tco_usd_per_chip_hour"] / (metrics["goodput"] * 0.8), rel=1e-12)
+    assert metrics["tco_usd_per_used_chip_hour"] == pytest.approx(
+        metrics["tco_usd_per_chip_hour"] / (metrics["goodput"] * 0.8), rel=1e-12
+    )
     stated = again(name, terms__availability="0.9").metrics
     assert stated["goodput"] == 0.9
     assert stated["tco_usd_per_chip_hour"] == metrics["tco_usd_per_chip_hour"]
-    assert again(name, terms__perspective="renter").metrics["goodput"] == 0.99  # what the contract promises
+    assert (
+        again(name, terms__perspective="renter").metrics["goodput"] == 0.99
+    )  # what the contract promises
 
 
 # ---------------------------------------------------------------- what fails is bought anew
@@ -202,16 +272,31 @@ def test_repairs_by_hand(catalogue):
     found = evaluate("gb200-nvl72", {"workload": "stated"}, catalogue=catalogue)
     line = next(line for line in found.lines if line.path == "upkeep/repairs")
     spent = 0.15 * sum(
-        rate * sum(line.extended or 0.0 for line in found.bill.lines if line.part == part) for part, rate in failure_rates(found).items()
+        rate * sum(line.extended or 0.0 for line in found.bill.lines if line.part == part)
+        for part, rate in failure_rates(found).items()
     )
     assert line.amount == pytest.approx(spent, rel=1e-9)
     assert line.amount > 0.8 * 0.15 * 0.1 * 72 * found.inputs["parts.gb200-gpu.price"].value
 
 
 def test_who_states_no_share_of_repairs_has_them_in_his_upkeep(catalogue, own):
-    text = own.catalogue().find("perspectives", "hyperscaler", "perspective").read_text(encoding="utf-8")
-    own.write("perspectives/hyperscaler.toml", text[: text.index("[repairs]")] + text[text.index("[margin]") :])
-    paths = [line.path for line in evaluate("gb200-nvl72", {"terms.perspective": "neocloud", "workload": "stated"}, catalogue=own.catalogue()).lines]
+    text = (
+        own.catalogue()
+        .find("perspectives", "hyperscaler", "perspective")
+        .read_text(encoding="utf-8")
+    )
+    own.write(
+        "perspectives/hyperscaler.toml",
+        text[: text.index("[repairs]")] + text[text.index("[margin]") :],
+    )
+    paths = [
+        line.path
+        for line in evaluate(
+            "gb200-nvl72",
+            {"terms.perspective": "neocloud", "workload": "stated"},
+            catalogue=own.catalogue(),
+        ).lines
+    ]
     assert "upkeep/repairs" not in paths
     assert "upkeep/equipment" in paths
 
@@ -223,59 +308,116 @@ JOB, SMALL = "llama-3.1-405b-training-gb200-nvl72", {"cluster.chips": "4608"}
 def test_a_job_starts_again(catalogue):
     job = evaluate(JOB, SMALL, catalogue=catalogue)
     chips = job.inputs["cluster.chips"].value
-    failures = sum(rate * sum(line.quantity for line in job.bill.lines if line.part == part) for part, rate in failure_rates(job).items())
+    failures = sum(
+        rate * sum(line.quantity for line in job.bill.lines if line.part == part)
+        for part, rate in failure_rates(job).items()
+    )
     between = 8760 * 3600 / (failures * chips / 72 + 0.0495 * chips)
     work = math.sqrt(2 * 4 * between)
-    lost = 4 / work + (work / 2 + 480) / between + 0.0025 * chips * 0.2 * 12 / 8760 + chips * 10 / 3600 / 8760
+    lost = (
+        4 / work
+        + (work / 2 + 480) / between
+        + 0.0025 * chips * 0.2 * 12 / 8760
+        + chips * 10 / 3600 / 8760
+    )
     assert job.metrics["goodput"] == pytest.approx(PLANNED * (1 - lost), rel=2e-3)
     cost = job.metrics["train_usd_per_trillion_tokens"]
-    for path, value in (("failures.checkpoint_stall", "1 s"), ("failures.local_share", "0.95"), ("failures.silent_detected", "0.95")):
+    for path, value in (
+        ("failures.checkpoint_stall", "1 s"),
+        ("failures.local_share", "0.95"),
+        ("failures.silent_detected", "0.95"),
+    ):
         better = evaluate(JOB, SMALL | {path: value}, job.plan, catalogue=catalogue).metrics
         assert better["goodput"] > job.metrics["goodput"]
-        assert better["train_usd_per_trillion_tokens"] == pytest.approx(cost * job.metrics["goodput"] / better["goodput"], rel=1e-12)
-    for path, value in (("failures.flap_rate", "10 1/year"), ("failures.straggling", "0.1"), ("cluster.chips", "46080")):
-        assert evaluate(JOB, SMALL | {path: value}, job.plan, catalogue=catalogue).metrics["goodput"] < job.metrics["goodput"]
-    stated = evaluate(JOB, SMALL | {"terms.availability": "1"}, job.plan, catalogue=catalogue).metrics["goodput"]
-    assert stated == pytest.approx(job.metrics["goodput"] / (PLANNED * 0.9993), rel=1e-3)  # a contract mends no job
+        assert better["train_usd_per_trillion_tokens"] == pytest.approx(
+            cost * job.metrics["goodput"] / better["goodput"], rel=1e-12
+        )
+    for path, value in (
+        ("failures.flap_rate", "10 1/year"),
+        ("failures.straggling", "0.1"),
+        ("cluster.chips", "46080"),
+    ):
+        assert (
+            evaluate(JOB, SMALL | {path: value}, job.plan, catalogue=catalogue).metrics["goodput"]
+            < job.metrics["goodput"]
+        )
+    stated = evaluate(
+        JOB, SMALL | {"terms.availability": "1"}, job.plan, catalogue=catalogue
+    ).metrics["goodput"]
+    assert stated == pytest.approx(
+        job.metrics["goodput"] / (PLANNED * 0.9993), rel=1e-3
+    )  # a contract mends no job
 
 
 def test_a_training_cluster_of_others(catalogue):
     """With 25,000 hours between failures of a GPU, SemiAnalysis takes 6.1 % off on a good provider and 10.5 % on a hyperscaler."""
     theirs = {"parts.gb200-gpu.failure_rate": "0.3504 1/year"}
-    assert 1 - 0.1053 < evaluate(JOB, SMALL | theirs, catalogue=catalogue).metrics["goodput"] < 1 - 0.0614
+    assert (
+        1 - 0.1053
+        < evaluate(JOB, SMALL | theirs, catalogue=catalogue).metrics["goodput"]
+        < 1 - 0.0614
+    )
 
 
 # ---------------------------------------------------------------- what is stated badly
 def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own):
     text = own.catalogue().find("systems", "h100-hgx8", "system").read_text(encoding="utf-8")
-    own.write("systems/h100-hgx8.toml", text.replace('chip = "h100-sxm"', 'chip = "h800-sxm"').replace("h100-sxm = 8", "h800-sxm = 8"))
-    found = evaluate("h100-hgx8", {"workload": "stated", "parts.h800-sxm.price": "20000 USD"}, catalogue=own.catalogue())
+    own.write(
+        "systems/h100-hgx8.toml",
+        text.replace('chip = "h100-sxm"', 'chip = "h800-sxm"').replace(
+            "h100-sxm = 8", "h800-sxm = 8"
+        ),
+    )
+    found = evaluate(
+        "h100-hgx8",
+        {"workload": "stated", "parts.h800-sxm.price": "20000 USD"},
+        catalogue=own.catalogue(),
+    )
     assert found.inputs["failures.chip_rate"].value == pytest.approx(0.1)
     assert math.isclose(found.metrics["goodput"], 0.988, abs_tol=0.002)
 
 
-@pytest.mark.parametrize(("system", "chip"), [("gb200-nvl72", "gb200-gpu"), ("trn3-nl32x2", "trn3"), ("mi450x-ualoe72", "mi450x")])
-def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_may_state_another(system, chip, catalogue):
+@pytest.mark.parametrize(
+    ("system", "chip"),
+    [("gb200-nvl72", "gb200-gpu"), ("trn3-nl32x2", "trn3"), ("mi450x-ualoe72", "mi450x")],
+)
+def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_may_state_another(
+    system, chip, catalogue
+):
     """The shared rate stands for chips that nobody has published one of; a chip's own, where it is set, goes first."""
     stated = {"workload": "stated"}
     shared = evaluate(system, stated | {"failures.chip_rate": "0.3 1/year"}, catalogue=catalogue)
-    alone = evaluate(system, stated | {f"parts.{chip}.failure_rate": "0.3 1/year"}, catalogue=catalogue)
-    assert shared.metrics["goodput"] == alone.metrics["goodput"] < evaluate(system, stated, catalogue=catalogue).metrics["goodput"]
+    alone = evaluate(
+        system, stated | {f"parts.{chip}.failure_rate": "0.3 1/year"}, catalogue=catalogue
+    )
+    assert (
+        shared.metrics["goodput"]
+        == alone.metrics["goodput"]
+        < evaluate(system, stated, catalogue=catalogue).metrics["goodput"]
+    )
     assert "failures.chip_rate" not in alone.inputs
     both = {f"parts.{chip}.failure_rate": "0.3 1/year", "failures.chip_rate": "3 1/year"}
-    assert evaluate(system, stated | both, catalogue=catalogue).metrics["goodput"] == alone.metrics["goodput"]
+    assert (
+        evaluate(system, stated | both, catalogue=catalogue).metrics["goodput"]
+        == alone.metrics["goodput"]
+    )
 
 
 def test_no_chip_has_a_failure_rate_of_its_own_that_is_only_estimated(catalogue):
     """What nobody has measured of a chip is known of none of them, and is one estimate for all."""
-    files = {Path(row.where.rpartition(":")[0]) for rows in catalogue.part_rows.values() for row in rows}
+    files = {
+        Path(row.where.rpartition(":")[0]) for rows in catalogue.part_rows.values() for row in rows
+    }
     chips = {path.stem for path in files if path.parent.name == "accelerators"}
     rates = [row for chip in chips for row in catalogue.part_rows.get((chip, "failure_rate"), ())]
     assert len(rates) >= 3
     assert {row.cells["kind"] for row in rates} <= {"measured", "derived", "vendor"}
 
 
-@pytest.mark.parametrize(("system", "chip", "low", "high"), [("b200-hgx8", "b200-sxm", 5.43, 16.96), ("h100-hgx8", "h100-sxm", None, None)])
+@pytest.mark.parametrize(
+    ("system", "chip", "low", "high"),
+    [("b200-hgx8", "b200-sxm", 5.43, 16.96), ("h100-hgx8", "h100-sxm", None, None)],
+)
 def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalogue):
     """504 B200 had ten failures in 55 days: P5 and P95 of the mean of a count of ten are 5.43 and 16.96."""
     found = evaluate(system, {"workload": "stated"}, catalogue=catalogue)
@@ -283,7 +425,9 @@ def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalo
     assert "failures.chip_rate" not in found.inputs
     if low is not None:
         years = 504 * 55 / 365
-        assert (rate.low, rate.value, rate.high) == pytest.approx((low / years, 10 / years, high / years), rel=2e-3)
+        assert (rate.low, rate.value, rate.high) == pytest.approx(
+            (low / years, 10 / years, high / years), rel=2e-3
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ def test_a_megawatt_for_a_year_is_8760_megawatt_hours():
 
 
 def test_energy_is_bought_at_the_meter_of_the_site():
-    assert FORMULA.yearly_energy(1e6, 0.8, 1.25, 1e-4) == FORMULA.yearly_energy(FORMULA.facility_power(1e6, 1.25), 0.8, 1.0, 1e-4)
+    assert FORMULA.yearly_energy(1e6, 0.8, 1.25, 1e-4) == FORMULA.yearly_energy(
+        FORMULA.facility_power(1e6, 1.25), 0.8, 1.0, 1e-4
+    )
 
 
 def test_rent_is_for_provisioned_power():

@@ -23,20 +23,34 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path)
     asked = parser.parse_args()
-    lines = ["| what | cases | exit 0 | 1 | 2 | 3 | tracebacks, hangs, other codes |", "|---|---:|---:|---:|---:|---:|---:|"]
+    lines = [
+        "| what | cases | exit 0 | 1 | 2 | 3 | tracebacks, hangs, other codes |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
     found: list[Failure] = []
     with get_context("spawn").Pool(asked.workers, bounded, maxtasksperchild=20) as pool:
         for kind, count in (("arguments", asked.arguments), ("files", asked.files)):
             blocks = [range(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
             codes: Counter[int] = Counter()
             failures: list[Failure] = []
-            for done, (some, wrong) in enumerate(pool.imap(partial(run, kind, seed=asked.seed), blocks), start=1):
+            for done, (some, wrong) in enumerate(
+                pool.imap(partial(run, kind, seed=asked.seed), blocks), start=1
+            ):
                 codes += some
                 failures += wrong
                 for one in wrong:
                     print(f"{kind} {one.number}: {one.words}\n{one.what}\n", flush=True)
-                print(f"{kind}: {min(done * BLOCK, count):,} of {count:,}, {len(failures)} failed", file=sys.stderr, flush=True)
-            cells = [kind, f"{count:,}", *(f"{codes[code]:,}" for code in range(4)), str(len(failures))]
+                print(
+                    f"{kind}: {min(done * BLOCK, count):,} of {count:,}, {len(failures)} failed",
+                    file=sys.stderr,
+                    flush=True,
+                )
+            cells = [
+                kind,
+                f"{count:,}",
+                *(f"{codes[code]:,}" for code in range(4)),
+                str(len(failures)),
+            ]
             lines.append(f"| {' | '.join(cells)} |")
             found += failures
     text = "\n".join(lines) + "\n"

@@ -22,7 +22,26 @@ SCENARIOS = [
     "llama-3.1-405b-training-gb200-nvl72",
 ]
 ODD = [
-    *["", " ", "-", "--", "0", "-1", "1", "7", "1e309", "-inf", "nan", "1_000", "1,000", "10%", "99999999999999999999", "0x10", "1e-300", "²"],
+    *[
+        "",
+        " ",
+        "-",
+        "--",
+        "0",
+        "-1",
+        "1",
+        "7",
+        "1e309",
+        "-inf",
+        "nan",
+        "1_000",
+        "1,000",
+        "10%",
+        "99999999999999999999",
+        "0x10",
+        "1e-300",
+        "²",
+    ],
     *[
         "a" * 300,
         "\x1b[31mred",
@@ -41,10 +60,32 @@ ODD = [
         "/",
         ".",
     ],
-    *["gone.json", "gone.toml", "here.toml", "here.json", "here.csv", "no/such/folder/x.csv", "/dev/null", "/dev/full", "null", "None", "true"],
+    *[
+        "gone.json",
+        "gone.toml",
+        "here.toml",
+        "here.json",
+        "here.csv",
+        "no/such/folder/x.csv",
+        "/dev/null",
+        "/dev/full",
+        "null",
+        "None",
+        "true",
+    ],
 ]
 PATHS = [
-    *["site.pue", "site.electricity_price", "terms.rate", "terms.life", "terms.date", "terms.perspective", "terms.utilisation", "workload", "site"],
+    *[
+        "site.pue",
+        "site.electricity_price",
+        "terms.rate",
+        "terms.life",
+        "terms.date",
+        "terms.perspective",
+        "terms.utilisation",
+        "workload",
+        "site",
+    ],
     *[
         "workload.model",
         "workload.interactivity",
@@ -54,11 +95,42 @@ PATHS = [
         "parts.trn3.price",
         "parts.trn3.tdp",
     ],
-    *["parts.gb200-gpu.hbm_bandwidth", "parts.gb200-gpu.price", "shares.astera.price", "cluster.chips", "cluster.port", "rebates.astera-2022.vested"],
-    *["performance.trainium.launch_time", "metrics.chips", "parts.nobody.price", "site.puee", "", "=", "a.b.c.d", "parts..price"],
+    *[
+        "parts.gb200-gpu.hbm_bandwidth",
+        "parts.gb200-gpu.price",
+        "shares.astera.price",
+        "cluster.chips",
+        "cluster.port",
+        "rebates.astera-2022.vested",
+    ],
+    *[
+        "performance.trainium.launch_time",
+        "metrics.chips",
+        "parts.nobody.price",
+        "site.puee",
+        "",
+        "=",
+        "a.b.c.d",
+        "parts..price",
+    ],
 ]
 VALUES = [
-    *["0.09 USD/kWh", "1.2", "0", "-1", "80%", "5 year", "2026-09", "2026-Q3", "banana", "neocloud", "chat", "us-air-hall", "deepseek-v3", "512"],
+    *[
+        "0.09 USD/kWh",
+        "1.2",
+        "0",
+        "-1",
+        "80%",
+        "5 year",
+        "2026-09",
+        "2026-Q3",
+        "banana",
+        "neocloud",
+        "chat",
+        "us-air-hall",
+        "deepseek-v3",
+        "512",
+    ],
     *[
         "100 token/s",
         "1e30",
@@ -94,10 +166,23 @@ def leaves(command, above=()):
 
 
 # Those that take a second or more are drawn a tenth as often as the others.
-SLOW = {("claims",), ("scenarios", "check"), ("systems", "check"), ("uncertainty",), ("sensitivity",), ("sweep",), ("report",), ("export",)}
+SLOW = {
+    ("claims",),
+    ("scenarios", "check"),
+    ("systems", "check"),
+    ("uncertainty",),
+    ("sensitivity",),
+    ("sweep",),
+    ("report",),
+    ("export",),
+}
 COMMANDS = sorted(leaves(typer.main.get_command(app)), key=lambda found: found[0])
 WEIGHTS = [1 if words in SLOW else 10 for words, _ in COMMANDS]
-IDS = [*CATALOGUE.ids("systems"), *sorted({part for part, _ in CATALOGUE.part_rows})[:60], *CATALOGUE.ids("models")[:10]]
+IDS = [
+    *CATALOGUE.ids("systems"),
+    *sorted({part for part, _ in CATALOGUE.part_rows})[:60],
+    *CATALOGUE.ids("models")[:10],
+]
 
 
 def drawn(number: int, seed: int = 0) -> list[str]:
@@ -107,7 +192,11 @@ def drawn(number: int, seed: int = 0) -> list[str]:
     found = list(words)
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            count = random.choice((1, 1, 1, 2, 3)) if parameter.nargs == -1 else random.choice((1, 1, 1, 1, 0, 2))
+            count = (
+                random.choice((1, 1, 1, 2, 3))
+                if parameter.nargs == -1
+                else random.choice((1, 1, 1, 1, 0, 2))
+            )
             found += [value(parameter, random) for _ in range(count)]
         elif parameter.name != "help" and random.random() < (0.5 if parameter.required else 0.12):
             found.append(random.choice(parameter.opts))
@@ -123,7 +212,12 @@ def damaged(words: list[str], random: Random) -> list[str]:
     before, here, after = words[:place], words[place : place + 1], words[place + 1 :]
     word = here[0] if here else ""
     cut = random.randrange(len(word) + 1)
-    kinds = ([], here * 2, [random.choice(ODD), *here], [word[:cut] + random.choice("aZ0-=.,/\x00 é") * random.choice((0, 1, 1)) + word[cut + 1 :]])
+    kinds = (
+        [],
+        here * 2,
+        [random.choice(ODD), *here],
+        [word[:cut] + random.choice("aZ0-=.,/\x00 é") * random.choice((0, 1, 1)) + word[cut + 1 :]],
+    )
     return [one.replace("\x00", "") for one in (*before, *random.choice(kinds), *after)]
 
 
@@ -139,18 +233,57 @@ def value(parameter, random: Random) -> str:
     if name in {"form", "format"}:
         return random.choice(FORMS)
     if name in {"output", "report"}:
-        return random.choice(("out.csv", "out.json", "out.md", "out.txt", "out.xlsx", "out/", "out", "/dev/null", "here.toml/x.csv"))
+        return random.choice(
+            (
+                "out.csv",
+                "out.json",
+                "out.md",
+                "out.txt",
+                "out.xlsx",
+                "out/",
+                "out",
+                "/dev/null",
+                "here.toml/x.csv",
+            )
+        )
     if name == "data":
         return random.choice(("data", "empty", "gone", "here.toml"))
     if name == "variant":
-        return random.choice(("switch=gen2", "nic=400g", "switch=gen9", "spare_switch_tray=yes", "switch", "=", "a=b"))
+        return random.choice(
+            (
+                "switch=gen2",
+                "nic=400g",
+                "switch=gen9",
+                "spare_switch_tray=yes",
+                "switch",
+                "=",
+                "a=b",
+            )
+        )
     if name == "plan":
-        return random.choice(("tp=8", "tp=8,ep=1", "tp=3", "batch=0", "tp=-1", "tp=x", "zz=1", "tp=8,tp=4", "here.json", ","))
+        return random.choice(
+            (
+                "tp=8",
+                "tp=8,ep=1",
+                "tp=3",
+                "batch=0",
+                "tp=-1",
+                "tp=x",
+                "zz=1",
+                "tp=8,tp=4",
+                "here.json",
+                ",",
+            )
+        )
     if name in {"size", "to", "to_size"}:
         return random.choice(SIZES)
     if "metric" in name or name == "until":
         metric = random.choice([*list(METRICS)[:30], "chip", "cost/site"])
-        return f"{metric}={random.choice(('1', '+10%', '-5%', 'gb200-nvl72', '', 'nan', '1e300'))}" if name == "until" else metric
+        return (
+            f"{metric}={random.choice(('1', '+10%', '-5%', 'gb200-nvl72', '', 'nan', '1e300'))}"
+            if name == "until"
+            else metric
+        )
     if parameter.type.name in {"integer", "float", "integer range", "float range"}:
         return random.choice(NUMBERS)
     if getattr(parameter.type, "choices", None):

@@ -14,7 +14,11 @@ from tests.cli import tco as run
 from tests.shipped import data_directory, scenario_directory
 
 DATA, SCENARIOS = data_directory(), scenario_directory()
-SHIPPED = sorted(path for path in DATA.rglob("*") if path.suffix in {".csv", ".toml", ".json"} and path.stat().st_size < 60_000)
+SHIPPED = sorted(
+    path
+    for path in DATA.rglob("*")
+    if path.suffix in {".csv", ".toml", ".json"} and path.stat().st_size < 60_000
+)
 MEASURED = sorted((DATA / "measured").glob("*.csv.gz"))
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
@@ -46,25 +50,50 @@ READERS = {
     "models": [["models", "list"], ["models", "show", "deepseek-v3"], ["perf", "gb200-nvl72"]],
     "rebates": [["rebates", "show", "astera-2026"], ["rebates", "check"]],
     "claims": [["claims"]],
-    "scenario": [["price", "here.toml"], ["compare", "here.toml", "--no-range"], ["scenarios", "show", "here.toml"]],
-    "result": [["diff", "here.json", "gb200-nvl72"], ["price", "here.json"], ["perf", "gb200-nvl72", "--plan", "here.json"]],
+    "scenario": [
+        ["price", "here.toml"],
+        ["compare", "here.toml", "--no-range"],
+        ["scenarios", "show", "here.toml"],
+    ],
+    "result": [
+        ["diff", "here.json", "gb200-nvl72"],
+        ["price", "here.json"],
+        ["perf", "gb200-nvl72", "--plan", "here.json"],
+    ],
     "baseline": [["baseline", "check", "here"], ["baseline", "show", "here"], ["baseline", "list"]],
     "rows": [["validate", "here.csv"], ["validate", "here.csv", "--rows", "--format", "json"]],
-    "config": [["models", "show", "here.json"], ["perf", "gb200-nvl72", "--set", "workload.model=here.json"]],
+    "config": [
+        ["models", "show", "here.json"],
+        ["perf", "gb200-nvl72", "--set", "workload.model=here.json"],
+    ],
 }
-ANY = [["price", "trn3-nl32x2"], ["parts", "check"], ["perf", "mi450x-ualoe72"], ["parts", "show", "trn3"], ["explain", "gb200-nvl72", "tpot_s"]]
+ANY = [
+    ["price", "trn3-nl32x2"],
+    ["parts", "check"],
+    ["perf", "mi450x-ualoe72"],
+    ["parts", "show", "trn3"],
+    ["explain", "gb200-nvl72", "tpot_s"],
+]
 
 
 def written(number: int, folder: Path, seed: int = 0) -> list[str]:
     """Write the damaged file of a number into a folder, and return the arguments of a command that reads it."""
     random = Random(f"{seed}/{number}")
-    kind = random.choice(["data"] * 6 + ["scenario", "scenario", "result", "baseline", "rows", "config"])
+    kind = random.choice(
+        ["data"] * 6 + ["scenario", "scenario", "result", "baseline", "rows", "config"]
+    )
     source, target = original(kind, random, folder)
     content = source if isinstance(source, bytes) else damaged(source, random)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)
-    room = target.relative_to(folder).parts[1] if kind == "data" and len(target.relative_to(folder).parts) > 2 else kind
-    return list(random.choice(READERS.get(room, ANY) if random.random() < 0.7 or kind != "data" else ANY))
+    room = (
+        target.relative_to(folder).parts[1]
+        if kind == "data" and len(target.relative_to(folder).parts) > 2
+        else kind
+    )
+    return list(
+        random.choice(READERS.get(room, ANY) if random.random() < 0.7 or kind != "data" else ANY)
+    )
 
 
 def original(kind: str, random: Random, folder: Path) -> tuple[str, Path]:
@@ -73,14 +102,24 @@ def original(kind: str, random: Random, folder: Path) -> tuple[str, Path]:
         path = random.choice(SHIPPED)
         return path.read_text(encoding="utf-8"), folder / "data" / path.relative_to(DATA)
     if kind == "scenario":
-        return random.choice(sorted(SCENARIOS.rglob("*.toml"))).read_text(encoding="utf-8"), folder / "here.toml"
+        return random.choice(sorted(SCENARIOS.rglob("*.toml"))).read_text(
+            encoding="utf-8"
+        ), folder / "here.toml"
     if kind == "config":
-        return random.choice(sorted((DATA / "models").rglob("*.json"))).read_text(encoding="utf-8"), folder / "here.json"
+        return random.choice(sorted((DATA / "models").rglob("*.json"))).read_text(
+            encoding="utf-8"
+        ), folder / "here.json"
     if kind == "rows":
-        lines = gzip.decompress(random.choice(MEASURED).read_bytes()).decode("utf-8").splitlines(keepends=True)
+        lines = (
+            gzip.decompress(random.choice(MEASURED).read_bytes())
+            .decode("utf-8")
+            .splitlines(keepends=True)
+        )
         first = random.randrange(1, max(len(lines) - 5, 2))
         return "".join((lines[0], *lines[first : first + 5])), folder / "here.csv"
-    return saved(kind), folder / ("here.json" if kind == "result" else "reports/baselines/here.json")
+    return saved(kind), folder / (
+        "here.json" if kind == "result" else "reports/baselines/here.json"
+    )
 
 
 SAVED: dict[str, str] = {}
@@ -112,7 +151,13 @@ def damaged(text: str, random: Random) -> bytes:
     if random.random() < 0.1:
         place = random.randrange(len(raw) + 1)
         raw = random.choice(
-            (raw[:place], raw[:place] + bytes([random.randrange(256)]) + raw[place:], b"\xef\xbb\xbf" + raw, raw.replace(b"\n", b"\r\n"), b"")
+            (
+                raw[:place],
+                raw[:place] + bytes([random.randrange(256)]) + raw[place:],
+                b"\xef\xbb\xbf" + raw,
+                raw.replace(b"\n", b"\r\n"),
+                b"",
+            )
         )
     return raw
 
@@ -159,8 +204,20 @@ def nested(text: str, random: Random) -> str:
     """Return a text with something very deep put in."""
     deep = random.choice((50, 5000))
     return random.choice(
-        (f"{text}\nx = {'[' * deep}{']' * deep}\n", text.replace("{", '{"x":' * deep + "{", 1), text.replace("= ", f"= {'[' * deep}", 1))
+        (
+            f"{text}\nx = {'[' * deep}{']' * deep}\n",
+            text.replace("{", '{"x":' * deep + "{", 1),
+            text.replace("= ", f"= {'[' * deep}", 1),
+        )
     )
 
 
-DAMAGES = (replaced(NUMBER), replaced(NUMBER), replaced(WORD), replaced(WORD), lines_moved, cells_swapped, nested)
+DAMAGES = (
+    replaced(NUMBER),
+    replaced(NUMBER),
+    replaced(WORD),
+    replaced(WORD),
+    lines_moved,
+    cells_swapped,
+    nested,
+)

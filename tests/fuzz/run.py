@@ -51,7 +51,9 @@ def outcome(words: list[str]) -> tuple[int | None, str]:
     signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
-        done = testing.CliRunner(env={"NO_COLOR": "1", "COLUMNS": "80"}).invoke(app, words, prog_name="tco")
+        done = testing.CliRunner(env={"NO_COLOR": "1", "COLUMNS": "80"}).invoke(
+            app, words, prog_name="tco"
+        )
     except TooLong:
         return None, "took too long"
     finally:
@@ -67,9 +69,13 @@ def prepared(folder: Path) -> None:
     """Put into a folder what argument lists speak of."""
     for name in ("data", "empty"):
         (folder / name).mkdir()
-    (folder / "here.toml").write_text('system = "gb200-nvl72"\nworkload = "chat"\nterms = "hyperscaler-2025-12"\nsite = "us-hyperscale"\n')
+    (folder / "here.toml").write_text(
+        'system = "gb200-nvl72"\nworkload = "chat"\nterms = "hyperscaler-2025-12"\nsite = "us-hyperscale"\n'
+    )
     (folder / "here.json").write_text(files.saved("result"))
-    (folder / "here.csv").write_text("accelerator,op,dtype,m,n,k,tflops\nH100 SXM,gemm,bf16,4096,4096,4096,600\n")
+    (folder / "here.csv").write_text(
+        "accelerator,op,dtype,m,n,k,tflops\nH100 SXM,gemm,bf16,4096,4096,4096,600\n"
+    )
 
 
 def run(kind: str, numbers: Iterable[int], seed: int = 0) -> tuple[Counter[int], list[Failure]]:

@@ -44,7 +44,9 @@ def test_it_finds_the_inverse_of_a_curve_in_few_looks(time_of, number_of, looks)
 
 def test_the_number_that_is_expected_is_tried_first_and_stays_if_it_is_right():
     curve = Curve(np.sqrt)
-    found, _ = largest_within(curve, WANTED, LOW, HIGH, (WANTED * (1 - SOON / 4)) ** 2, np.full(3, 0.5))
+    found, _ = largest_within(
+        curve, WANTED, LOW, HIGH, (WANTED * (1 - SOON / 4)) ** 2, np.full(3, 0.5)
+    )
     assert len(curve.looked) == 1
     assert curve.looked[0] == pytest.approx(found, rel=1e-15)
 
@@ -56,20 +58,26 @@ def test_the_largest_number_within_a_time():
     middle = np.full(4, 9.0)
 
     def largest(time):
-        found, its_time = largest_within(lambda x, _: time(x), wanted, low, high, middle, np.ones(4))
+        found, its_time = largest_within(
+            lambda x, _: time(x), wanted, low, high, middle, np.ones(4)
+        )
         assert its_time == pytest.approx(time(found), rel=1e-12)
         assert np.all((its_time <= wanted) | (found == low))
         return found
 
     assert largest(lambda x: 1 + x / 8) == pytest.approx([8, 32, 1, 64], rel=1e-5)
-    assert largest(lambda x: np.sqrt(1 + (x / 8) ** 2)) == pytest.approx([8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-5)
+    assert largest(lambda x: np.sqrt(1 + (x / 8) ** 2)) == pytest.approx(
+        [8 * np.sqrt(3), 8 * np.sqrt(24), 1, 64], rel=1e-5
+    )
     assert largest(lambda x: 0.1 + np.ceil(x / 16)) == pytest.approx([16, 64, 1, 64], rel=2e-5)
 
 
 def test_a_step_is_found_by_halving_what_is_left_of_it():
     """From 1 to 1,000 within 1e-5 a step lies in one of 2^26.6 parts: no more looks than halvings, and those before a step is thought of."""
     curve = Curve(lambda x: 1 + np.ceil(x / 7) + x / 1e3)
-    found, time = largest_within(curve, np.array([9.5, 3.2, 40.9]), LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5))
+    found, time = largest_within(
+        curve, np.array([9.5, 3.2, 40.9]), LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5)
+    )
     assert found == pytest.approx([56, 14, 273], rel=1e-5)
     assert np.all((time <= [9.5, 3.2, 40.9]) & (found <= [56, 14, 273]))
     assert len(curve.looked) <= 27 + 6

@@ -55,7 +55,9 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
     heads = np.array([nodes[b] for _, b, _ in arcs])
     is_chip = np.array([node[0] == "chip" for node in nodes])
     rows, columns, entries = [], [], []
-    for number, source in enumerate(sources):  # what flows in less what flows out is the rate over the others; at the source it leaves
+    for number, source in enumerate(
+        sources
+    ):  # what flows in less what flows out is the rate over the others; at the source it leaves
         base, variable = number * len(nodes), number * flows
         for ends, sign in ((heads, 1.0), (tails, -1.0)):
             rows.append(base + ends)
@@ -67,16 +69,31 @@ def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: fl
         columns.append(np.full(len(nodes), len(sources) * flows))
         entries.append(wanted)
     shape = (len(sources) * len(nodes), len(sources) * flows + 1)
-    conserve = coo_matrix((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape).tocsr()
+    conserve = coo_matrix(
+        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape
+    ).tocsr()
     class_of = np.empty(flows, dtype=int)
     for number, orbit in enumerate(orbits):
         class_of[orbit] = number
     share = np.array([copies / len(orbits[which]) for which in class_of])
-    load = coo_matrix((np.tile(share, len(sources)), (np.tile(class_of, len(sources)), np.arange(len(sources) * flows))), (len(orbits), shape[1]))
+    load = coo_matrix(
+        (
+            np.tile(share, len(sources)),
+            (np.tile(class_of, len(sources)), np.arange(len(sources) * flows)),
+        ),
+        (len(orbits), shape[1]),
+    )
     capacity = [arcs[orbit[0]][2] for orbit in orbits]
     goal = np.zeros(shape[1])
     goal[-1] = -1.0
-    found = linprog(goal, A_ub=load.tocsr(), b_ub=capacity, A_eq=conserve, b_eq=np.zeros(shape[0]), method="highs")
+    found = linprog(
+        goal,
+        A_ub=load.tocsr(),
+        b_ub=capacity,
+        A_eq=conserve,
+        b_eq=np.zeros(shape[0]),
+        method="highs",
+    )
     assert found.status == 0, found.message
     return -float(found.fun)
 
@@ -109,7 +126,10 @@ def between(graph: Graph, half: Callable[[Node], bool]) -> float:
     scale = 840  # widths of a third or a seventh of a lane group become whole numbers, which the algorithm takes
     links = [(nodes[a], nodes[b], round(width * scale)) for a, b, width in arcs_of(graph)]
     without_end = sum(width for *_, width in links)
-    links += [(0, nodes[chip], without_end) if half(chip) else (nodes[chip], 1, without_end) for chip in graph.chips]
+    links += [
+        (0, nodes[chip], without_end) if half(chip) else (nodes[chip], 1, without_end)
+        for chip in graph.chips
+    ]
     tails, heads, widths = (np.array(column) for column in zip(*links, strict=True))
     matrix = csr_matrix((widths.astype(np.int32), (tails, heads)), (len(nodes) + 2, len(nodes) + 2))
     return maximum_flow(matrix, 0, 1).flow_value / scale

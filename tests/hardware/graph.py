@@ -49,7 +49,12 @@ class Graph:
 
     def hops(self) -> tuple[float, int]:
         """Return mean and worst intermediate devices over distinct pairs of chips."""
-        counts = [links - 1 for chip in self.chips for other, links in self.distances(chip).items() if other[0] == "chip" and other != chip]
+        counts = [
+            links - 1
+            for chip in self.chips
+            for other, links in self.distances(chip).items()
+            if other[0] == "chip" and other != chip
+        ]
         return sum(counts) / len(counts), max(counts)
 
 
@@ -57,7 +62,9 @@ def build(system: System, scope: str = "world") -> Graph:
     """Return the graph of a system's rack or world."""
     kind = system.fabric.get("kind")
     if system.chips > LARGEST_GRAPH:
-        raise DataError(f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms hold for any size")
+        raise DataError(
+            f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms hold for any size"
+        )
     graph = Graph()
     racks = 1 if scope == "rack" or kind in ("torus", "mesh") else whole_racks(system)
     if kind == "torus":
@@ -79,7 +86,11 @@ def build(system: System, scope: str = "world") -> Graph:
 def add_torus(graph: Graph, system: System, scope: str) -> None:
     """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each dimension."""
     torus = torus_of(system)
-    shared = math.ceil(system.chips / system.racks) if scope == "rack" and system.racks > 1 else int(system.chips)
+    shared = (
+        math.ceil(system.chips / system.racks)
+        if scope == "rack" and system.racks > 1
+        else int(system.chips)
+    )
     sizes, closed, widths = slice_of(torus, shared)
     for place in itertools.product(*(range(size) for size in sizes)):
         for axis, (size, width) in enumerate(zip(sizes, widths, strict=True)):

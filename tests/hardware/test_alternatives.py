@@ -58,7 +58,10 @@ def test_a_price_that_moves_nothing_is_no_setting_without_effect(catalogue):
     assert [note for note in found.notes if "is set" in note] == []
 
 
-@pytest.mark.parametrize(("option", "part"), [("8x32", "scorpio-p-32"), ("4x64", "scorpio-p-64"), ("2x128", "scorpio-p-128")])
+@pytest.mark.parametrize(
+    ("option", "part"),
+    [("8x32", "scorpio-p-32"), ("4x64", "scorpio-p-64"), ("2x128", "scorpio-p-128")],
+)
 def test_a_variant_names_the_part(catalogue, option, part):
     found = bill_of(NAME, {"terms.date": "2026-09"}, {"tray_switch": option}, catalogue=catalogue)
     assert standing(found) == {part: SMALL[part] * TRAYS}
@@ -66,12 +69,18 @@ def test_a_variant_names_the_part(catalogue, option, part):
 
 
 def test_every_alternative_has_the_same_lanes(catalogue):
-    assert {count * catalogue.part_input(part, "lanes", "2025-12").value for part, count in SMALL.items()} == {256}
+    assert {
+        count * catalogue.part_input(part, "lanes", "2025-12").value
+        for part, count in SMALL.items()
+    } == {256}
 
 
 def test_without_a_date_it_is_the_first_one(catalogue):
     assert load_system(catalogue, NAME).quantity["scorpio-p-32"] == 288
-    assert load_system(catalogue, NAME, {}, {"tray-switch": "scorpio-p-128"}).quantity["scorpio-p-128"] == 72
+    assert (
+        load_system(catalogue, NAME, {}, {"tray-switch": "scorpio-p-128"}).quantity["scorpio-p-128"]
+        == 72
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,8 +97,16 @@ def test_without_a_date_it_is_the_first_one(catalogue):
             "tray-switch = {}",
             "alternatives.tray-switch is {}, expected parts",
         ),
-        ("scorpio-p-32 = 8, scorpio-p-64 = 4,", "scorpio-p-32 = -8, scorpio-p-64 = 4,", "expected parts and how many of each"),
-        ("scorpio-p-64 = 4, scorpio-p-128 = 2 }\n\n", "scorpio-p-46 = 4 }\n\n", "unknown part 'scorpio-p-46'; did you mean 'scorpio-p-"),
+        (
+            "scorpio-p-32 = 8, scorpio-p-64 = 4,",
+            "scorpio-p-32 = -8, scorpio-p-64 = 4,",
+            "expected parts and how many of each",
+        ),
+        (
+            "scorpio-p-64 = 4, scorpio-p-128 = 2 }\n\n",
+            "scorpio-p-46 = 4 }\n\n",
+            "unknown part 'scorpio-p-46'; did you mean 'scorpio-p-",
+        ),
     ],
 )
 def test_bad_alternatives(own, old, new, message):
@@ -106,6 +123,10 @@ def test_a_place_joins_what_already_stands_there(own):
 
 
 def test_the_schema_knows_them(own):
-    changed(own, NAME, ("scorpio-p-32 = 8, scorpio-p-64 = 4,", 'scorpio-p-32 = "8", scorpio-p-64 = "four",'))
+    changed(
+        own,
+        NAME,
+        ("scorpio-p-32 = 8, scorpio-p-64 = 4,", 'scorpio-p-32 = "8", scorpio-p-64 = "four",'),
+    )
     found = checks.check_systems(own.catalogue())
     assert any("alternatives.tray-switch.scorpio-p-64" in finding for finding in found)

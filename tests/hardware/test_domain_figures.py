@@ -40,7 +40,9 @@ def reported(catalogue, chip: str) -> float:
 @pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_published_figure_of_a_domain(row, catalogue):
     found = float(figure(catalogue, row["system"], row["figure"]))
-    assert convert(found, row["gives"], row["unit"]) == pytest.approx(float(row["expected"]), rel=float(row["tolerance"]))
+    assert convert(found, row["gives"], row["unit"]) == pytest.approx(
+        float(row["expected"]), rel=float(row["tolerance"])
+    )
 
 
 def test_a_rack_of_gb200_holds_more_than_it_reports(catalogue):

@@ -27,7 +27,9 @@ def worlds() -> list[tuple[str, str]]:
     found = []
     for name in CATALOGUE.ids("systems"):
         branches = CATALOGUE.document("systems", name, "system")[1].get("variants", {})
-        found += [(name, option) for option in branches.get("switch", {"": {}}) if option != "default"]
+        found += [
+            (name, option) for option in branches.get("switch", {"": {}}) if option != "default"
+        ]
     return found
 
 
@@ -53,7 +55,11 @@ def symmetries(system: System, scope: str) -> list[Map]:
     kind, chips = system.fabric["kind"], int(system.chips)
     if kind == "torus":
         part = part_of(system, scope)
-        return [shift({axis + 1: size}) for axis, size in enumerate(part.sizes) if closed_or_pair(part, axis)]
+        return [
+            shift({axis + 1: size})
+            for axis, size in enumerate(part.sizes)
+            if closed_or_pair(part, axis)
+        ]
     if kind == "mesh":
         return [shift({1: chips})]
     racks = whole_racks(system)
@@ -73,7 +79,9 @@ def symmetries(system: System, scope: str) -> list[Map]:
 
 def part_of(system: System, scope: str) -> Slice:
     """The slice of a torus that a scope is."""
-    return slice_of(torus_of(system), math.ceil(system.chips / (max(1, system.racks) if scope == "rack" else 1)))
+    return slice_of(
+        torus_of(system), math.ceil(system.chips / (max(1, system.racks) if scope == "rack" else 1))
+    )
 
 
 def closed_or_pair(part: Slice, axis: int) -> bool:
@@ -95,14 +103,21 @@ def shift(steps: dict[int, int]) -> Map:
     """One step along some places of a node's name, each going round."""
 
     def move(node: Node) -> Node:
-        return tuple((part + 1) % steps[at] if at in steps else part for at, part in enumerate(node))
+        return tuple(
+            (part + 1) % steps[at] if at in steps else part for at, part in enumerate(node)
+        )
 
     return move
 
 
 def small(cases=WORLDS):
     """Worlds a graph can hold, in both scopes."""
-    return [(*case, scope) for case in cases for scope in SCOPES if load_system(CATALOGUE, case[0]).chips <= LARGEST_GRAPH]
+    return [
+        (*case, scope)
+        for case in cases
+        for scope in SCOPES
+        if load_system(CATALOGUE, case[0]).chips <= LARGEST_GRAPH
+    ]
 
 
 each = pytest.mark.parametrize(("name", "switch", "scope"), small(), ids=lambda text: text or "-")
@@ -115,9 +130,21 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
     assert float(scopes[scope].hops_mean) == pytest.approx(mean, rel=1e-12, abs=1e-12)
     assert float(scopes[scope].hops_worst) == worst
     if system.fabric["kind"] == "two-level":
-        links = {node[1:]: links for node, links in build(system, scope).distances(("chip", 0, 0, 0)).items() if node[0] == "chip" and any(node[1:])}
-        assert {place: hops_apart(system, *place) for place in links} == {place: one - 1 for place, one in links.items()}
-        for nowhere in ((-1, 0, 0), (0, -1, 0), (0, 0, -1), (whole_racks(system), 0, 0), (0, 0, int(system.fabric["chips_per_tray"]))):
+        links = {
+            node[1:]: links
+            for node, links in build(system, scope).distances(("chip", 0, 0, 0)).items()
+            if node[0] == "chip" and any(node[1:])
+        }
+        assert {place: hops_apart(system, *place) for place in links} == {
+            place: one - 1 for place, one in links.items()
+        }
+        for nowhere in (
+            (-1, 0, 0),
+            (0, -1, 0),
+            (0, 0, -1),
+            (whole_racks(system), 0, 0),
+            (0, 0, int(system.fabric["chips_per_tray"])),
+        ):
             with pytest.raises(DataError, match="has no chip at rack"):
                 hops_apart(system, *nowhere)
 
@@ -126,16 +153,22 @@ def test_hops_are_those_of_the_graph(name, switch, scope):
 def test_injection_is_the_lanes_that_leave_a_chip(name, switch, scope):
     system, scopes, lane = read(name, switch)
     graph = build(system, scope)
-    widths = [sum(graph.links[chip].values()) for chip in graph.chips]  # all alike but on an open line
+    widths = [
+        sum(graph.links[chip].values()) for chip in graph.chips
+    ]  # all alike but on an open line
     assert len(graph.chips) == scopes[scope].chips
-    assert float(scopes[scope].injection) == pytest.approx(sum(widths) / len(widths) * lane, rel=1e-12)
+    assert float(scopes[scope].injection) == pytest.approx(
+        sum(widths) / len(widths) * lane, rel=1e-12
+    )
 
 
 @each
 def test_all_to_all_is_the_most_the_graph_carries(name, switch, scope):
     """The closed form is no bound only: some routing reaches it, and none does better."""
     system, scopes, lane = read(name, switch)
-    assert float(scopes[scope].all_to_all) == pytest.approx(most_for_all(system, scope) * lane, rel=1e-7)
+    assert float(scopes[scope].all_to_all) == pytest.approx(
+        most_for_all(system, scope) * lane, rel=1e-7
+    )
 
 
 @each
@@ -151,7 +184,11 @@ def halves(system: System, scope: str):
     kind, chips = system.fabric["kind"], int(system.chips)
     if kind == "torus":
         sizes = part_of(system, scope).sizes
-        return [lambda node, at=at, size=size: node[at + 1] < size // 2 for at, size in enumerate(sizes) if size > 1]
+        return [
+            lambda node, at=at, size=size: node[at + 1] < size // 2
+            for at, size in enumerate(sizes)
+            if size > 1
+        ]
     if kind == "mesh":
         return [lambda node: node[1] < chips // 2]
     if scope == "world" and whole_racks(system) > 1:
@@ -165,33 +202,76 @@ def halves(system: System, scope: str):
 
 @pytest.mark.parametrize(
     ("name", "switch", "scope"),
-    [("trn2-nl16", "", "world"), ("trn2-4x4x2", "", "world"), ("trn1-16", "", "world"), ("mi300x-8", "", "world"), ("h100-hgx8", "", "world")]
+    [
+        ("trn2-nl16", "", "world"),
+        ("trn2-4x4x2", "", "world"),
+        ("trn1-16", "", "world"),
+        ("mi300x-8", "", "world"),
+        ("h100-hgx8", "", "world"),
+    ]
     + [("trn3-nl32x2", generation, "rack") for generation in ("gen1", "gen2", "gen3")]
-    + [("trn3-nl32x2", "gen1", "world"), ("trn3-nl32x2", "gen2", "world"), ("trn3-nl72x2", "gen3", "rack")],
+    + [
+        ("trn3-nl32x2", "gen1", "world"),
+        ("trn3-nl32x2", "gen2", "world"),
+        ("trn3-nl72x2", "gen3", "rack"),
+    ],
 )
 def test_the_program_with_a_flow_for_every_source_agrees(name, switch, scope):
     """The shortcut by symmetry against the program without it."""
     system, scopes, lane = read(name, switch)
-    assert float(scopes[scope].all_to_all) == pytest.approx(all_to_all(build(system, scope)) * lane, rel=1e-7)
+    assert float(scopes[scope].all_to_all) == pytest.approx(
+        all_to_all(build(system, scope)) * lane, rel=1e-7
+    )
 
 
 # ---------------------------------------------------------------- fabrics that no catalogue holds
 def made(kind: str, chips: int, racks: float = 1, **fabric) -> System:
     """A system that is all fabric."""
-    return System("made", "Made", "x", "", "", "", "", racks, {}, {}, {"kind": kind, **fabric}, {}, (), {}, "made.toml", {}, [], {"x": chips})
+    return System(
+        "made",
+        "Made",
+        "x",
+        "",
+        "",
+        "",
+        "",
+        racks,
+        {},
+        {},
+        {"kind": kind, **fabric},
+        {},
+        (),
+        {},
+        "made.toml",
+        {},
+        [],
+        {"x": chips},
+    )
 
 
 def scopes_of(system: System) -> list[Scope]:
     """The scopes of a fabric whose lanes carry one byte a second each, or whose chips send one."""
     plain = {"parts.x.lane_bandwidth": 1.0, "parts.x.scale_up_bandwidth": 1.0}
-    return fabric_scopes(system, plain | {path: rule(plain.__getitem__) for path, rule in from_the_lanes(system).items()})
+    return fabric_scopes(
+        system,
+        plain | {path: rule(plain.__getitem__) for path, rule in from_the_lanes(system).items()},
+    )
 
 
 @st.composite
 def tori(draw, most: int = 64) -> System:
-    dims = draw(st.lists(st.integers(1, 7), min_size=1, max_size=4).filter(lambda dims: 2 <= math.prod(dims) <= most))
+    dims = draw(
+        st.lists(st.integers(1, 7), min_size=1, max_size=4).filter(
+            lambda dims: 2 <= math.prod(dims) <= most
+        )
+    )
     width = st.integers(1, 64)
-    return made("torus", math.prod(dims), dims=dims, lanes={axis: draw(width) for axis in "xyzw"[: len(dims)]})
+    return made(
+        "torus",
+        math.prod(dims),
+        dims=dims,
+        lanes={axis: draw(width) for axis in "xyzw"[: len(dims)]},
+    )
 
 
 @settings(max_examples=60)
@@ -203,7 +283,9 @@ def test_any_torus(system):
     assert world.hops_worst == worst
     assert world.injection == sum(graph.links[graph.chips[0]].values())
     assert world.bisection == min(between(graph, half) for half in halves(system, "world"))
-    assert world.all_to_all == pytest.approx(all_to_all_by_symmetry(graph, symmetries(system, "world")), rel=1e-7)
+    assert world.all_to_all == pytest.approx(
+        all_to_all_by_symmetry(graph, symmetries(system, "world")), rel=1e-7
+    )
 
 
 @settings(max_examples=12)
@@ -218,7 +300,10 @@ def test_no_half_of_a_torus_is_cut_off_more_cheaply(dims):
     """Over every way to halve the chips, one dimension being even."""
     system = made("torus", math.prod(dims), dims=dims, lanes=dict.fromkeys("xyzw", 1))
     graph, (_, world) = build(system), scopes_of(system)
-    cuts = (between(graph, set(half).__contains__) for half in itertools.combinations(graph.chips, len(graph.chips) // 2))
+    cuts = (
+        between(graph, set(half).__contains__)
+        for half in itertools.combinations(graph.chips, len(graph.chips) // 2)
+    )
     even = [size for size in dims if size % 2 == 0]
     assert world.bisection == min(cuts) or max(even) < max(dims)
 
@@ -229,7 +314,12 @@ def two_levels(draw) -> System:
     planes = draw(st.sampled_from([count for count in (1, 2, 3, 4, 6) if in_tray % count == 0]))
     trays, racks = draw(st.integers(2, 4)), draw(st.integers(1, 2))
     lanes = {name: draw(st.integers(1, 64)) for name in ("tray", "plane", "cross_rack")}
-    shape = {"chips_per_tray": in_tray, "planes": planes, "tray_hops": draw(st.integers(0, 1)), "lanes": lanes}
+    shape = {
+        "chips_per_tray": in_tray,
+        "planes": planes,
+        "tray_hops": draw(st.integers(0, 1)),
+        "lanes": lanes,
+    }
     return made("two-level", racks * trays * in_tray, racks, **shape)
 
 
@@ -242,7 +332,9 @@ def test_any_two_level_fabric(system):
         mean, worst = graph.hops()
         assert scope.hops_mean == pytest.approx(mean, rel=1e-12)
         assert scope.hops_worst == worst
-        assert scope.all_to_all == pytest.approx(all_to_all_by_symmetry(graph, symmetries(system, scope.scope)), rel=1e-7)
+        assert scope.all_to_all == pytest.approx(
+            all_to_all_by_symmetry(graph, symmetries(system, scope.scope)), rel=1e-7
+        )
 
 
 @settings(max_examples=30)
@@ -254,7 +346,9 @@ def test_any_two_stars(in_rack, share):
         mean, worst = graph.hops()
         assert scope.hops_mean == pytest.approx(mean, rel=1e-12)
         assert scope.hops_worst == worst
-        assert scope.all_to_all == pytest.approx(all_to_all_by_symmetry(graph, symmetries(system, scope.scope)), rel=1e-7)
+        assert scope.all_to_all == pytest.approx(
+            all_to_all_by_symmetry(graph, symmetries(system, scope.scope)), rel=1e-7
+        )
 
 
 def test_every_pair_of_a_mesh_is_joined():
@@ -283,18 +377,28 @@ def figure(row: dict[str, str]) -> float:
     }[row["figure"]]()
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["figure"] != "pairs"], ids=lambda row: row["id"])
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row["figure"] != "pairs"], ids=lambda row: row["id"]
+)
 def test_golden_figure(row):
-    assert figure(row) * float(row["lane"]) == pytest.approx(float(row["expected"]), rel=float(row["tolerance"]))
+    assert figure(row) * float(row["lane"]) == pytest.approx(
+        float(row["expected"]), rel=float(row["tolerance"])
+    )
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["figure"] == "pairs"], ids=lambda row: row["id"])
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row["figure"] == "pairs"], ids=lambda row: row["id"]
+)
 def test_golden_pairs(row, catalogue):
     """A pair each way for every lane of every chip, as the tree holds them."""
     system = load_system(catalogue, "gb200-nvl72")
     lanes = system.fabric["lanes"]["nvlink"]
     assert lanes * 2 == float(row["lane"])
-    assert json.loads(row["fabric"])["chips"] * lanes * 2 == float(row["expected"]) == system.quantity["nvlink-cable"]
+    assert (
+        json.loads(row["fabric"])["chips"] * lanes * 2
+        == float(row["expected"])
+        == system.quantity["nvlink-cable"]
+    )
 
 
 # ---------------------------------------------------------------- order
@@ -307,7 +411,10 @@ def lanes_of(system: System) -> list[str]:
 def test_more_lanes_never_lower_a_rate(system, data):
     before = scopes_of(system)[-1]
     name = data.draw(st.sampled_from(lanes_of(system)))
-    more = {**system.fabric["lanes"], name: system.fabric["lanes"][name] + data.draw(st.integers(1, 64))}
+    more = {
+        **system.fabric["lanes"],
+        name: system.fabric["lanes"][name] + data.draw(st.integers(1, 64)),
+    }
     wider = replace(system, fabric={**system.fabric, "lanes": more})
     after = scopes_of(wider)[-1]
     for rate in ("all_to_all", "bisection"):
@@ -321,8 +428,15 @@ def test_faster_lanes_raise_every_rate_alike(name, switch, scope):
     rates = []
     for factor in (1, 2):
         plain = system_of(name, variant).values()
-        stated = [path for path in ("lane_bandwidth", "scale_up_bandwidth") if CATALOGUE.has_part_value(chip, path)]
-        doubled = {f"parts.{chip}.{path}": f"{plain[f'parts.{chip}.{path}'] * factor!r} byte/s" for path in stated}
+        stated = [
+            path
+            for path in ("lane_bandwidth", "scale_up_bandwidth")
+            if CATALOGUE.has_part_value(chip, path)
+        ]
+        doubled = {
+            f"parts.{chip}.{path}": f"{plain[f'parts.{chip}.{path}'] * factor!r} byte/s"
+            for path in stated
+        }
         inputs = system_of(name, variant, **doubled)
         found = next(one for one in fabric_of(inputs) if one.scope == scope)
         rates.append([found.injection, found.bisection, found.all_to_all])

@@ -64,23 +64,43 @@ def test_the_trees_agree_with_what_is_published_of_their_chips(catalogue):
         for network, attribute in NETWORKS.items():
             if cards_of(system, network) is not None:
                 rows = catalogue.part_rows[system.chip, attribute]
-                stated = [to_input(row, name, attribute_of("parts", attribute, name)).value for row in rows]
-                parts = [value / bandwidth(catalogue, name, attribute, **system.variant) for value in stated]
-                assert any(1 <= round(part) <= 3 and part == pytest.approx(round(part), rel=1e-12) for part in parts), (name, attribute)
+                stated = [
+                    to_input(row, name, attribute_of("parts", attribute, name)).value
+                    for row in rows
+                ]
+                parts = [
+                    value / bandwidth(catalogue, name, attribute, **system.variant)
+                    for value in stated
+                ]
+                assert any(
+                    1 <= round(part) <= 3 and part == pytest.approx(round(part), rel=1e-12)
+                    for part in parts
+                ), (name, attribute)
 
 
 def test_no_system_sets_a_rate_beside_its_cards(catalogue):
     for name, variant in every_variant(catalogue):
         system = load_system(catalogue, name, variant)
-        assert not any(path.endswith(tuple(NETWORKS.values())) for path in system.settings), (name, variant)
+        assert not any(path.endswith(tuple(NETWORKS.values())) for path in system.settings), (
+            name,
+            variant,
+        )
 
 
 # ---------------------------------------------------------------- what moves with them
 def test_faster_cards_in_a_tray_move_network_and_tokens(own):
     before = bandwidth(own.catalogue(), "gb200-nvl72", **VENDOR)
-    _, catalogue = changed(own, "gb200-nvl72", ("connectx-7 = 4", "connectx-8 = 4"), ('nic = "connectx-7"', 'nic = "connectx-8"'))
+    _, catalogue = changed(
+        own,
+        "gb200-nvl72",
+        ("connectx-7 = 4", "connectx-8 = 4"),
+        ('nic = "connectx-7"', 'nic = "connectx-8"'),
+    )
     assert bandwidth(catalogue, "gb200-nvl72", **VENDOR) == 2 * before
-    cost = [evaluate("gb200-nvl72", catalogue=one, variant=VENDOR).metrics["network_usd_per_chip"] for one in (own.catalogue(), catalogue)]
+    cost = [
+        evaluate("gb200-nvl72", catalogue=one, variant=VENDOR).metrics["network_usd_per_chip"]
+        for one in (own.catalogue(), catalogue)
+    ]
     assert cost[0] == cost[1]  # both read the changed file
     assert cost[1] > evaluate("gb200-nvl72", variant=VENDOR).metrics["network_usd_per_chip"]
 
@@ -90,9 +110,17 @@ def test_the_rate_of_a_port_is_an_input_and_the_bandwidth_wins(catalogue):
     found = evaluate("gb200-nvl72", port, catalogue=catalogue, variant=VENDOR)
     assert found.metrics["scale_out_byte_per_s"] == 200 * GBIT
     assert not any("nothing in this scenario rests on it" in note for note in found.notes)
-    both = evaluate("gb200-nvl72", port | {"parts.gb200-gpu.scale_out_bandwidth": "100 GB/s"}, catalogue=catalogue, variant=VENDOR)
+    both = evaluate(
+        "gb200-nvl72",
+        port | {"parts.gb200-gpu.scale_out_bandwidth": "100 GB/s"},
+        catalogue=catalogue,
+        variant=VENDOR,
+    )
     assert both.metrics["scale_out_byte_per_s"] == 100e9
-    assert "parts.connectx-7.port_bandwidth is set, but nothing in this scenario rests on it" in both.notes
+    assert (
+        "parts.connectx-7.port_bandwidth is set, but nothing in this scenario rests on it"
+        in both.notes
+    )
 
 
 def test_the_front_end_follows_its_card(catalogue):
@@ -100,12 +128,20 @@ def test_the_front_end_follows_its_card(catalogue):
     assert bandwidth(catalogue, "h100-hgx8", "frontend_bandwidth") == 50 * GBIT
     assert bandwidth(catalogue, "trn2-nl16", "frontend_bandwidth") == 11.25 * GBIT
     slow = {"parts.bluefield-3.port_bandwidth": "200 Gb/s"}
-    slower, usual = (evaluate("gb200-nvl72", one, catalogue=catalogue, variant=VENDOR).metrics["network_usd_per_chip"] for one in (slow, {}))
+    slower, usual = (
+        evaluate("gb200-nvl72", one, catalogue=catalogue, variant=VENDOR).metrics[
+            "network_usd_per_chip"
+        ]
+        for one in (slow, {})
+    )
     assert slower < usual
 
 
 def test_a_chip_alone_has_what_it_states(catalogue):
-    assert bandwidth(catalogue, "h100-sxm") == catalogue.part_input("h100-sxm", "scale_out_bandwidth", "2025-12").value
+    assert (
+        bandwidth(catalogue, "h100-sxm")
+        == catalogue.part_input("h100-sxm", "scale_out_bandwidth", "2025-12").value
+    )
 
 
 # ---------------------------------------------------------------- readings
@@ -120,7 +156,10 @@ def test_every_reading_is_the_same(catalogue):
         assert traced.structure(path) == number
         assert traced[path].value == number
         assert traced[path].node.path == path
-        assert {node.path for _, node in traced[path].node.inputs} >= {"parts.nitro-v6-400g.ports", "parts.nitro-v6-400g.port_bandwidth"}
+        assert {node.path for _, node in traced[path].node.inputs} >= {
+            "parts.nitro-v6-400g.ports",
+            "parts.nitro-v6-400g.port_bandwidth",
+        }
     given = inputs.values().input(path)
     assert (given.value, given.kind) == (number, "derived")
 
@@ -144,14 +183,26 @@ def test_explain_opens_the_card():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ('nic = "connectx-9"', "network.scale_out names connectx-9, of which the tree holds none for the chips"),
-        ('card = "connectx-7"', "network.scale_out is {'card': 'connectx-7'}, expected a table such as"),
-        ('nic = "connectx-7", under = "gb200-compute-tray"', "network.scale_out: unknown key 'under'; there are below, converged, hosts, nic"),
+        (
+            'nic = "connectx-9"',
+            "network.scale_out names connectx-9, of which the tree holds none for the chips",
+        ),
+        (
+            'card = "connectx-7"',
+            "network.scale_out is {'card': 'connectx-7'}, expected a table such as",
+        ),
+        (
+            'nic = "connectx-7", under = "gb200-compute-tray"',
+            "network.scale_out: unknown key 'under'; there are below, converged, hosts, nic",
+        ),
         (
             'nic = "connectx-7", below = "gb200-tray"',
             "network.scale_out.below: unknown part of the tree 'gb200-tray'; did you mean 'gb200-tray-cooling'",
         ),
-        ('nic = "connectx-7", hosts = 1', "network.scale_out.hosts is 1, expected how many of the cards in each assembly that `below` names"),
+        (
+            'nic = "connectx-7", hosts = 1',
+            "network.scale_out.hosts is 1, expected how many of the cards in each assembly that `below` names",
+        ),
         (
             'nic = "connectx-7", below = "gb200-compute-tray", hosts = 4',
             "network.scale_out names connectx-7, of which the tree holds none for the chips",
@@ -164,7 +215,9 @@ def test_a_card_that_cannot_be_is_refused(own, change, message):
 
 
 def test_a_network_nobody_knows_is_refused(own):
-    path, catalogue = changed(own, "gb200-nvl72", ('scale_out = { nic = "connectx-7"', 'scale_up = { nic = "connectx-7"'))
+    path, catalogue = changed(
+        own, "gb200-nvl72", ('scale_out = { nic = "connectx-7"', 'scale_up = { nic = "connectx-7"')
+    )
     refused(path, catalogue, "unknown key 'network.scale_up'; did you mean 'network.scale_out'?")
 
 

@@ -28,7 +28,9 @@ def every_variant(catalogue):
     """Every shipped system as it stands, and in each variant by itself."""
     for name in catalogue.ids("systems"):
         yield name, {}
-        for key, branches in catalogue.document("systems", name, "system")[1].get("variants", {}).items():
+        for key, branches in (
+            catalogue.document("systems", name, "system")[1].get("variants", {}).items()
+        ):
             yield from ((name, {key: option}) for option in branches if option != "default")
 
 
@@ -53,12 +55,21 @@ def test_a_whole_trainium2_is_used(catalogue):
     """Three dimensions, host and NIC: every one of its lanes."""
     system = load_system(catalogue, "trn2-nl32x2-3d")
     assert used_lanes(system) == {"x": 64, "y": 64, "z": 32, "host": 8, "nic": 8}
-    assert sum(used_lanes(system).values()) == catalogue.part_input("trn2", "serdes_lanes", "2025-12").value
+    assert (
+        sum(used_lanes(system).values())
+        == catalogue.part_input("trn2", "serdes_lanes", "2025-12").value
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "lanes"),
-    [("trn2-4x4x2", 160), ("trn2-nl16", 128), ("mi300x-8", 112), ("trn3-nl72x2", 160), ("tpuv7-cube64", 6)],
+    [
+        ("trn2-4x4x2", 160),
+        ("trn2-nl16", 128),
+        ("mi300x-8", 112),
+        ("trn3-nl72x2", 160),
+        ("tpuv7-cube64", 6),
+    ],
 )
 def test_scale_up_lanes_of_a_chip(catalogue, name, lanes):
     used = used_lanes(load_system(catalogue, name))
@@ -77,22 +88,46 @@ REFUSED = [
         ("plane_spare = 16", "plane_spare = 24"),
         "tray 64 + plane 64 + plane_spare 24 + cross_rack 16 = 168 scale-up lanes, a trn3 has 160",
     ),
-    ("mi300x-8", ("link = 16", "link = 18"), "fabric.lanes: link 126 = 126 scale-up lanes, a mi300x has 112"),
+    (
+        "mi300x-8",
+        ("link = 16", "link = 18"),
+        "fabric.lanes: link 126 = 126 scale-up lanes, a mi300x has 112",
+    ),
     (  # one server a rack: the ring spans four racks, beyond copper
         "trn2-nl32x2-3d",
         ("z = 1.9", "z = 4.2"),
         "fabric.span.z: 4.2 m is beyond the reach of aec-pcie5-x16 (2 m)",
     ),
-    ("trn3-nl72x2", ("cross_rack = 1.5", "cross_rack = 2.5"), "fabric.span.cross_rack: 2.5 m is beyond the reach of aec-pcie6-x16 (2 m)"),
-    ("trn3-nl32x2", ("planes = 2\n", "planes = 1\n"), "32 chips a plane by x8 are 256 lanes, a scorpio-x-160 has 160"),
-    ("trn3-nl32x2", ("switch-tray = 4,", "switch-tray = 3,"), "6 scorpio-x-160 a plane by x8 give a chip 48 lanes, fabric.lanes.plane is 64"),
-    ("gb200-nvl72", ("nvlink-switch-tray = 9", "nvlink-switch-tray = 8"), "72 chips by 36 lanes are 2592, 16 nvswitch-5 have 2304"),
+    (
+        "trn3-nl72x2",
+        ("cross_rack = 1.5", "cross_rack = 2.5"),
+        "fabric.span.cross_rack: 2.5 m is beyond the reach of aec-pcie6-x16 (2 m)",
+    ),
+    (
+        "trn3-nl32x2",
+        ("planes = 2\n", "planes = 1\n"),
+        "32 chips a plane by x8 are 256 lanes, a scorpio-x-160 has 160",
+    ),
+    (
+        "trn3-nl32x2",
+        ("switch-tray = 4,", "switch-tray = 3,"),
+        "6 scorpio-x-160 a plane by x8 give a chip 48 lanes, fabric.lanes.plane is 64",
+    ),
+    (
+        "gb200-nvl72",
+        ("nvlink-switch-tray = 9", "nvlink-switch-tray = 8"),
+        "72 chips by 36 lanes are 2592, 16 nvswitch-5 have 2304",
+    ),
     (
         "gb200-nvl36x2",
         ("nvl36-switch-tray = 9", "nvl36-switch-tray = 8"),
         "72 chips by 36 lanes, 1 of them once more to the other rack, are 5184, 32 nvswitch-5 have 4608",
     ),
-    ("gb200-nvl72", ('switch = "nvswitch-5"', 'switch = "nvswitch-3"'), "fabric.switch names nvswitch-3, of which the tree holds none"),
+    (
+        "gb200-nvl72",
+        ('switch = "nvswitch-5"', 'switch = "nvswitch-3"'),
+        "fabric.switch names nvswitch-3, of which the tree holds none",
+    ),
     (
         "trn3-nl72x2",
         ('cross_rack = "aec-pcie6-x16"', 'cross_rack = "aec-pcie5-x16"'),
@@ -103,7 +138,11 @@ REFUSED = [
         ('[fabric.cable]\ncross_rack = "aec-pcie6-x16"\n', ""),
         "fabric.span.cross_rack states a length, fabric.cable.cross_rack no cable",
     ),
-    ("gb200-nvl72", ('switch = "nvswitch-5"', 'switch = "nvswitch-55"'), "fabric.switch: unknown part 'nvswitch-55'; did you mean 'nvswitch-5'"),
+    (
+        "gb200-nvl72",
+        ('switch = "nvswitch-5"', 'switch = "nvswitch-55"'),
+        "fabric.switch: unknown part 'nvswitch-55'; did you mean 'nvswitch-5'",
+    ),
     (
         "trn3-nl72x2",
         ("[fabric.span]\ncross_rack = 1.5", '[fabric.span]\ncross_rack = "far"'),
@@ -112,7 +151,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "message"), REFUSED, ids=[f"{case[0]}: {case[1][1].strip()[:30]}" for case in REFUSED])
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    REFUSED,
+    ids=[f"{case[0]}: {case[1][1].strip()[:30]}" for case in REFUSED],
+)
 def test_refused_with_the_arithmetic(own, name, change, message):
     path, catalogue = changed(own, name, change)
     with pytest.raises(DataError) as caught:
@@ -123,12 +166,27 @@ def test_refused_with_the_arithmetic(own, name, change, message):
 
 
 def test_every_fault_is_named(own):
-    _, catalogue = changed(own, "trn3-nl32x2", ("planes = 2\n", "planes = 1\n"), ("plane_spare = 16", "plane_spare = 24"))
-    with pytest.raises(DataError, match=r"168 scale-up lanes.*; .*256 lanes, a scorpio-x-160 has 160"):
+    _, catalogue = changed(
+        own,
+        "trn3-nl32x2",
+        ("planes = 2\n", "planes = 1\n"),
+        ("plane_spare = 16", "plane_spare = 24"),
+    )
+    with pytest.raises(
+        DataError, match=r"168 scale-up lanes.*; .*256 lanes, a scorpio-x-160 has 160"
+    ):
         system_of("trn3-nl32x2", catalogue=catalogue)
 
 
-@pytest.mark.parametrize("words", [("bom", "trn3-nl32x2"), ("fabric", "trn3-nl32x2"), ("price", "trn3-nl32x2"), ("systems", "show", "trn3-nl32x2")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bom", "trn3-nl32x2"),
+        ("fabric", "trn3-nl32x2"),
+        ("price", "trn3-nl32x2"),
+        ("systems", "show", "trn3-nl32x2"),
+    ],
+)
 def test_every_command_refuses(own, words):
     changed(own, "trn3-nl32x2", ("plane_spare = 16", "plane_spare = 24"))
     done = tco(*words, "--data", str(own.folder))
@@ -145,13 +203,30 @@ def test_the_check_finds_it_too(own):
 
 
 UNSAID = [
-    ("gb200-nvl72", 'switch = "nvswitch-5"\n', "", "fabric.switch is missing; it names the part of the tree that the chips' lanes end on"),
-    ("gb200-nvl72", "nvlink = 36\n", "", "fabric.lanes is missing: the lanes of one chip by purpose"),
-    ("h100-hgx8", "nvlink = 36\n", "nvlink = 36\nhost = 0\n", "parts.h100-sxm.serdes_lanes is missing, by which fabric.lanes are judged"),
+    (
+        "gb200-nvl72",
+        'switch = "nvswitch-5"\n',
+        "",
+        "fabric.switch is missing; it names the part of the tree that the chips' lanes end on",
+    ),
+    (
+        "gb200-nvl72",
+        "nvlink = 36\n",
+        "",
+        "fabric.lanes is missing: the lanes of one chip by purpose",
+    ),
+    (
+        "h100-hgx8",
+        "nvlink = 36\n",
+        "nvlink = 36\nhost = 0\n",
+        "parts.h100-sxm.serdes_lanes is missing, by which fabric.lanes are judged",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("name", "old", "new", "message"), UNSAID, ids=[case[3].partition(" ")[0] for case in UNSAID])
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"), UNSAID, ids=[case[3].partition(" ")[0] for case in UNSAID]
+)
 def test_the_check_names_what_is_left_unsaid(own, name, old, new, message):
     """Such a system has a price, but nobody can judge its wires."""
     path, catalogue = changed(own, name, (old, new))
@@ -178,14 +253,42 @@ def test_what_was_judged_is_no_setting_without_effect(catalogue):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("trn3-nl32x2", ("planes = 2\n", "planes = 0\n"), "fabric.planes is 0, expected a whole number of 1 or more"),
-        ("trn3-nl32x2", ("planes = 2\n", "planes = 1.5\n"), "fabric.planes is 1.5, expected a whole number of 1 or more"),
-        ("trn3-nl32x2", ("chips_per_tray = 2", "chips_per_tray = 3"), "32 chips a rack do not divide into trays of 3 over 2 planes"),
-        ("trn3-nl32x2", ("racks = 2\n", "racks = 3\n"), "joins one rack or two equal ones, here are 64 chips in 3 racks"),
-        ("trn2-nl16", ("dims = [4, 4]", "dims = [4, 5]"), "a torus of 4 x 5 holds 20 chips, the tree holds 16"),
+        (
+            "trn3-nl32x2",
+            ("planes = 2\n", "planes = 0\n"),
+            "fabric.planes is 0, expected a whole number of 1 or more",
+        ),
+        (
+            "trn3-nl32x2",
+            ("planes = 2\n", "planes = 1.5\n"),
+            "fabric.planes is 1.5, expected a whole number of 1 or more",
+        ),
+        (
+            "trn3-nl32x2",
+            ("chips_per_tray = 2", "chips_per_tray = 3"),
+            "32 chips a rack do not divide into trays of 3 over 2 planes",
+        ),
+        (
+            "trn3-nl32x2",
+            ("racks = 2\n", "racks = 3\n"),
+            "joins one rack or two equal ones, here are 64 chips in 3 racks",
+        ),
+        (
+            "trn2-nl16",
+            ("dims = [4, 4]", "dims = [4, 5]"),
+            "a torus of 4 x 5 holds 20 chips, the tree holds 16",
+        ),
         ("trn2-nl16", ("dims = [4, 4]", "dims = 16"), "fabric.dims is 16, expected the sizes"),
-        ("trn2-nl16", ("dims = [4, 4]", "dims = [2, 2, 2, 2, 1]"), "expected the sizes of at most 4 dimensions"),
-        ("gb200-nvl72", ('kind = "star"', 'kind = "stair"'), "unknown fabric.kind 'stair'; did you mean 'star'"),
+        (
+            "trn2-nl16",
+            ("dims = [4, 4]", "dims = [2, 2, 2, 2, 1]"),
+            "expected the sizes of at most 4 dimensions",
+        ),
+        (
+            "gb200-nvl72",
+            ('kind = "star"', 'kind = "stair"'),
+            "unknown fabric.kind 'stair'; did you mean 'star'",
+        ),
         ("mi300x-8", ("mi300x = 8,", "mi300x = 0.5,"), "a mesh joins two chips or more"),
     ],
 )
@@ -201,21 +304,30 @@ def scopes_in(catalogue, name: str):
 
 
 def test_a_cycle_in_the_tree(own):
-    path, catalogue = changed(own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-board-nl32x2 = 1, rack = 1"))
+    path, catalogue = changed(
+        own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-board-nl32x2 = 1, rack = 1")
+    )
     with pytest.raises(DataError) as caught:
         bill_of("trn3-nl32x2", catalogue=catalogue)
     assert str(caught.value) == f"{path}: rack contains itself: world > rack > switch-tray > rack"
 
 
 def test_a_part_nobody_knows(own):
-    path, catalogue = changed(own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-bored-nl32x2 = 1"))
+    path, catalogue = changed(
+        own, "trn3-nl32x2", ("switch-board-nl32x2 = 1", "switch-bored-nl32x2 = 1")
+    )
     with pytest.raises(DataError) as caught:
         bill_of("trn3-nl32x2", catalogue=catalogue)
-    assert str(caught.value) == f"{path}: unknown part 'switch-bored-nl32x2'; did you mean 'switch-board-nl32x2'?"
+    assert (
+        str(caught.value)
+        == f"{path}: unknown part 'switch-bored-nl32x2'; did you mean 'switch-board-nl32x2'?"
+    )
 
 
 def test_a_variant_that_fits_no_branch(catalogue):
-    with pytest.raises(DataError, match="unknown variant switch of trn3-nl32x2 'gen4'; did you mean 'gen"):
+    with pytest.raises(
+        DataError, match="unknown variant switch of trn3-nl32x2 'gen4'; did you mean 'gen"
+    ):
         bill_of("trn3-nl32x2", {}, {"switch": "gen4"}, catalogue=catalogue)
     with pytest.raises(DataError, match="unknown variant of gb200-nvl72 'switch'"):
         bill_of("gb200-nvl72", {}, {"switch": "gen1"}, catalogue=catalogue)
@@ -227,31 +339,52 @@ def test_a_clos_too_small():
     most = reach_of([radix] * MOST_TIERS, 1.0)
     assert most == 32
     assert tiers_needed(most, radix) == MOST_TIERS
-    with pytest.raises(DataError, match=r"33 endpoints do not fit a Clos of 4 tiers of 4-port switches: it reaches 32"):
+    with pytest.raises(
+        DataError,
+        match=r"33 endpoints do not fit a Clos of 4 tiers of 4-port switches: it reaches 32",
+    ):
         tiers_needed(most + 1, radix)
 
 
 def test_tiers_that_do_not_hold_the_chips_name_those_that_may():
     done = tco("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3", "--chips", "8193")
     assert (done.exit_code, done.stdout) == (3, "")
-    assert "8,193 chips do not fit 3 tiers of 32-port switches, which reach 8,192; `--tiers 4` or slower ports" in done.stderr
+    assert (
+        "8,193 chips do not fit 3 tiers of 32-port switches, which reach 8,192; `--tiers 4` or slower ports"
+        in done.stderr
+    )
 
 
 def test_a_fat_tree_has_its_switches():
     """A tree of k-port switches joins k^3 / 4 hosts by 5 k^2 / 4 switches (Al-Fares et al. 2008)."""
     found = document("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3")
     assert found["max_endpoints"] == 32**3 / 4
-    assert sum(line["quantity"] for line in found["lines"] if line["part"] == "tor-12t8") == 5 * 32**2 / 4
+    assert (
+        sum(line["quantity"] for line in found["lines"] if line["part"] == "tor-12t8")
+        == 5 * 32**2 / 4
+    )
 
 
 def test_a_cluster_larger_than_its_switches_reach():
-    done = tco("price", "gb200-nvl72", "--set", "cluster.chips=9000000 count", "--set", "cluster.port=6400G")
+    done = tco(
+        "price",
+        "gb200-nvl72",
+        "--set",
+        "cluster.chips=9000000 count",
+        "--set",
+        "cluster.port=6400G",
+    )
     assert done.exit_code == 3
     assert "endpoints do not fit a Clos of" in done.stderr
 
 
 @pytest.mark.parametrize(("port", "shuffled"), [("400G", True), ("800G", False)])
 def test_ports_narrower_than_a_module_are_shuffled(port, shuffled):
-    parts = {line["part"] for line in document("network", "--switch", "51.2T", "--port", port, "--tiers", "2")["lines"]}
+    parts = {
+        line["part"]
+        for line in document("network", "--switch", "51.2T", "--port", port, "--tiers", "2")[
+            "lines"
+        ]
+    }
     assert ("shuffle-panel" in parts) == shuffled
     assert "optic-800g-dr8" in parts

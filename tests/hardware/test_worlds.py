@@ -10,8 +10,16 @@ import pytest
 from tests.chain import CATALOGUE, evaluate, in_december, result
 
 WORLDS = {  # world: low, base, high; and what it means
-    "trn3-nl32x2": (663e3, 727e3, 839e3),  # 64 chips in two air-cooled racks, first-generation switches, at built-up cost
-    "trn3-nl72x2": (1.70e6, 1.86e6, 2.12e6),  # 144 chips in two liquid-cooled racks, first-generation switches, at built-up cost
+    "trn3-nl32x2": (
+        663e3,
+        727e3,
+        839e3,
+    ),  # 64 chips in two air-cooled racks, first-generation switches, at built-up cost
+    "trn3-nl72x2": (
+        1.70e6,
+        1.86e6,
+        2.12e6,
+    ),  # 144 chips in two liquid-cooled racks, first-generation switches, at built-up cost
     "gb200-nvl72": (2.85e6, 3.15e6, 3.54e6),  # 72 GPUs in one rack at the price an assembler asks
     # 72 GPUs in one double-wide rack at the price an assembler asks; the build has them at 45,000, the bill at 66,700
     "mi450x-ualoe72": (4.40e6, 5.17e6 + 72 * 21_700, 6.16e6 + 72 * 21_700),
@@ -19,7 +27,9 @@ WORLDS = {  # world: low, base, high; and what it means
 CARDS = {"mi450x-ualoe72": {"nic": "3x"}}  # of the build, where it has others than the usual ones
 
 
-@pytest.mark.parametrize(("name", "low", "base", "high"), [(name, *figures) for name, figures in WORLDS.items()])
+@pytest.mark.parametrize(
+    ("name", "low", "base", "high"), [(name, *figures) for name, figures in WORLDS.items()]
+)
 def test_a_world_costs_what_the_build_says(name, low, base, high):
     price = in_december(name, **CARDS.get(name, {})).bill.price
     assert low <= price <= high

@@ -41,8 +41,17 @@ def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
     """Return a sample of the mutants of some modules, in the order they were drawn."""
     with use_db(":memory:", WorkDB.Mode.create) as work:
         init(find_modules(modules), work, {})
-        found = [change for item in work.work_items for change in item.mutations if not idle(change)]
-    found.sort(key=lambda change: (str(change.module_path), change.start_pos, change.operator_name, change.occurrence))
+        found = [
+            change for item in work.work_items for change in item.mutations if not idle(change)
+        ]
+    found.sort(
+        key=lambda change: (
+            str(change.module_path),
+            change.start_pos,
+            change.operator_name,
+            change.occurrence,
+        )
+    )
     return Random(seed).sample(found, min(count, len(found)))
 
 
@@ -55,7 +64,10 @@ def tried(room: str, count: int, seed: int) -> tuple[int, int]:
         done = mutate_and_test([change], command, asked["timeout"])
         killed += done.test_outcome is TestOutcome.KILLED
         if done.test_outcome is not TestOutcome.KILLED:
-            print(f"{room}: {done.test_outcome}: {change.module_path}:{change.start_pos[0]}\n{done.diff or done.output}\n", flush=True)
+            print(
+                f"{room}: {done.test_outcome}: {change.module_path}:{change.start_pos[0]}\n{done.diff or done.output}\n",
+                flush=True,
+            )
     return len(sample), killed
 
 
@@ -63,7 +75,9 @@ def main() -> None:
     """Try so many mutants of each room."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, help="mutants of each room")
-    parser.add_argument("rooms", nargs="*", metavar="room", help=f"of {', '.join(ROOMS)}; none: all")
+    parser.add_argument(
+        "rooms", nargs="*", metavar="room", help=f"of {', '.join(ROOMS)}; none: all"
+    )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     if asked.count < 1:
@@ -72,7 +86,11 @@ def main() -> None:
         parser.error(f"no room {', '.join(sorted(unknown))}; expected some of {', '.join(ROOMS)}")
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "checkout"
-        shutil.copytree(HERE.parents[1], copy, ignore=shutil.ignore_patterns(".*_cache", ".git", ".venv", "__pycache__"))
+        shutil.copytree(
+            HERE.parents[1],
+            copy,
+            ignore=shutil.ignore_patterns(".*_cache", ".git", ".venv", "__pycache__"),
+        )
         os.environ["PYTHONPATH"] = str(copy)  # before whatever is installed
         with chdir(copy):
             for room in asked.rooms or ROOMS:

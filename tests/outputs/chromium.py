@@ -11,7 +11,9 @@ from typing import Any
 
 WIDE, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 PAPER = {"width": 696, "height": 1000}  # pixels: A4 without its margins
-BINARY = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BINARY = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 @contextmanager
@@ -33,9 +35,17 @@ class Opened:
         self.page = running.new_page(viewport=size, **how)
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda said: (
+                self.complaints.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on(
+            "dialog",
+            lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()),
+        )
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.url = path.as_uri()
         self.page.goto(self.url)
@@ -43,7 +53,9 @@ class Opened:
 
     def settle(self) -> None:
         """Wait until what was moved is shown, and is in the address."""
-        self.page.evaluate("() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 220))")
+        self.page.evaluate(
+            "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 220))"
+        )
 
     def type(self, path: str, value: float) -> None:
         """Type a value into the field of an input, opening it by search where it is not open."""

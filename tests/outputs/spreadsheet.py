@@ -21,9 +21,15 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 
 def sheet_files(book: zipfile.ZipFile) -> dict[str, str]:
     """Return the file of every sheet by its name."""
-    relations = {one.get("Id"): one.get("Target") for one in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))}
+    relations = {
+        one.get("Id"): one.get("Target")
+        for one in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
+    }
     sheets = ElementTree.fromstring(book.read("xl/workbook.xml")).iter(f"{MAIN}sheet")
-    return {sheet.get("name"): f"xl/{relations[sheet.get(RELATION)].removeprefix('/xl/')}" for sheet in sheets}
+    return {
+        sheet.get("name"): f"xl/{relations[sheet.get(RELATION)].removeprefix('/xl/')}"
+        for sheet in sheets
+    }
 
 
 def defined_names(content: bytes) -> dict[str, str]:
@@ -37,7 +43,10 @@ def cells(content: bytes, sheet: str) -> dict[str, tuple[str | None, str | float
     book = zipfile.ZipFile(io.BytesIO(content))
     shared = []
     if "xl/sharedStrings.xml" in book.namelist():
-        shared = ["".join(part.itertext()) for part in ElementTree.fromstring(book.read("xl/sharedStrings.xml")).iter(f"{MAIN}si")]
+        shared = [
+            "".join(part.itertext())
+            for part in ElementTree.fromstring(book.read("xl/sharedStrings.xml")).iter(f"{MAIN}si")
+        ]
     found = {}
     for cell in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c"):
         formula, value = cell.find(f"{MAIN}f"), cell.find(f"{MAIN}v")
@@ -53,9 +62,15 @@ def looks(content: bytes, sheet: str) -> dict[str, tuple[bool, str | None]]:
     book = zipfile.ZipFile(io.BytesIO(content))
     styles = ElementTree.fromstring(book.read("xl/styles.xml"))
     bold = [font.find(f"{MAIN}b") is not None for font in styles.find(f"{MAIN}fonts")]
-    sides = [(one.find(f"{MAIN}alignment"), bold[int(one.get("fontId"))]) for one in styles.find(f"{MAIN}cellXfs")]
+    sides = [
+        (one.find(f"{MAIN}alignment"), bold[int(one.get("fontId"))])
+        for one in styles.find(f"{MAIN}cellXfs")
+    ]
     made = [(strong, None if side is None else side.get("horizontal")) for side, strong in sides]
-    return {one.get("r"): made[int(one.get("s", "0"))] for one in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c")}
+    return {
+        one.get("r"): made[int(one.get("s", "0"))]
+        for one in ElementTree.fromstring(book.read(sheet_files(book)[sheet])).iter(f"{MAIN}c")
+    }
 
 
 def at(address: str) -> tuple[int, str]:
@@ -79,14 +94,18 @@ def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | fl
     top = next(row for row, values in by_row.items() if values.get("A") == head)
     heads = by_row[top]
     return {
-        values["A"]: {str(heads[c]): v for c, v in values.items() if c in heads} for row, values in by_row.items() if row > top and values.get("A")
+        values["A"]: {str(heads[c]): v for c, v in values.items() if c in heads}
+        for row, values in by_row.items()
+        if row > top and values.get("A")
     }
 
 
 def changed(content: bytes, values: dict[str, float]) -> bytes:
     """Return the book with other values of some inputs, by path, and without any cached value: whoever reads it has to calculate."""
     inputs = cells(content, "Inputs")
-    address = {value: f"B{name[1:]}" for name, (_, value) in inputs.items() if re.fullmatch(r"A\d+", name)}
+    address = {
+        value: f"B{name[1:]}" for name, (_, value) in inputs.items() if re.fullmatch(r"A\d+", name)
+    }
     source, stream = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
     files = sheet_files(source)
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as target:
@@ -96,7 +115,11 @@ def changed(content: bytes, values: dict[str, float]) -> bytes:
                 text = re.sub(rb"</f><v>[^<]*</v>", b"</f>", text)
             if name == files["Inputs"]:
                 for path, value in values.items():
-                    text, count = re.subn(rb'(<c r="%s"[^>]*><v>)[^<]*' % address[path].encode(), rb"\g<1>%r" % value, text)
+                    text, count = re.subn(
+                        rb'(<c r="%s"[^>]*><v>)[^<]*' % address[path].encode(),
+                        rb"\g<1>%r" % value,
+                        text,
+                    )
                     assert count == 1, path
             target.writestr(name, text)
     return stream.getvalue()
@@ -108,7 +131,15 @@ def libreoffice(books: Sequence[bytes], folder: Path) -> list[bytes]:
     files = [folder / "in" / f"book-{at}.xlsx" for at in range(len(books))]
     for file, content in zip(files, books, strict=True):
         file.write_bytes(content)
-    command = ["soffice", "--headless", f"-env:UserInstallation=file://{folder}/profile", "--convert-to", "xlsx", "--outdir", str(folder / "out")]
+    command = [
+        "soffice",
+        "--headless",
+        f"-env:UserInstallation=file://{folder}/profile",
+        "--convert-to",
+        "xlsx",
+        "--outdir",
+        str(folder / "out"),
+    ]
     subprocess.run([*command, *map(str, files)], check=True, capture_output=True, timeout=300)
     return [(folder / "out" / file.name).read_bytes() for file in files]
 
@@ -142,7 +173,12 @@ def by_python(formula: str, look: Callable[..., Any]) -> float:
         return f"look(None, {name!r})" if name else f"np.float64({found[0]})"
 
     with np.errstate(all="ignore"):  # a spreadsheet leaves out the side that is not chosen
-        return float(eval(TOKEN.sub(operand, formula).replace("^", "**"), {"look": look, "np": np, **FUNCTIONS}))
+        return float(
+            eval(
+                TOKEN.sub(operand, formula).replace("^", "**"),
+                {"look": look, "np": np, **FUNCTIONS},
+            )
+        )
 
 
 def by_formulas(formula: str, look: Callable[..., Any]) -> float:
@@ -154,16 +190,26 @@ def by_formulas(formula: str, look: Callable[..., Any]) -> float:
     for name in compiled.inputs:
         sheet, mark, address = name.rpartition("!")
         first, _, last = address.partition(":")
-        values.append(look(sheet.capitalize() or None, first if re.fullmatch(ADDRESS, first) else address.lower(), last or None))
+        values.append(
+            look(
+                sheet.capitalize() or None,
+                first if re.fullmatch(ADDRESS, first) else address.lower(),
+                last or None,
+            )
+        )
         assert mark or not sheet
     return float(np.asarray(compiled(*values)).ravel()[0])
 
 
 def calculated(content: bytes, by: Callable[..., float]) -> dict[tuple[str, str], float]:
     """Return what every formula of a book comes to, from its inputs up, without a look at any cached value."""
-    book = {sheet: cells(content, sheet) for sheet in sheet_files(zipfile.ZipFile(io.BytesIO(content)))}
+    book = {
+        sheet: cells(content, sheet) for sheet in sheet_files(zipfile.ZipFile(io.BytesIO(content)))
+    }
     names = {
-        name.lower(): target.replace("$", "").split("!") for name, target in defined_names(content).items() if "!$" in target and ":" not in target
+        name.lower(): target.replace("$", "").split("!")
+        for name, target in defined_names(content).items()
+        if "!$" in target and ":" not in target
     }
     found: dict[tuple[str, str], float] = {}
 
@@ -175,9 +221,17 @@ def calculated(content: bytes, by: Callable[..., float]) -> dict[tuple[str, str]
 
             def look(there: str | None, first: str, last: str | None = None) -> Any:
                 if last is not None:
-                    column, top, bottom = first.rstrip("0123456789"), int(first.lstrip(LETTERS)), int(last.lstrip(LETTERS))
+                    column, top, bottom = (
+                        first.rstrip("0123456789"),
+                        int(first.lstrip(LETTERS)),
+                        int(last.lstrip(LETTERS)),
+                    )
                     return np.array(
-                        [value(there or sheet, f"{column}{row}") for row in range(top, bottom + 1) if f"{column}{row}" in book[there or sheet]]
+                        [
+                            value(there or sheet, f"{column}{row}")
+                            for row in range(top, bottom + 1)
+                            if f"{column}{row}" in book[there or sheet]
+                        ]
                     )
                 if not re.fullmatch(ADDRESS, first):
                     there, first = names[first.lower()]

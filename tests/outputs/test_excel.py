@@ -39,15 +39,25 @@ def test_every_formula_computes_the_same_in_a_spreadsheet():
     for row in ROWS:
         found = row.formula
         if found.name not in compiled:
-            compiled[found.name] = formulas.Parser().ast(call(found, {name: name for name in found.parameters}))[1].compile()
+            compiled[found.name] = (
+                formulas.Parser()
+                .ast(call(found, {name: name for name in found.parameters}))[1]
+                .compile()
+            )
         given = {name.upper(): value for name, value in row.inputs.items()}
-        value = np.asarray(compiled[found.name](*(given[name] for name in compiled[found.name].inputs))).ravel()[0]
-        assert float(value) == pytest.approx(float(found.function(**row.inputs)), rel=1e-9, abs=1e-290), row.id
+        value = np.asarray(
+            compiled[found.name](*(given[name] for name in compiled[found.name].inputs))
+        ).ravel()[0]
+        assert float(value) == pytest.approx(
+            float(found.function(**row.inputs)), rel=1e-9, abs=1e-290
+        ), row.id
 
 
 @each_formula
 def test_a_formula_stays_within_the_limits(found):
-    longest = call(found, dict.fromkeys(found.parameters, "performance_trainium_gemm_efficiency_bf16"))
+    longest = call(
+        found, dict.fromkeys(found.parameters, "performance_trainium_gemm_efficiency_bf16")
+    )
     depth = deepest = 0
     for mark in longest:
         depth += {"(": 1, ")": -1}.get(mark, 0)
@@ -56,4 +66,6 @@ def test_a_formula_stays_within_the_limits(found):
     assert deepest < DEEPEST
     assert len(longest) < LONGEST
     assert "_xlfn" not in longest
-    assert set(template(found)) <= set("{}()+-*/^<>=,._ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+    assert set(template(found)) <= set(
+        "{}()+-*/^<>=,._ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+    )

@@ -28,7 +28,9 @@ def lines(name, metric=METRIC, *more):
 
 
 def rows(name, *more):
-    return list(csv.DictReader(tco("explain", name, METRIC, "--format", "csv", *more).stdout.splitlines()))
+    return list(
+        csv.DictReader(tco("explain", name, METRIC, "--format", "csv", *more).stdout.splitlines())
+    )
 
 
 def nodes_of(root):
@@ -58,11 +60,17 @@ def test_a_tree_reaches_its_sources(name):
     assert all(node["source"] and node["kind"] for node in leaves)
     assert all(node["equation"] and "kind" not in node for node in inner)
     assert len({node["equation"] for node in inner}) >= 10
-    assert whole[result(name).nodes[METRIC].id]["value"] == pytest.approx(result(name).metrics[METRIC], rel=1e-12)
+    assert whole[result(name).nodes[METRIC].id]["value"] == pytest.approx(
+        result(name).metrics[METRIC], rel=1e-12
+    )
 
 
 def test_a_leaf_reads_as_a_setting():
-    leaf = next(node for node in nodes_of(tree("trn3-nl72x2")) if node.get("path") == "site.electricity_price")
+    leaf = next(
+        node
+        for node in nodes_of(tree("trn3-nl72x2"))
+        if node.get("path") == "site.electricity_price"
+    )
     given = result("trn3-nl72x2").inputs["site.electricity_price"]
     assert (leaf["value"], leaf["unit"]) == given.shown
 
@@ -84,7 +92,9 @@ def test_a_node_met_again_is_named_by_its_id():
 
 
 def test_depth_stops_the_lines_and_says_so():
-    short, whole = (lines("trn3-nl72x2", METRIC, *depth) for depth in (("--depth", "1"), ("--all",)))
+    short, whole = (
+        lines("trn3-nl72x2", METRIC, *depth) for depth in (("--depth", "1"), ("--all",))
+    )
     assert len(short) == 2 + TERMS + 1
     assert all(" below cost/" in line for line in short[2:-1])
     assert len(whole) > 500
@@ -137,7 +147,9 @@ MOVED = {
 @pytest.mark.parametrize("path", MOVED)
 def test_names_stay_where_values_move(path, catalogue):
     before = result("trn3-nl72x2")
-    after = evaluate("trn3-nl72x2", {path: MOVED[path]}, before.plan, catalogue=catalogue, trace=True)
+    after = evaluate(
+        "trn3-nl72x2", {path: MOVED[path]}, before.plan, catalogue=catalogue, trace=True
+    )
     old, new = graph_of(before), graph_of(after)
     assert new.keys() == old.keys()
     assert any(new[name].value != node.value for name, node in old.items())
@@ -147,7 +159,9 @@ def test_names_stay_where_values_move(path, catalogue):
 def test_rows_hold_every_node_once(name):
     found, whole = rows(name), [node["id"] for node in in_order(tree(name)) if "id" in node]
     assert [row["id"] for row in found] == whole
-    assert {inner for row in found for inner in filter(None, row["inputs"].split(";"))} == {*whole} - {whole[0]}
+    assert {inner for row in found for inner in filter(None, row["inputs"].split(";"))} == {
+        *whole
+    } - {whole[0]}
 
 
 def test_a_leaf_says_of_which_date_it_is(catalogue):

@@ -63,7 +63,9 @@ def spelled(element):
         case "mtext":
             return ""
         case "mi":
-            return FUNCTIONS.get(element.text) or ("e" if element.text == "e" else "v_" + element.text.replace(" ", "_"))
+            return FUNCTIONS.get(element.text) or (
+                "e" if element.text == "e" else "v_" + element.text.replace(" ", "_")
+            )
         case _:
             return "".join(inside)
 
@@ -80,7 +82,11 @@ KNOWN |= {
 
 @each_row
 def test_an_equation_reads_back_as_its_formula(row):
-    left, right = spelled(ElementTree.fromstring(mathematics.mathml(row.formula).replace("<mo>=</mo>", "<mo>,</mo>", 1))).split(",", 1)
+    left, right = spelled(
+        ElementTree.fromstring(
+            mathematics.mathml(row.formula).replace("<mo>=</mo>", "<mo>,</mo>", 1)
+        )
+    ).split(",", 1)
     assert left == f"v_{row.formula.name}"
     names = {f"v_{name}": EXACT.mpf(value) for name, value in row.inputs.items()}
     found = eval(right, {**KNOWN, **names})
@@ -88,7 +94,9 @@ def test_an_equation_reads_back_as_its_formula(row):
 
 
 def test_every_formula_is_an_element():
-    assert all(ElementTree.fromstring(mathematics.mathml(formula)).tag == "math" for formula in FORMULAS)
+    assert all(
+        ElementTree.fromstring(mathematics.mathml(formula)).tag == "math" for formula in FORMULAS
+    )
 
 
 A, B, C = (Symbol("name", name) for name in "abc")

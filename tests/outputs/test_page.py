@@ -33,13 +33,20 @@ def text(tmp_path_factory):
 def program(text):
     found = json.loads(re.search(r'id="whatif-data">(.*?)</script>', text, re.S).group(1))
     keys = found["controls"].keys()
-    return found | {"controls": [dict(zip(keys, row, strict=True)) for row in zip(*found["controls"].values(), strict=True)]}
+    return found | {
+        "controls": [
+            dict(zip(keys, row, strict=True))
+            for row in zip(*found["controls"].values(), strict=True)
+        ]
+    }
 
 
 # ---------------------------------------------------------------- the file
 def test_it_stands_alone(text):
     assert len(text.encode()) < 1_500_000
-    assert not re.search(r"<(script|img|iframe|link|object|embed)[^>]+(src|href|data)=[\"']?(https?:|//)", text)
+    assert not re.search(
+        r"<(script|img|iframe|link|object|embed)[^>]+(src|href|data)=[\"']?(https?:|//)", text
+    )
     assert not re.search(r"@import|url\(", text)
     assert "default-src 'none'" in unescape(text)
     for name in PAIR:
@@ -59,15 +66,30 @@ def test_without_names_it_is_of_the_headline(tmp_path):
 def test_it_says_all_that_a_report_says(text):
     sections = re.findall(r'<section id="([\w-]+)"', text)
     assert sections[:3] == ["frontier", "what-if", "summary"]
-    assert {"order", "cost", "roofline", "frontier", "tornado", "map", "fabric", "bom", "sources", "validation"} <= set(sections)
+    assert {
+        "order",
+        "cost",
+        "roofline",
+        "frontier",
+        "tornado",
+        "map",
+        "fabric",
+        "bom",
+        "sources",
+        "validation",
+    } <= set(sections)
     figures = re.findall(r"<svg [^>]*>\s*<title>(.*?)</title>", text)
-    assert len(figures) == 2 * (2 * 3 + 5)  # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
+    assert (
+        len(figures) == 2 * (2 * 3 + 5)
+    )  # rooflines, tornados and bills of two, and one each of cost, frontier, map, fabric and errors
     verdict = re.search(r"<h1>(.*?)</h1>", text).group(1)
     assert unescape(verdict) in [one["words"] for one in document("compare", *PAIR)["verdict"]]
 
 
 def test_it_has_every_point_of_the_curve(text):
-    costs = [one["median_usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]]
+    costs = [
+        one["median_usd_per_million_output_tokens"] for one in document("compare", *PAIR)["curve"]
+    ]
     table = re.search(r'<section id="frontier".*?</section>', text, re.S).group(0)
     assert len(costs) >= 10
     for cost in filter(None, costs):
@@ -76,8 +98,15 @@ def test_it_has_every_point_of_the_curve(text):
 
 def test_a_vendor_keeps_its_colour():
     colours = {}
-    for names in (PAIR, PAIR[::-1], ("gb200-nvl72", "mi450x-ualoe72"), ("h100-hgx8", "trn3-nl32x2")):
-        for name, colour in zip(names, vendor_colours([result(name) for name in names]), strict=True):
+    for names in (
+        PAIR,
+        PAIR[::-1],
+        ("gb200-nvl72", "mi450x-ualoe72"),
+        ("h100-hgx8", "trn3-nl32x2"),
+    ):
+        for name, colour in zip(
+            names, vendor_colours([result(name) for name in names]), strict=True
+        ):
             colours.setdefault(name[:2], set()).add(colour)
     assert {len(some) for vendor, some in colours.items() if vendor != "h1"} == {1}
     assert colours["h1"] == colours["gb"]
@@ -98,7 +127,15 @@ def folder(tmp_path_factory):
 @pytest.mark.thorough
 def test_pages_lead_to_each_other(folder):
     pages = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
-    assert {"index.html", "report.html", "regimes.html", "accuracy.html", "studies.html", "method.html", "gb200-nvl72.html"} == set(pages)
+    assert {
+        "index.html",
+        "report.html",
+        "regimes.html",
+        "accuracy.html",
+        "studies.html",
+        "method.html",
+        "gb200-nvl72.html",
+    } == set(pages)
     for text in pages.values():
         links = set(re.findall(r'<a href="([^"#:]+)"', text))
         assert links == set(pages)
@@ -157,7 +194,10 @@ def test_a_scenario_that_trains_has_the_price_of_training(tmp_path):
     assert done.exit_code == 0, done.stderr
     text = path.read_text(encoding="utf-8")
     assert "a trillion training tokens" in re.search(r"<h1>(.*?)</h1>", text).group(1)
-    assert "train_usd_per_trillion_tokens" in program(text)["program"]["ways"][0]["hyperscaler"][0]["results"][0]
+    assert (
+        "train_usd_per_trillion_tokens"
+        in program(text)["program"]["ways"][0]["hyperscaler"][0]["results"][0]
+    )
 
 
 def test_what_cannot_be_made_says_why(tmp_path):
@@ -195,14 +235,24 @@ def test_it_carries_every_plan_of_each_rack_whoever_pays(text):
         assert set(ways) == everybody
         assert len(set(made["program"]["plans"][ways["hyperscaler"][0]["plans"]])) > 20, name
     built_up, bought = (ways["hyperscaler"] for ways in made["program"]["ways"])
-    assert (len(built_up), len(bought)) == (2, 1)  # a chip that is built up has a price of its own only if one is given
+    assert (len(built_up), len(bought)) == (
+        2,
+        1,
+    )  # a chip that is built up has a price of its own only if one is given
 
 
 def test_a_slider_spans_what_is_believed_and_more(text):
     controls = program(text)["controls"]
     assert sum(one["open"] for one in controls) == 13
     opened = {one["path"] for one in controls if one["open"]}
-    assert {"terms.life", "terms.rate", "workload.interactivity", "site.electricity_price", "parts.trn3.price", "parts.gb200-gpu.price"} <= opened
+    assert {
+        "terms.life",
+        "terms.rate",
+        "workload.interactivity",
+        "site.electricity_price",
+        "parts.trn3.price",
+        "parts.gb200-gpu.price",
+    } <= opened
     for one in controls:
         assert one["least"] <= one["begin"] < one["end"] <= one["most"], one["path"]
         ends = (one["values"][0], *(end for end in (one["low"], one["high"]) if end is not None))
@@ -235,7 +285,9 @@ def test_own_values_are_kept_back(own, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "12345.67" in shown.read_text(encoding="utf-8")
     text = kept.read_text(encoding="utf-8")
-    assert not re.search(r"12[, ]?345|12[, ]?346|1\.2345|SECRETNOTE|whatif-data", text + done.stderr)
+    assert not re.search(
+        r"12[, ]?345|12[, ]?346|1\.2345|SECRETNOTE|whatif-data", text + done.stderr
+    )
     assert "what rests on your own values is withheld" in done.stderr
     assert 'id="validation"' in text
     assert text.count("<svg") >= 4  # errors and fabric: what rests on none of them stays
@@ -247,7 +299,9 @@ def test_a_setting_is_an_own_value(tmp_path):
     done = tco("report", PAIR[1], "--set", f"terms.rate={RATE}", "--redact", "-o", path)
     assert done.exit_code == 0, done.stderr
     text = path.read_text(encoding="utf-8")
-    assert not re.search(r"8\.71|0\.0871", re.sub("<[^>]*>", " ", text) + done.stderr)  # in tags are places of marks
+    assert not re.search(
+        r"8\.71|0\.0871", re.sub("<[^>]*>", " ", text) + done.stderr
+    )  # in tags are places of marks
     assert "terms.rate=..." in text
     assert "whatif-data" not in text
 

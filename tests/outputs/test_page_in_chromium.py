@@ -19,14 +19,34 @@ from tests.registry import FORMULAS, ROWS
 from tests.shipped import CATALOGUE
 from tests.studies.room import compared
 
-pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BINARY is None, reason="Chromium is not installed")]
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(BINARY is None, reason="Chromium is not installed"),
+]
 
 PAIR = ("trn3-nl72x2", "gb200-nvl72")
 MOVED = {  # in the units of their files; those with a name of a part are of one scenario
-    **{"terms.life": (4.0, "year"), "terms.rate": (0.07, ""), "site.electricity_price": (0.12, "USD/kWh"), "site.pue": (1.3, "")},
-    **{"terms.utilisation": (0.65, ""), "site.load_factor": (0.7, ""), "parts.trn3.hbm_bandwidth": (4.1, "TB/s"), "parts.trn3.tdp": (900.0, "W")},
-    **{"parts.gb200-gpu.price": (26000.0, "USD"), "parts.gb200-gpu.peak_fp8": (4000.0, "TFLOP/s"), "workload.input_tokens": (6000.0, "")},
-    **{"performance.trainium.launch_time": (3.0, "us"), "workload.interactivity": (60.0, "token/s")},
+    **{
+        "terms.life": (4.0, "year"),
+        "terms.rate": (0.07, ""),
+        "site.electricity_price": (0.12, "USD/kWh"),
+        "site.pue": (1.3, ""),
+    },
+    **{
+        "terms.utilisation": (0.65, ""),
+        "site.load_factor": (0.7, ""),
+        "parts.trn3.hbm_bandwidth": (4.1, "TB/s"),
+        "parts.trn3.tdp": (900.0, "W"),
+    },
+    **{
+        "parts.gb200-gpu.price": (26000.0, "USD"),
+        "parts.gb200-gpu.peak_fp8": (4000.0, "TFLOP/s"),
+        "workload.input_tokens": (6000.0, ""),
+    },
+    **{
+        "performance.trainium.launch_time": (3.0, "us"),
+        "workload.interactivity": (60.0, "token/s"),
+    },
 }
 COMPUTE = """rows => rows.map(([at, values]) => FORMULAS[at](...values))"""
 
@@ -73,7 +93,11 @@ def anew(moved):
     """Return what the program makes of moved inputs, every plan weighed anew."""
     found = []
     for name in PAIR:
-        settings = {path: f"{value!r} {unit}".strip() for path, (value, unit) in moved.items() if path in result(name).inputs}
+        settings = {
+            path: f"{value!r} {unit}".strip()
+            for path, (value, unit) in moved.items()
+            if path in result(name).inputs
+        }
         found.append(evaluate(name, settings, catalogue=CATALOGUE))
     return {one.scenario: one.metrics for one in compared(found)[1]}
 
@@ -85,24 +109,41 @@ def refuse_difference(found, expected):
         for metric, value in metrics.items():
             if metric in expected[name]:
                 count += 1
-                assert value == pytest.approx(expected[name][metric], rel=1e-6, abs=1e-300), (name, metric)
+                assert value == pytest.approx(expected[name][metric], rel=1e-6, abs=1e-300), (
+                    name,
+                    metric,
+                )
     return count
 
 
 def test_every_formula_gives_in_the_browser_what_it_gives_in_python(running):
     page = running.new_page()
-    page.add_script_tag(content=script(one.name for one in FORMULAS).replace("const FORMULAS", "window.FORMULAS"))
+    page.add_script_tag(
+        content=script(one.name for one in FORMULAS).replace("const FORMULAS", "window.FORMULAS")
+    )
     numbers = {one.name: at for at, one in enumerate(FORMULAS)}
-    found = page.evaluate(COMPUTE, [[numbers[row.formula.name], [row.inputs[name] for name in row.formula.parameters]] for row in ROWS])
+    found = page.evaluate(
+        COMPUTE,
+        [
+            [numbers[row.formula.name], [row.inputs[name] for name in row.formula.parameters]]
+            for row in ROWS
+        ],
+    )
     page.close()
     for row, value in zip(ROWS, found, strict=True):
-        assert value == pytest.approx(float(row.formula.function(**row.inputs)), rel=1e-12, abs=1e-300), row.id
+        assert value == pytest.approx(
+            float(row.formula.function(**row.inputs)), rel=1e-12, abs=1e-300
+        ), row.id
 
 
 def test_it_opens_with_the_figures_of_the_report(fresh):
     expected = anew({})
     assert refuse_difference(fresh.everything(), expected) >= 2 * 7
-    assert {"usd_per_million_output_tokens", "perf_per_tco_vs_baseline", "tokens_per_s_per_user"} <= fresh.metrics()[PAIR[0]].keys()
+    assert {
+        "usd_per_million_output_tokens",
+        "perf_per_tco_vs_baseline",
+        "tokens_per_s_per_user",
+    } <= fresh.metrics()[PAIR[0]].keys()
 
 
 @pytest.mark.xfail(reason="a moved page lies 0.7 % off the engine", strict=False)
@@ -115,7 +156,11 @@ def test_what_is_moved_comes_to_what_the_engine_gives(fresh):
     assert refuse_difference(fresh.everything(), expected) >= 2 * 7
     assert refuse_difference(fresh.metrics(), expected) > 10
     for name in PAIR:  # a page that stands still would show no difference
-        for metric in ("tco_usd_per_chip_hour", "usd_per_million_output_tokens", "output_tokens_per_s_per_chip"):
+        for metric in (
+            "tco_usd_per_chip_hour",
+            "usd_per_million_output_tokens",
+            "output_tokens_per_s_per_chip",
+        ):
             assert fresh.everything()[name][metric] != pytest.approx(before[name][metric], rel=1e-4)
 
 
@@ -124,7 +169,9 @@ def test_what_is_moved_back_is_as_it_was(fresh):
     fresh.type("parts.gb200-gpu.price", 30000.0)
     fresh.settle()
     moved = fresh.everything()
-    assert moved[PAIR[0]] == before[PAIR[0]] | {key: value for key, value in moved[PAIR[0]].items() if "baseline" in key}
+    assert moved[PAIR[0]] == before[PAIR[0]] | {
+        key: value for key, value in moved[PAIR[0]].items() if "baseline" in key
+    }
     assert moved[PAIR[1]] != before[PAIR[1]]
     fresh.page.click("#reset")
     fresh.settle()
@@ -145,12 +192,16 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
     assert tco("report", "-o", path).exit_code == 0
     assert len(path.read_bytes()) < 1_500_000
     one, dice = Opened(running, path, WIDE), random.Random(SEED)
-    controls, who = one.page.evaluate("() => [DATA.controls.map(one => [one.path, one.open]), DATA.who.options.map(([name]) => name)]")
+    controls, who = one.page.evaluate(
+        "() => [DATA.controls.map(one => [one.path, one.open]), DATA.who.options.map(([name]) => name)]"
+    )
     every, opened = [name for name, _ in controls], [name for name, is_open in controls if is_open]
     moves = []
     for _ in range(MOVES):
         paths = dict.fromkeys([*dice.sample(opened, dice.randint(1, 3)), dice.choice(every)])
-        moves.append([dice.choice(["", "", *who]), [(name, dice.randint(0, 1000)) for name in paths]])
+        moves.append(
+            [dice.choice(["", "", *who]), [(name, dice.randint(0, 1000)) for name in paths]]
+        )
     off, possible = [], []
     for settings, costs in one.page.evaluate(WHERE, moves):
         asked = dict(words.split("=", 1) for words in settings)
@@ -158,8 +209,12 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
             possible.append((mine is None) == (cost is None))
             off += [mine / cost - 1] if mine is not None and cost is not None else []
     assert len(off) > 2 * MOVES
-    assert min(off) > -0.03  # a batch is chosen by what decodes, and as deployed prompts are read the slower or quicker for its speed
-    assert sum(share > -NEAR for share in off) >= 0.95 * len(off)  # a batch is found to no more digits where another tile begins
+    assert (
+        min(off) > -0.03
+    )  # a batch is chosen by what decodes, and as deployed prompts are read the slower or quicker for its speed
+    assert sum(share > -NEAR for share in off) >= 0.95 * len(
+        off
+    )  # a batch is found to no more digits where another tile begins
     assert sum(share <= FAR for share in off) >= 0.95 * len(off)
     assert all(possible)
     assert one.complaints == []
@@ -189,14 +244,26 @@ OTHERS = {  # workloads whose plans are chosen by something else: requests in fl
 def test_other_workloads_are_decided_too(running, folder, name):
     asked, moved = OTHERS[name]
     path = folder / f"{name}.html"
-    assert tco("report", name, *(word for one in asked.items() for word in ("--set", "=".join(one))), "-o", path).exit_code == 0
+    assert (
+        tco(
+            "report",
+            name,
+            *(word for one in asked.items() for word in ("--set", "=".join(one))),
+            "-o",
+            path,
+        ).exit_code
+        == 0
+    )
     one = Opened(running, path, WIDE)
     for some in ({}, moved):
         words = one.page.evaluate(
-            "some => { Object.entries(some).forEach(([path, value]) => move(path, value)); settle(); return settings(); }", some
+            "some => { Object.entries(some).forEach(([path, value]) => move(path, value)); settle(); return settings(); }",
+            some,
         )
         assert len(words) == len(some)
-        expected = evaluate(name, {**asked, **dict(word.split("=", 1) for word in words)}, catalogue=CATALOGUE)
+        expected = evaluate(
+            name, {**asked, **dict(word.split("=", 1) for word in words)}, catalogue=CATALOGUE
+        )
         assert refuse_difference(one.everything(), {name: compared([expected])[1][0].metrics}) >= 4
     assert one.complaints == []
     one.page.close()
@@ -209,13 +276,20 @@ def test_who_pays_is_chosen_too(fresh):
     words = shlex.split(fresh.command)[1:]
     assert words[-2:] == ["--set", "terms.perspective=renter"]
     rows = {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}
-    assert rows[PAIR[0]]["usd_per_million_output_tokens"] is None  # its rents are of another statistic
+    assert (
+        rows[PAIR[0]]["usd_per_million_output_tokens"] is None
+    )  # its rents are of another statistic
     assert set(fresh.metrics()) == {PAIR[1]}
     assert refuse_difference(fresh.metrics(), rows) == 7
     fresh.page.select_option("#who", "hyperscaler")
     fresh.settle()
     words = shlex.split(fresh.command)[1:]
-    assert refuse_difference(fresh.metrics(), {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}) > 10
+    assert (
+        refuse_difference(
+            fresh.metrics(), {row["scenario"]: row["metrics"] for row in document(*words)["rows"]}
+        )
+        > 10
+    )
     fresh.page.select_option("#who", "neocloud")  # which nobody sells a Trainium to
     fresh.settle()
     assert "Not possible with trn3-nl72x2" in fresh.page.inner_text("#whatif-verdict")
@@ -228,9 +302,17 @@ def test_the_table_is_downloaded(fresh):
     with fresh.page.expect_download() as found:
         fresh.page.click("#download")
     rows = list(csv.DictReader(found.value.path().read_text(encoding="utf-8").splitlines()))
-    assert [(row["scenario"], row["set"]) for row in rows] == [(name, "terms.rate=0.07") for name in PAIR]
+    assert [(row["scenario"], row["set"]) for row in rows] == [
+        (name, "terms.rate=0.07") for name in PAIR
+    ]
     assert (
-        refuse_difference({row["scenario"]: {key: float(row[key]) for key in row if "usd" in key} for row in rows}, anew({"terms.rate": (0.07, "")}))
+        refuse_difference(
+            {
+                row["scenario"]: {key: float(row[key]) for key in row if "usd" in key}
+                for row in rows
+            },
+            anew({"terms.rate": (0.07, "")}),
+        )
         > 5
     )
 
@@ -245,12 +327,19 @@ def test_the_address_holds_what_was_moved(fresh, running, report):
     other = running.new_page()
     other.goto(address)
     other.wait_for_function("() => moved.size === 2")
-    assert other.evaluate("() => (settle(), JSON.stringify(NOW))") == fresh.page.evaluate("() => JSON.stringify(NOW)")
-    assert other.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"  # opened, though it is none of the dozen
+    assert other.evaluate("() => (settle(), JSON.stringify(NOW))") == fresh.page.evaluate(
+        "() => JSON.stringify(NOW)"
+    )
+    assert (
+        other.locator('input[aria-label^="parts.trn3.tdp,"]').input_value() == "900"
+    )  # opened, though it is none of the dozen
     other.close()
 
 
-@pytest.mark.parametrize("state", ["terms.life=-4", "terms.life=NaN", "terms.life=", "nothing=3", "%E0%A4%A=%", "<b>=1", "cost"])
+@pytest.mark.parametrize(
+    "state",
+    ["terms.life=-4", "terms.life=NaN", "terms.life=", "nothing=3", "%E0%A4%A=%", "<b>=1", "cost"],
+)
 def test_an_address_that_says_nothing_moves_nothing(fresh, state):
     fresh.page.evaluate("state => { location.hash = state; }", state)
     fresh.settle()
@@ -259,7 +348,10 @@ def test_an_address_that_says_nothing_moves_nothing(fresh, state):
 
 
 def test_the_command_gives_the_same(fresh):
-    moved = {path: MOVED[path] for path in ("terms.rate", "site.electricity_price", "performance.trainium.launch_time")}
+    moved = {
+        path: MOVED[path]
+        for path in ("terms.rate", "site.electricity_price", "performance.trainium.launch_time")
+    }
     for path, (value, _) in moved.items():
         fresh.type(path, value)
     fresh.settle()
@@ -275,7 +367,10 @@ def test_the_keyboard_alone_moves_an_input(fresh):
     page.focus("#who")
     for _ in range(8):
         page.keyboard.press("Tab")
-    assert page.evaluate("() => [document.activeElement.type, document.activeElement.id]") == ["range", "move-terms.life"]
+    assert page.evaluate("() => [document.activeElement.type, document.activeElement.id]") == [
+        "range",
+        "move-terms.life",
+    ]
     for _ in range(20):
         page.keyboard.press("ArrowRight")
     fresh.settle()
@@ -295,14 +390,31 @@ def test_the_keyboard_alone_moves_an_input(fresh):
 
 
 def test_some_inputs_stand_open_and_search_finds_all_but_those_that_decide_what_exists(fresh):
-    controls, found = fresh.page.evaluate("() => [DATA.controls.map(one => one.path), DATA.controls.filter(one => one.open).length]")
+    controls, found = fresh.page.evaluate(
+        "() => [DATA.controls.map(one => one.path), DATA.controls.filter(one => one.open).length]"
+    )
     assert found == 13
     known = {node.given.path for name in PAIR for node in leaves(name)}
     assert len(controls) == len(set(controls))
-    readings = {path: reading for name in PAIR for path, reading in result(name).structure.readings.items()}
-    assert known - set(controls) == {path for path in known if path in readings and readings[path] is not True}
-    assert {"memory_reserve", "cache_share", "interactivity", "rack_kw_max"} <= {path.rpartition(".")[2] for path in set(controls) - known}
-    for words in ("chip price", "trainium price", "depreciation", "interest", "lifetime", "context", "electricity", "utilisation"):
+    readings = {
+        path: reading for name in PAIR for path, reading in result(name).structure.readings.items()
+    }
+    assert known - set(controls) == {
+        path for path in known if path in readings and readings[path] is not True
+    }
+    assert {"memory_reserve", "cache_share", "interactivity", "rack_kw_max"} <= {
+        path.rpartition(".")[2] for path in set(controls) - known
+    }
+    for words in (
+        "chip price",
+        "trainium price",
+        "depreciation",
+        "interest",
+        "lifetime",
+        "context",
+        "electricity",
+        "utilisation",
+    ):
         fresh.page.fill("#search", words)
         assert fresh.page.query_selector("#found button"), words
     fresh.page.fill("#search", "no such input at all")
@@ -313,13 +425,19 @@ def test_some_inputs_stand_open_and_search_finds_all_but_those_that_decide_what_
 def leaves(name):
     """Return the inputs that the cost of a token and the price of a chip rest on."""
     nodes = result(name).nodes
-    return [node for node in nodes_below(nodes["usd_per_million_output_tokens"], nodes["capex_usd_per_chip"]) if node.given is not None]
+    return [
+        node
+        for node in nodes_below(nodes["usd_per_million_output_tokens"], nodes["capex_usd_per_chip"])
+        if node.given is not None
+    ]
 
 
 def test_it_complains_of_nothing_and_asks_for_nothing(wide, phone):
     for one in (wide, phone):
         assert one.complaints == []
-        assert {request.partition("#")[0] for request in one.requests if not request.startswith("data:")} == {one.url}
+        assert {
+            request.partition("#")[0] for request in one.requests if not request.startswith("data:")
+        } == {one.url}
 
 
 def test_nothing_is_wider_than_the_phone(phone):
@@ -327,18 +445,27 @@ def test_nothing_is_wider_than_the_phone(phone):
     assert phone.page.locator("svg:visible").count() >= 8
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"]
+)
 def test_it_is_accessible(running, report, size, scheme):
     """Figures by what is said of them: their marks, thousands of them, are decoration to whoever does not see them."""
     from axe_playwright_python.sync_playwright import Axe
 
     one = Opened(running, report, size, color_scheme=scheme)
-    one.page.evaluate("() => document.querySelectorAll('svg > :not(title, desc)').forEach(mark => mark.remove())")
-    one.page.evaluate("() => document.querySelectorAll('details').forEach((one, at) => { one.open = at < 1; })")  # tables are alike
+    one.page.evaluate(
+        "() => document.querySelectorAll('svg > :not(title, desc)').forEach(mark => mark.remove())"
+    )
+    one.page.evaluate(
+        "() => document.querySelectorAll('details').forEach((one, at) => { one.open = at < 1; })"
+    )  # tables are alike
     one.type("site.pue", 1.3)
     one.settle()
     found = Axe().run(one.page, options={"resultTypes": ["violations"]})
-    assert [(each["id"], each["impact"], each["nodes"][0]["html"][:120]) for each in found.response["violations"]] == []
+    assert [
+        (each["id"], each["impact"], each["nodes"][0]["html"][:120])
+        for each in found.response["violations"]
+    ] == []
     one.page.close()
 
 
@@ -353,9 +480,14 @@ def test_paper_cuts_no_table(wide):
         .map(one => one.outerHTML.slice(0, 300))"""
     )
     assert wider == []
-    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") in (
+        "rgb(255, 255, 255)",
+        "rgba(0, 0, 0, 0)",
+    )
     assert not page.locator("input[type=range]").first.is_visible()
-    page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = false; })")
+    page.evaluate(
+        "() => document.querySelectorAll('details').forEach(one => { one.open = false; })"
+    )
     page.emulate_media(media="screen")
     page.set_viewport_size(WIDE)
 
@@ -391,6 +523,8 @@ def test_a_rack_that_no_plan_fits_gives_nothing_and_says_why(fresh):
         expected = costs_with({"parts.gb200-gpu.hbm_capacity": f"{capacity} GB"}, PAIR[1:])[0]
         assert (expected is not None) is possible
         shown = fresh.page.get_attribute(cell, "data-value")
-        assert shown == "" if expected is None else float(shown) == pytest.approx(expected, rel=1e-7)
+        assert (
+            shown == "" if expected is None else float(shown) == pytest.approx(expected, rel=1e-7)
+        )
     assert "gb200-nvl72: the leanest plan needs" in fresh.page.inner_text("#whatif-verdict")
     assert fresh.page.inner_text(cell).startswith("–")

@@ -22,8 +22,15 @@ NAMES = sorted(DOCUMENTS)
 def test_what_is_published_is_the_schema_of_the_record(name, file_regression):
     schema = published_schema(name)
     Draft202012Validator.check_schema(schema)
-    file_regression.check(json.dumps(schema, indent=1) + "\n", fullpath=SCHEMAS / f"{name.replace('/', '-')}.json", encoding="utf-8", newline="")
+    file_regression.check(
+        json.dumps(schema, indent=1) + "\n",
+        fullpath=SCHEMAS / f"{name.replace('/', '-')}.json",
+        encoding="utf-8",
+        newline="",
+    )
 
 
 def test_nothing_else_is_published():
-    assert sorted(path.stem for path in SCHEMAS.glob("*.json")) == sorted(name.replace("/", "-") for name in NAMES)
+    assert sorted(path.stem for path in SCHEMAS.glob("*.json")) == sorted(
+        name.replace("/", "-") for name in NAMES
+    )

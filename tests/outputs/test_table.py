@@ -15,7 +15,9 @@ from tco.outputs.table import csv_cell, to_markdown
 from tco.outputs.terminal import to_text
 from tests.outputs.room import Table, number, significant, to_csv
 
-TABLE = Table(("part", "USD"), [("a|b", "1,234"), ("[bold]", "~5")], "Title [x]", ["above"], ["below"], "lr")
+TABLE = Table(
+    ("part", "USD"), [("a|b", "1,234"), ("[bold]", "~5")], "Title [x]", ["above"], ["below"], "lr"
+)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +106,15 @@ def test_csv_numbers_are_whole(value):
 def test_csv_texts_come_back(cells):
     text = to_csv([f"c{n}" for n in range(len(cells))], [cells])
     rows = list(csv.reader(io.StringIO(text, newline="")))
-    assert [cell.removeprefix("'") if cell[:2] in ("'=", "'+", "'-", "'@") else cell for cell in rows[1]] == cells
+    assert [
+        cell.removeprefix("'") if cell[:2] in ("'=", "'+", "'-", "'@") else cell for cell in rows[1]
+    ] == cells
     assert "\r" not in text
 
 
-@pytest.mark.parametrize(("value", "made"), [(None, None), (2.0, 2), (2.5, 2.5), (1e300, 1e300), (-3.0, -3)])
+@pytest.mark.parametrize(
+    ("value", "made"), [(None, None), (2.0, 2), (2.5, 2.5), (1e300, 1e300), (-3.0, -3)]
+)
 def test_json_numbers(value, made):
     assert number(value) == made
     assert type(number(value)) is type(made)
@@ -120,22 +126,30 @@ def test_json_refuses_what_is_no_number(value):
         to_json({"a": value})
 
 
-@pytest.mark.parametrize("character", ["\t", "\n", "\r", "\x1b[31m", "\x07", "\x9b", "\u2028", "\x7f"])
+@pytest.mark.parametrize(
+    "character", ["\t", "\n", "\r", "\x1b[31m", "\x07", "\x9b", "\u2028", "\x7f"]
+)
 def test_a_character_that_a_terminal_or_a_table_obeys_is_a_blank(character):
     """A name from a file breaks no row and colours no terminal, and a spreadsheet runs nothing behind it."""
     text = f"{character}=1+1"
     table = Table(("part",), [(text,)], text, [text], [text], "l")
     first = character[0]
     assert first not in to_text(table, None).replace("\n", "")
-    assert len(to_text(table, None).splitlines()) == len(to_text(Table(("part",), [("x",)], "x", ["x"], ["x"], "l"), None).splitlines())
-    assert len(to_markdown(table).splitlines()) == len(to_markdown(Table(("part",), [("x",)], "x", ["x"], ["x"], "l")).splitlines())
+    assert len(to_text(table, None).splitlines()) == len(
+        to_text(Table(("part",), [("x",)], "x", ["x"], ["x"], "l"), None).splitlines()
+    )
+    assert len(to_markdown(table).splitlines()) == len(
+        to_markdown(Table(("part",), [("x",)], "x", ["x"], ["x"], "l")).splitlines()
+    )
     assert csv_cell(text).startswith("'") or not csv_cell(text).lstrip().startswith("=")
     assert first not in csv_cell(text)
 
 
 def test_a_text_of_ones_own_marks_up_nothing_and_turns_no_line():
     """A tag, a link and the control that turns the direction of what follows."""
-    table = Table(("part",), [("<script>x</script>\u202e",)], "<b>mine</b> [a](javascript:b)", ["\u2066up"])
+    table = Table(
+        ("part",), [("<script>x</script>\u202e",)], "<b>mine</b> [a](javascript:b)", ["\u2066up"]
+    )
     found = to_markdown(table)
     assert "### &lt;b>mine&lt;/b> [a]\\(javascript:b)" in found
     assert not set(found) & set("\u202e\u2066")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tco.outputs.verdict import claim, late_words, later_words, price_words, software_words, tie_words
+from tco.outputs.verdict import (
+    claim,
+    late_words,
+    later_words,
+    price_words,
+    software_words,
+    tie_words,
+)
 from tco.studies.comparison import Confidence, Later, PriceTurn, Regime
 
 
@@ -20,21 +27,34 @@ def test_a_tie_names_all_and_when_each_comes():
 
 def test_a_regime_says_what_is_lost_and_who_is_there_until_then():
     text = claim(regime("a", late={"a": "2027-05"}, available=("b",)))
-    assert text == "a (from 2027-05), regret 20 % on average, 40 % in the worst 1 of 10 draws; until then b"
+    assert (
+        text
+        == "a (from 2027-05), regret 20 % on average, 40 % in the worst 1 of 10 draws; until then b"
+    )
     assert claim(regime("a", keeps=0.75)).startswith("a, regret 20-25 % on average")
 
 
 def test_software_is_named_where_it_has_another_pick():
-    ends = {"by_software": {"public": ("a", "b"), "best": ("c",)}, "by_software_keeps": {"public": 0.9, "best": 0.88}}
+    ends = {
+        "by_software": {"public": ("a", "b"), "best": ("c",)},
+        "by_software_keeps": {"public": 0.9, "best": 0.88},
+    }
     assert claim(regime("a", **ends)).endswith("; with the best software c (regret 12 %)")
     assert software_words([regime("a", **ends)]) == ["With the best software: c at 20 tokens/s."]
 
 
 def test_speeds_of_one_pick_stand_together():
     late = {"a": "2027-05"}
-    regimes = [regime("a", late=late, available=(name,), speeds=speeds) for name, speeds in (("b", (20.0,)), ("c", (30.0,)), ("b", (50.0, 75.0)))]
-    assert late_words(regimes) == ["Best within three months: b at 20 and 50 to 75, c at 30 tokens/s."]
-    assert late_words([regime("a", late=late)]) == ["None that serves 20 tokens/s can be had within three months."]
+    regimes = [
+        regime("a", late=late, available=(name,), speeds=speeds)
+        for name, speeds in (("b", (20.0,)), ("c", (30.0,)), ("b", (50.0, 75.0)))
+    ]
+    assert late_words(regimes) == [
+        "Best within three months: b at 20 and 50 to 75, c at 30 tokens/s."
+    ]
+    assert late_words([regime("a", late=late)]) == [
+        "None that serves 20 tokens/s can be had within three months."
+    ]
 
 
 def test_the_later_pick_is_said_only_where_it_differs():
@@ -46,8 +66,32 @@ def test_the_later_pick_is_said_only_where_it_differs():
 
 def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
     turns = [
-        PriceTurn("parts.mi450x.price", 66700.0, "USD", (66700.0, "USD"), 45000.0, 82000.0, 52507.6, "b", "a", 49994.6, 1.0),
-        PriceTurn("site.electricity_price", 8.61e-5, "USD/Wh", (0.0861, "USD/kWh"), None, None, 1.2e-4, "b", "a", None, 2.0),
+        PriceTurn(
+            "parts.mi450x.price",
+            66700.0,
+            "USD",
+            (66700.0, "USD"),
+            45000.0,
+            82000.0,
+            52507.6,
+            "b",
+            "a",
+            49994.6,
+            1.0,
+        ),
+        PriceTurn(
+            "site.electricity_price",
+            8.61e-5,
+            "USD/Wh",
+            (0.0861, "USD/kWh"),
+            None,
+            None,
+            1.2e-4,
+            "b",
+            "a",
+            None,
+            2.0,
+        ),
     ]
     found = Confidence([], [], [regime("b")])
     (text,) = price_words(turns, found, 20.0)

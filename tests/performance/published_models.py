@@ -5,16 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 
-def config(model_type: str, hidden: int, layers: int, vocabulary: int, heads: int = 0, groups: int = 0, **others: Any) -> dict[str, Any]:
+def config(
+    model_type: str,
+    hidden: int,
+    layers: int,
+    vocabulary: int,
+    heads: int = 0,
+    groups: int = 0,
+    **others: Any,
+) -> dict[str, Any]:
     """A config with the usual keys; what a family calls otherwise stands in `others`."""
-    usual = {"model_type": model_type, "hidden_size": hidden, "num_hidden_layers": layers, "vocab_size": vocabulary}
+    usual = {
+        "model_type": model_type,
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "vocab_size": vocabulary,
+    }
     shape = {"num_attention_heads": heads, "num_key_value_heads": groups}
     return {**usual, **{key: value for key, value in shape.items() if value}, **others}
 
 
 PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     # ------------------------------------------------ norms with bias
-    "falcon-7b": (6_921_720_704, config("falcon", 4544, 32, 65024, 71, bias=False, multi_query=True, parallel_attn=True)),
+    "falcon-7b": (
+        6_921_720_704,
+        config("falcon", 4544, 32, 65024, 71, bias=False, multi_query=True, parallel_attn=True),
+    ),
     "falcon-11b": (
         11.1e9,
         config(
@@ -30,17 +46,52 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
             tie_word_embeddings=False,
         ),
     ),
-    "pythia-6.9b": (6_857_302_016, config("gpt_neox", 4096, 32, 50432, 32, intermediate_size=16384)),
-    "pythia-12b": (11_846_072_320, config("gpt_neox", 5120, 36, 50688, 40, intermediate_size=20480)),
-    "gpt-neox-20b": (20_554_567_680, config("gpt_neox", 6144, 44, 50432, 64, intermediate_size=24576)),
+    "pythia-6.9b": (
+        6_857_302_016,
+        config("gpt_neox", 4096, 32, 50432, 32, intermediate_size=16384),
+    ),
+    "pythia-12b": (
+        11_846_072_320,
+        config("gpt_neox", 5120, 36, 50688, 40, intermediate_size=20480),
+    ),
+    "gpt-neox-20b": (
+        20_554_567_680,
+        config("gpt_neox", 6144, 44, 50432, 64, intermediate_size=24576),
+    ),
     "gpt-j-6b": (
         6_053_381_344,
-        {"model_type": "gptj", "n_embd": 4096, "n_head": 16, "n_layer": 28, "n_inner": None, "n_positions": 2048, "vocab_size": 50400},
+        {
+            "model_type": "gptj",
+            "n_embd": 4096,
+            "n_head": 16,
+            "n_layer": 28,
+            "n_inner": None,
+            "n_positions": 2048,
+            "vocab_size": 50400,
+        },
     ),
     "opt-30b": (30e9, config("opt", 7168, 48, 50272, 56, ffn_dim=28672, word_embed_proj_dim=7168)),
     "opt-66b": (66e9, config("opt", 9216, 64, 50272, 72, ffn_dim=36864, word_embed_proj_dim=9216)),
-    "bloom": (176_247_271_424, {"model_type": "bloom", "n_embed": 14336, "n_layer": 70, "num_attention_heads": 112, "vocab_size": 250880}),
-    "bloom-7b1": (7_069_016_064, {"model_type": "bloom", "hidden_size": 4096, "n_layer": 30, "n_head": 32, "vocab_size": 250880}),
+    "bloom": (
+        176_247_271_424,
+        {
+            "model_type": "bloom",
+            "n_embed": 14336,
+            "n_layer": 70,
+            "num_attention_heads": 112,
+            "vocab_size": 250880,
+        },
+    ),
+    "bloom-7b1": (
+        7_069_016_064,
+        {
+            "model_type": "bloom",
+            "hidden_size": 4096,
+            "n_layer": 30,
+            "n_head": 32,
+            "vocab_size": 250880,
+        },
+    ),
     "starcoder": (
         15_517_456_384,
         {
@@ -54,8 +105,34 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
             "vocab_size": 49152,
         },
     ),
-    "starcoder2-3b": (3_030_371_328, config("starcoder2", 3072, 30, 49152, 24, 2, intermediate_size=12288, use_bias=True, sliding_window=4096)),
-    "starcoder2-7b": (7_173_923_840, config("starcoder2", 4608, 32, 49152, 36, 4, intermediate_size=18432, use_bias=True, sliding_window=4096)),
+    "starcoder2-3b": (
+        3_030_371_328,
+        config(
+            "starcoder2",
+            3072,
+            30,
+            49152,
+            24,
+            2,
+            intermediate_size=12288,
+            use_bias=True,
+            sliding_window=4096,
+        ),
+    ),
+    "starcoder2-7b": (
+        7_173_923_840,
+        config(
+            "starcoder2",
+            4608,
+            32,
+            49152,
+            36,
+            4,
+            intermediate_size=18432,
+            use_bias=True,
+            sliding_window=4096,
+        ),
+    ),
     "mpt-7b": (
         6_649_286_656,
         {
@@ -86,19 +163,55 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     ),
     "phi-1_5": (1_418_270_720, config("phi", 2048, 24, 51200, 32, intermediate_size=8192)),
     "phi-2": (2_779_683_840, config("phi", 2560, 32, 51200, 32, 32, intermediate_size=10240)),
-    "nemotron-4-340b": (340e9, config("nemotron", 18432, 96, 256000, 96, 8, intermediate_size=73728)),
-    "stablelm-3b-4e1t": (2_795_443_200, config("stablelm", 2560, 32, 50304, 32, 32, intermediate_size=6912)),
-    "stablelm-2-1_6b": (1_644_417_024, config("stablelm", 2048, 24, 100352, 32, 32, intermediate_size=5632, use_qkv_bias=True)),
+    "nemotron-4-340b": (
+        340e9,
+        config("nemotron", 18432, 96, 256000, 96, 8, intermediate_size=73728),
+    ),
+    "stablelm-3b-4e1t": (
+        2_795_443_200,
+        config("stablelm", 2560, 32, 50304, 32, 32, intermediate_size=6912),
+    ),
+    "stablelm-2-1_6b": (
+        1_644_417_024,
+        config("stablelm", 2048, 24, 100352, 32, 32, intermediate_size=5632, use_qkv_bias=True),
+    ),
     "stablelm-2-12b": (
         12_143_605_760,
-        config("stablelm", 5120, 40, 100352, 32, 8, intermediate_size=13824, qk_layernorm=True, use_parallel_residual=True),
+        config(
+            "stablelm",
+            5120,
+            40,
+            100352,
+            32,
+            8,
+            intermediate_size=13824,
+            qk_layernorm=True,
+            use_parallel_residual=True,
+        ),
     ),
     # ------------------------------------------------ norms of scales alone
-    "gemma-2b": (2_506_172_416, config("gemma", 2048, 18, 256000, 8, 1, head_dim=256, intermediate_size=16384)),
-    "gemma-7b": (8_537_680_896, config("gemma", 3072, 28, 256000, 16, 16, head_dim=256, intermediate_size=24576)),
+    "gemma-2b": (
+        2_506_172_416,
+        config("gemma", 2048, 18, 256000, 8, 1, head_dim=256, intermediate_size=16384),
+    ),
+    "gemma-7b": (
+        8_537_680_896,
+        config("gemma", 3072, 28, 256000, 16, 16, head_dim=256, intermediate_size=24576),
+    ),
     "gemma-3-1b": (
         999_885_952,
-        config("gemma3_text", 1152, 26, 262144, 4, 1, head_dim=256, intermediate_size=6912, sliding_window=512, sliding_window_pattern=6),
+        config(
+            "gemma3_text",
+            1152,
+            26,
+            262144,
+            4,
+            1,
+            head_dim=256,
+            intermediate_size=6912,
+            sliding_window=512,
+            sliding_window_pattern=6,
+        ),
     ),
     "gemma-3-4b": (
         675e6 + 3_209e6,
@@ -129,30 +242,88 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
             },
         },
     ),
-    "phi-3-mini": (3_821_079_552, config("phi3", 3072, 32, 32064, 32, 32, intermediate_size=8192, sliding_window=2047)),
-    "phi-3-medium": (13_960_238_080, config("phi3", 5120, 40, 32064, 40, 10, intermediate_size=17920)),
+    "phi-3-mini": (
+        3_821_079_552,
+        config("phi3", 3072, 32, 32064, 32, 32, intermediate_size=8192, sliding_window=2047),
+    ),
+    "phi-3-medium": (
+        13_960_238_080,
+        config("phi3", 5120, 40, 32064, 40, 10, intermediate_size=17920),
+    ),
     "phi-4": (14_659_507_200, config("phi3", 5120, 40, 100352, 40, 10, intermediate_size=17920)),
-    "olmo-1b": (1_176_764_416, config("olmo", 2048, 16, 50304, 16, 16, intermediate_size=8192, tie_word_embeddings=True)),
+    "olmo-1b": (
+        1_176_764_416,
+        config("olmo", 2048, 16, 50304, 16, 16, intermediate_size=8192, tie_word_embeddings=True),
+    ),
     "olmo-7b": (6_888_095_744, config("olmo", 4096, 32, 50304, 32, 32, intermediate_size=11008)),
-    "olmo-2-7b": (7_298_617_344, config("olmo2", 4096, 32, 100352, 32, 32, intermediate_size=11008)),
-    "command-r": (34_980_831_232, config("cohere", 8192, 40, 256000, 64, 64, intermediate_size=22528)),
-    "command-r-plus": (103_810_674_688, config("cohere", 12288, 64, 256000, 96, 8, intermediate_size=33792, use_qk_norm=True)),
+    "olmo-2-7b": (
+        7_298_617_344,
+        config("olmo2", 4096, 32, 100352, 32, 32, intermediate_size=11008),
+    ),
+    "command-r": (
+        34_980_831_232,
+        config("cohere", 8192, 40, 256000, 64, 64, intermediate_size=22528),
+    ),
+    "command-r-plus": (
+        103_810_674_688,
+        config("cohere", 12288, 64, 256000, 96, 8, intermediate_size=33792, use_qk_norm=True),
+    ),
     "command-r7b": (
         8_028_033_024,
-        config("cohere2", 4096, 32, 256000, 32, 8, intermediate_size=14336, sliding_window=4096, sliding_window_pattern=4),
+        config(
+            "cohere2",
+            4096,
+            32,
+            256000,
+            32,
+            8,
+            intermediate_size=14336,
+            sliding_window=4096,
+            sliding_window_pattern=4,
+        ),
     ),
-    "baichuan-7b": (7_000_559_616, config("baichuan", 4096, 32, 64000, 32, intermediate_size=11008)),
-    "baichuan-13b": (13_264_901_120, config("baichuan", 5120, 40, 64000, 40, intermediate_size=13696, model_max_length=4096)),
+    "baichuan-7b": (
+        7_000_559_616,
+        config("baichuan", 4096, 32, 64000, 32, intermediate_size=11008),
+    ),
+    "baichuan-13b": (
+        13_264_901_120,
+        config("baichuan", 5120, 40, 64000, 40, intermediate_size=13696, model_max_length=4096),
+    ),
     "exaone-3.0-7.8b": (
         7_818_448_896,
-        {**config("exaone", 4096, 0, 102400, 32, 8, intermediate_size=14336), "num_hidden_layers": None, "num_layers": 32},
+        {
+            **config("exaone", 4096, 0, 102400, 32, 8, intermediate_size=14336),
+            "num_hidden_layers": None,
+            "num_layers": 32,
+        },
     ),
     "exaone-3.5-32b": (
         32_003_200_000,
-        {**config("exaone", 5120, 0, 102400, 40, 8, intermediate_size=27392), "num_hidden_layers": None, "num_layers": 64},
+        {
+            **config("exaone", 5120, 0, 102400, 40, 8, intermediate_size=27392),
+            "num_hidden_layers": None,
+            "num_layers": 64,
+        },
     ),
-    "smollm3-3b": (3_075_098_624, config("smollm3", 2048, 36, 128256, 16, 4, intermediate_size=11008)),
-    "ernie-4.5-0.3b": (360_748_032, config("ernie4_5", 1024, 18, 103424, 16, 2, head_dim=128, intermediate_size=3072, use_bias=False)),
+    "smollm3-3b": (
+        3_075_098_624,
+        config("smollm3", 2048, 36, 128256, 16, 4, intermediate_size=11008),
+    ),
+    "ernie-4.5-0.3b": (
+        360_748_032,
+        config(
+            "ernie4_5",
+            1024,
+            18,
+            103424,
+            16,
+            2,
+            head_dim=128,
+            intermediate_size=3072,
+            use_bias=False,
+        ),
+    ),
     "chatglm3-6b": (
         6_243_584_000,
         {
@@ -188,7 +359,17 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     "minicpm3-4b": (
         4.07e9,
         config(
-            "minicpm3", 2560, 62, 73448, 40, 40, intermediate_size=6400, q_lora_rank=768, kv_lora_rank=256, qk_nope_head_dim=64, qk_rope_head_dim=32
+            "minicpm3",
+            2560,
+            62,
+            73448,
+            40,
+            40,
+            intermediate_size=6400,
+            q_lora_rank=768,
+            kv_lora_rank=256,
+            qk_nope_head_dim=64,
+            qk_rope_head_dim=32,
         ),
     ),
     # ------------------------------------------------ families of the catalogue of which it has no model
@@ -263,7 +444,18 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     # ------------------------------------------------ recurrent
     "mamba-codestral-7b": (
         7_285_403_648,
-        config("mamba2", 4096, 64, 32768, num_heads=128, head_dim=64, n_groups=8, state_size=128, conv_kernel=4, expand=2),
+        config(
+            "mamba2",
+            4096,
+            64,
+            32768,
+            num_heads=128,
+            head_dim=64,
+            n_groups=8,
+            state_size=128,
+            conv_kernel=4,
+            expand=2,
+        ),
     ),
     # ------------------------------------------------ mixtures of experts
     "qwen1.5-moe-a2.7b": (
@@ -348,14 +540,49 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
             moe_layer_freq=1,
         ),
     ),
-    "olmoe-1b-7b": (6_919_161_856, config("olmoe", 2048, 16, 50304, 16, 16, intermediate_size=1024, num_experts=64, num_experts_per_tok=8)),
+    "olmoe-1b-7b": (
+        6_919_161_856,
+        config(
+            "olmoe",
+            2048,
+            16,
+            50304,
+            16,
+            16,
+            intermediate_size=1024,
+            num_experts=64,
+            num_experts_per_tok=8,
+        ),
+    ),
     "granite-3.0-1b-a400m": (
         1_334_628_352,
-        config("granitemoe", 1024, 24, 49155, 16, 8, intermediate_size=512, num_local_experts=32, num_experts_per_tok=8, tie_word_embeddings=True),
+        config(
+            "granitemoe",
+            1024,
+            24,
+            49155,
+            16,
+            8,
+            intermediate_size=512,
+            num_local_experts=32,
+            num_experts_per_tok=8,
+            tie_word_embeddings=True,
+        ),
     ),
     "granite-3.0-3b-a800m": (
         3.3e9,
-        config("granitemoe", 1536, 32, 49155, 24, 8, intermediate_size=512, num_local_experts=40, num_experts_per_tok=8, tie_word_embeddings=True),
+        config(
+            "granitemoe",
+            1536,
+            32,
+            49155,
+            24,
+            8,
+            intermediate_size=512,
+            num_local_experts=40,
+            num_experts_per_tok=8,
+            tie_word_embeddings=True,
+        ),
     ),
     "ernie-4.5-21b-a3b": (
         21_825_437_888,
@@ -414,7 +641,9 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     ),
 }
 
-ACTIVE: dict[str, tuple[float, float]] = {  # weights a token passes as published, and one unit of the last digit given
+ACTIVE: dict[
+    str, tuple[float, float]
+] = {  # weights a token passes as published, and one unit of the last digit given
     "arctic": (17e9, 1e9),
     "deepseek-moe-16b": (2.8e9, 0.1e9),
     "ernie-4.5-300b-a47b": (47e9, 1e9),

@@ -14,7 +14,15 @@ from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
 from tco.performance.serving import phases as serving
 from tco.performance.serving.phases import PassResult, cached_numbers, decode
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, attention_chips, decoding, plan_axes, request_of
+from tco.performance.serving.plans import (
+    DecodePlan,
+    PrefillPlan,
+    Request,
+    attention_chips,
+    decoding,
+    plan_axes,
+    request_of,
+)
 from tco.performance.serving.search import decode_axes
 from tests.chain import Inputs, by_path, server_of
 from tests.shipped import CATALOGUE, Architecture
@@ -51,7 +59,11 @@ class Server(NamedTuple):
 
 
 # a port and an engine grown up, as tests put down by hand
-PLAIN = {"workload__software": "10000 months", "workload__draft_tokens": "0", "workload__as_deployed": "0"}
+PLAIN = {
+    "workload__software": "10000 months",
+    "workload__draft_tokens": "0",
+    "workload__as_deployed": "0",
+}
 
 
 def inputs_of(name: str, **settings: str) -> Inputs:
@@ -80,8 +92,13 @@ def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
     """Return what serves a scenario with attributes of its chip and parameters of practice multiplied, each by its path or its chip's name."""
     inputs = inputs_of(name, **settings)
     values, chip = inputs.values(), inputs.system.chip
-    paths = {path if "." in path else f"parts.{chip}.{path}": factor for path, factor in factors.items()}
-    texts = {path: f"{values[path] * factor!r} {values.input(path).unit}".strip() for path, factor in paths.items()}
+    paths = {
+        path if "." in path else f"parts.{chip}.{path}": factor for path, factor in factors.items()
+    }
+    texts = {
+        path: f"{values[path] * factor!r} {values.input(path).unit}".strip()
+        for path, factor in paths.items()
+    }
     return serving_of(inputs_of(name, **by_path(settings), **texts))
 
 
@@ -93,4 +110,8 @@ def named(made: PassResult, name: str) -> Operator:
 
 def over_layers(made: PassResult, name: str, field: str) -> float:
     """Return a field of all operators of a name, summed over their layers."""
-    return sum(float(getattr(operator, field)) * float(operator.layers) for operator in made.operators if operator.name == name)
+    return sum(
+        float(getattr(operator, field)) * float(operator.layers)
+        for operator in made.operators
+        if operator.name == name
+    )

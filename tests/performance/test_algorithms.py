@@ -17,4 +17,6 @@ def test_half_of_the_rate_is_reached_at_the_size_said(system, operation):
     links, ranks = links_of(system), int(system_of(system).system.chips)
     for name, vast in timings(links, operation, ranks, VAST).items():
         size = half_rate(links, operation, group_of(links, ranks), name)
-        assert size / timings(links, operation, ranks, size)[name].time == pytest.approx(VAST / vast.time / 2, rel=1e-3)
+        assert size / timings(links, operation, ranks, size)[name].time == pytest.approx(
+            VAST / vast.time / 2, rel=1e-3
+        )

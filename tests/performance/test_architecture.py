@@ -33,13 +33,17 @@ def test_weights_are_counted_exactly(row):
     if row["weights"]:
         assert load_model(CATALOGUE, row["model"]).parameters == int(row["weights"])
     else:  # a parametric model: as near to its target as a step of the expert width allows
-        assert load_model(CATALOGUE, row["model"]).parameters == pytest.approx(figure(row["published_total"])[0], rel=2e-3)
+        assert load_model(CATALOGUE, row["model"]).parameters == pytest.approx(
+            figure(row["published_total"])[0], rel=2e-3
+        )
 
 
 @each_row
 def test_total_as_published(row):
     model, adds = load_model(CATALOGUE, row["model"]), row["total_adds"]
-    if not row["published_total"]:  # named after a target, such as 1,024 billion, and no count is published
+    if not row[
+        "published_total"
+    ]:  # named after a target, such as 1,024 billion, and no count is published
         return
     total = model.parameters + (model.prediction_parameters if adds.startswith("prediction") else 0)
     if adds.startswith("vision"):
@@ -57,7 +61,11 @@ def test_active_as_published(row):
         lookups = model.hidden * ((0 if model.tied else model.vocabulary) + model.positions)
         assert experts or model.active_parameters == model.parameters - lookups
         return
-    side = {"no embedding": -1, "output embedding": 0, "both embeddings": 1}[counts] * model.hidden * model.vocabulary
+    side = (
+        {"no embedding": -1, "output embedding": 0, "both embeddings": 1}[counts]
+        * model.hidden
+        * model.vocabulary
+    )
     published, unit = figure(row["published_active"])
     assert abs(model.active_parameters + side - published) < unit
 
@@ -71,7 +79,11 @@ def test_names_its_source(row):
 
 @pytest.mark.parametrize(
     ("name", "numbers"),
-    [("deepseek-v3", 70272 // 2), ("llama-3.1-405b", 516096 // 2), ("qwen2.5-72b", 327680 // 2)],  # published bytes a token in BF16
+    [
+        ("deepseek-v3", 70272 // 2),
+        ("llama-3.1-405b", 516096 // 2),
+        ("qwen2.5-72b", 327680 // 2),
+    ],  # published bytes a token in BF16
 )
 def test_cache_per_token_as_published(name, numbers):
     assert load_model(CATALOGUE, name).cached == numbers
@@ -85,9 +97,16 @@ def test_kinds_of_layers():
     assert sum(nano.mixers.values()) == 23
     assert sum(nano.attentions.values()) == 6
     oss = load_model(CATALOGUE, "gpt-oss-120b")
-    assert {attention.window: layers for attention, layers in oss.attentions.items()} == {128: 18, 0: 18}
+    assert {attention.window: layers for attention, layers in oss.attentions.items()} == {
+        128: 18,
+        0: 18,
+    }
     flash = load_model(CATALOGUE, "deepseek-v4-flash")
-    assert {attention.compression: layers for attention, layers in flash.attentions.items()} == {0: 2, 4: 21, 128: 20}
+    assert {attention.compression: layers for attention, layers in flash.attentions.items()} == {
+        0: 2,
+        4: 21,
+        128: 20,
+    }
 
 
 def test_state_of_a_mixer_has_a_fixed_size():
@@ -117,29 +136,54 @@ def test_a_file_of_ones_own_reads_as_the_shipped_one(tmp_path):
 def test_parametric_width_follows_the_target(tmp_path):
     config = json.loads(CATALOGUE.models["moe-3t"].read_text(encoding="utf-8"))
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**config, "total_parameters": 2 * config["total_parameters"]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({**config, "total_parameters": 2 * config["total_parameters"]}), encoding="utf-8"
+    )
     small, large = load_model(CATALOGUE, "moe-3t"), load_model(CATALOGUE, str(path))
     assert (small.blocks[0].feed_forward.experts, small.blocks[0].feed_forward.active) == (512, 64)
     assert large.blocks[0].feed_forward.width % 16 == 0
     assert large.parameters / small.parameters == pytest.approx(2, rel=4e-3)
-    few = {"hidden_size": 256, "num_hidden_layers": 2, "n_routed_experts": 3, "num_experts_per_tok": 1, "total_parameters": 3 * 10**8}
+    few = {
+        "hidden_size": 256,
+        "num_hidden_layers": 2,
+        "n_routed_experts": 3,
+        "num_experts_per_tok": 1,
+        "total_parameters": 3 * 10**8,
+    }
     path.write_text(json.dumps({**config, **few}), encoding="utf-8")
-    assert abs(load_model(CATALOGUE, str(path)).parameters - 3 * 10**8) <= 2 * (3 + 1) * 3 * 256 * 16 / 2  # half a step of the width of every expert
+    assert (
+        abs(load_model(CATALOGUE, str(path)).parameters - 3 * 10**8)
+        <= 2 * (3 + 1) * 3 * 256 * 16 / 2
+    )  # half a step of the width of every expert
 
 
 def test_a_model_of_a_given_size_takes_another_one():
-    own, other = load_model(CATALOGUE, "sparse-3t"), load_model(CATALOGUE, "sparse-3t", lambda: 2e12)
+    own, other = (
+        load_model(CATALOGUE, "sparse-3t"),
+        load_model(CATALOGUE, "sparse-3t", lambda: 2e12),
+    )
     assert own.parameters == pytest.approx(3e12, rel=0.005)
     assert other.parameters == pytest.approx(2e12, rel=0.005)
-    assert (other.hidden, other.layers, other.blocks[0].feed_forward.experts) == (own.hidden, own.layers, own.blocks[0].feed_forward.experts)
+    assert (other.hidden, other.layers, other.blocks[0].feed_forward.experts) == (
+        own.hidden,
+        own.layers,
+        own.blocks[0].feed_forward.experts,
+    )
     assert load_model(CATALOGUE, "sparse-3t", lambda: 0.0) is own  # zero: as its config says
-    assert load_model(CATALOGUE, "deepseek-v3", lambda: 1 / 0) is load_model(CATALOGUE, "deepseek-v3")  # others are not asked for one
+    assert load_model(CATALOGUE, "deepseek-v3", lambda: 1 / 0) is load_model(
+        CATALOGUE, "deepseek-v3"
+    )  # others are not asked for one
     with pytest.raises(DataError, match=r"more than the .* weights beside the experts"):
         load_model(CATALOGUE, "sparse-3t", lambda: 1e9)
 
 
 def test_sparse_models_pass_eight_of_their_experts():
-    for name, active in (("sparse-2t", 50e9), ("sparse-3t", 70e9), ("sparse-5t", 111e9), ("sparse-8t", 169e9)):
+    for name, active in (
+        ("sparse-2t", 50e9),
+        ("sparse-3t", 70e9),
+        ("sparse-5t", 111e9),
+        ("sparse-8t", 169e9),
+    ):
         model = load_model(CATALOGUE, name)
         part = model.blocks[0].feed_forward
         assert (part.experts, part.active) == (512, 8)
@@ -150,5 +194,11 @@ def test_biases_are_counted_beside_the_weights():
     """Sides that share no factor: 3 heads of 5 on a width of 7, one of keys and values."""
     plain = Attention(3, 1, 5, 5)
     assert plain.parameters(7) == 7 * 15 + 2 * 7 * 5 + 15 * 7
-    assert plain._replace(in_bias=True, out_bias=True).parameters(7) == plain.parameters(7) + 15 + 2 * 5 + 7
-    assert plain._replace(in_bias=True, gated=True).parameters(7) == plain.parameters(7) + 7 * 15 + 2 * 15 + 2 * 5
+    assert (
+        plain._replace(in_bias=True, out_bias=True).parameters(7)
+        == plain.parameters(7) + 15 + 2 * 5 + 7
+    )
+    assert (
+        plain._replace(in_bias=True, gated=True).parameters(7)
+        == plain.parameters(7) + 7 * 15 + 2 * 15 + 2 * 5
+    )

@@ -36,8 +36,12 @@ def test_the_best_proportion_is_the_best_of_all_splits():
         (900.0, 800.0, 1.0, 7.0, 16.0),
     ):
         split = rate_of_split(made, read, shares, 1 - shares, prompt, answer, sharpness)
-        assert split.max() == pytest.approx(phases.output_rate(made, read, prompt, answer, sharpness), rel=1e-8)
-        assert 1 - shares[split.argmax()] == pytest.approx(phases.prefill_share(made, read, prompt, answer, sharpness), abs=1e-4)
+        assert split.max() == pytest.approx(
+            phases.output_rate(made, read, prompt, answer, sharpness), rel=1e-8
+        )
+        assert 1 - shares[split.argmax()] == pytest.approx(
+            phases.prefill_share(made, read, prompt, answer, sharpness), abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("chips", [8, 64, 72, 144])
@@ -46,7 +50,14 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
 
     def choice(rates):
         sizes = np.array(sorted(rates), dtype=float)[:, None]
-        return Choice(None, 0, 0, None, best=np.array([rates[int(size)] for size in sizes[:, 0]]), axes=PrefillPlan(sizes, sizes))
+        return Choice(
+            None,
+            0,
+            0,
+            None,
+            best=np.array([rates[int(size)] for size in sizes[:, 0]]),
+            axes=PrefillPlan(sizes, sizes),
+        )
 
     decode, prefill, (prompt, answer, sharpness) = (
         {4: 180.0, 24: 1500.0, 64: 2100.0, 144: 2200.0},
@@ -55,7 +66,10 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
     )
     found = whole_engines(choice(decode), choice(prefill), chips, prompt, answer, sharpness)
     rates = {
-        (size, engines, part, readers): ((engines * size * made) ** -sharpness + (readers * part * read * answer / prompt) ** -sharpness)
+        (size, engines, part, readers): (
+            (engines * size * made) ** -sharpness
+            + (readers * part * read * answer / prompt) ** -sharpness
+        )
         ** (-1 / sharpness)
         / chips
         for size, made in decode.items()
@@ -67,9 +81,13 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
     assert found.output_tokens_per_s_per_chip == pytest.approx(best, rel=1e-12)
     engines = (found.decode_chips, found.decode_engines, found.prefill_chips, found.prefill_engines)
     assert rates[engines] == pytest.approx(best, rel=1e-12)
-    fleet = phases.output_rate(max(decode.values()), max(prefill.values()), prompt, answer, sharpness)
+    fleet = phases.output_rate(
+        max(decode.values()), max(prefill.values()), prompt, answer, sharpness
+    )
     assert best < fleet * (1 + 1e-12)
-    assert whole_engines(choice(decode), choice(prefill), 100_000, prompt, answer, sharpness)[-1] == pytest.approx(fleet, rel=1e-3)
+    assert whole_engines(choice(decode), choice(prefill), 100_000, prompt, answer, sharpness)[
+        -1
+    ] == pytest.approx(fleet, rel=1e-3)
 
 
 def test_one_engine_too_many_for_a_domain_leaves_none_alone():
@@ -81,8 +99,15 @@ def test_one_engine_too_many_for_a_domain_leaves_none_alone():
 def test_perf_says_what_one_domain_makes_of_whole_engines():
     found = document("perf", "trn3-nl32x2")
     alone = found["alone"]
-    used = alone["decode_chips"] * alone["decode_engines"] + alone["prefill_chips"] * alone["prefill_engines"]
+    used = (
+        alone["decode_chips"] * alone["decode_engines"]
+        + alone["prefill_chips"] * alone["prefill_engines"]
+    )
     assert used <= alone["chips"] == 64
-    assert 0.4 < alone["output_tokens_per_s_per_chip"] / found["metrics"]["output_tokens_per_s_per_chip"] <= 1
+    assert (
+        0.4
+        < alone["output_tokens_per_s_per_chip"] / found["metrics"]["output_tokens_per_s_per_chip"]
+        <= 1
+    )
     assert 0.3 < found["prefill_share"] < 0.7
     assert document("perf", "trn3-nl32x2", "--set", "workload.concurrency=64")["alone"] is None

@@ -13,10 +13,24 @@ from tests.chain import result
 from tests.registry import FORMULA
 
 
-@given(st.floats(1e-6, 1), st.floats(1, 10), st.floats(1e9, 1e15), st.floats(0, 1e12), st.floats(50, 3000), st.floats(1, 4))
+@given(
+    st.floats(1e-6, 1),
+    st.floats(1, 10),
+    st.floats(1e9, 1e15),
+    st.floats(0, 1e12),
+    st.floats(50, 3000),
+    st.floats(1, 4),
+)
 def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, power, more):
     """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is done in less time than its energy takes."""
-    rest = {"flops": flops, "bytes_moved": moved, "size": 1.0, "wide": 2.0, "flop_energy": 6.5e-13, "byte_flops": 70.0}
+    rest = {
+        "flops": flops,
+        "bytes_moved": moved,
+        "size": 1.0,
+        "wide": 2.0,
+        "flop_energy": 6.5e-13,
+        "byte_flops": 70.0,
+    }
     slow = FORMULA.power_limited_time(time, **rest, power=power)
     assert FORMULA.power_limited_time(time / quicker, **rest, power=power) <= slow * (1 + 1e-12)
     assert FORMULA.power_limited_time(time, **rest, power=power * more) <= slow * (1 + 1e-12)
@@ -24,7 +38,18 @@ def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, p
 
 
 TRAINING = "llama-3.1-405b-training-gb200-nvl72"
-MORE = ("peak_bf16", "peak_fp8", "peak_fp4", "peak_vector", "hbm_bandwidth", "hbm_capacity", "tdp", "lane_bandwidth", "scale_out_bandwidth", "clock")
+MORE = (
+    "peak_bf16",
+    "peak_fp8",
+    "peak_fp4",
+    "peak_vector",
+    "hbm_bandwidth",
+    "hbm_capacity",
+    "tdp",
+    "lane_bandwidth",
+    "scale_out_bandwidth",
+    "clock",
+)
 MORE += ("exponentials_per_clock", "dma_bandwidth")  # attributes of a chip of which more is better
 ANY_HALL = {"site.rack_kw_max": "10000 kW"}  # more watts want more cooling
 FACTORS = (1.1, 1.5, 2.0, 4.0)
@@ -34,18 +59,37 @@ def answers(name, path, factors):
     """What an answer says of time or rate, better being more, as an input grows."""
     base = result(name)
     given = base.inputs[path]
-    metrics = [base.metrics, *(evaluate(name, {path: f"{given.value * factor!r} {given.unit}", **ANY_HALL}).metrics for factor in factors)]
-    return [1 / one["step_s"] if one["step_s"] is not None else one["output_tokens_per_s_per_chip"] or 0.0 for one in metrics]
+    metrics = [
+        base.metrics,
+        *(
+            evaluate(name, {path: f"{given.value * factor!r} {given.unit}", **ANY_HALL}).metrics
+            for factor in factors
+        ),
+    ]
+    return [
+        1 / one["step_s"]
+        if one["step_s"] is not None
+        else one["output_tokens_per_s_per_chip"] or 0.0
+        for one in metrics
+    ]
 
 
 def paths_of(name):
     inputs = result(name).inputs
-    return [path for path in inputs if path.startswith("parts.") and path.rpartition(".")[2] in MORE and inputs[path].value > 0]
+    return [
+        path
+        for path in inputs
+        if path.startswith("parts.") and path.rpartition(".")[2] in MORE and inputs[path].value > 0
+    ]
 
 
 def refuse_worse(name, paths, factors):
     found = {path: answers(name, path, factors) for path in paths}
-    assert not {path: one for path, one in found.items() if any(more < less * (1 - 1e-6) for less, more in pairwise(one))}
+    assert not {
+        path: one
+        for path, one in found.items()
+        if any(more < less * (1 - 1e-6) for less, more in pairwise(one))
+    }
 
 
 @pytest.mark.parametrize("name", [TRAINING, "gb200-nvl72"])
@@ -54,7 +98,17 @@ def test_a_faster_peak_is_never_slower(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [TRAINING, "llama-3.1-405b-training-trn3-nl72x2", "gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        TRAINING,
+        "llama-3.1-405b-training-trn3-nl72x2",
+        "gb200-nvl72",
+        "trn3-nl32x2",
+        "trn3-nl72x2",
+        "mi450x-ualoe72",
+    ],
+)
 def test_more_of_anything_is_never_slower(name):
     paths = paths_of(name)
     assert len(paths) >= 6

@@ -11,7 +11,12 @@ from tests.performance.servers import CATALOGUE, cached_numbers
 from tests.shipped import load_model
 
 MODEL = load_model(CATALOGUE, "deepseek-v4-pro")
-WIDTH, INDEX, WINDOW, TOP = 512, 128, 128, 1024  # of an entry, of an indexer's key, tokens and entries reached
+WIDTH, INDEX, WINDOW, TOP = (
+    512,
+    128,
+    128,
+    1024,
+)  # of an entry, of an indexer's key, tokens and entries reached
 POOLED = {4: 30, 128: 31}  # layers by how many tokens an entry stands for
 
 
@@ -30,11 +35,18 @@ def test_a_cache_grows_by_entries_and_keeps_a_window():
 
 @pytest.mark.parametrize(
     ("compression", "tokens", "keys"),
-    [(4, 2048, 2048 / 4 + WINDOW), (4, 10**6, TOP + WINDOW), (4, 100, 100 / 4 + 100), (128, 10**6, 10**6 / 128 + WINDOW)],
+    [
+        (4, 2048, 2048 / 4 + WINDOW),
+        (4, 10**6, TOP + WINDOW),
+        (4, 100, 100 / 4 + 100),
+        (128, 10**6, 10**6 / 128 + WINDOW),
+    ],
 )
 def test_a_query_reads_its_window_and_entries(compression, tokens, keys):
     assert keys_attended(attention(compression), float(tokens)) == pytest.approx(keys)
-    assert keys_held(attention(compression), float(tokens)) == pytest.approx(tokens / compression + tokens)
+    assert keys_held(attention(compression), float(tokens)) == pytest.approx(
+        tokens / compression + tokens
+    )
 
 
 @pytest.mark.parametrize("compression", POOLED)
@@ -42,7 +54,13 @@ def test_projections_are_the_weights_of_the_layer(compression):
     """All but those of the indexer, norms, biases and sinks."""
     a, hidden = attention(compression), MODEL.hidden
     own = numbers_of(projections(a, hidden, 1).values())
-    small = a.q_rank + a.qk_norm + a.qk_dim + a.heads + (a.compression + 1) * a.qk_dim * (2 if a.top_tokens else 1)
+    small = (
+        a.q_rank
+        + a.qk_norm
+        + a.qk_dim
+        + a.heads
+        + (a.compression + 1) * a.qk_dim * (2 if a.top_tokens else 1)
+    )
     assert own == pytest.approx(a.parameters(hidden) - a.indexer(hidden), abs=2 * small)
     split = projections(a, hidden, 8)
     assert split["query up"][1] * 8 == projections(a, hidden, 1)["query up"][1]
@@ -53,10 +71,19 @@ def test_longer_prompts_cost_a_compressed_cache_little():
     """Eight times the context: DeepSeek-V3 decodes far less, V4 a little less."""
 
     def made(model, tokens):
-        settings = {"workload.model": model, "workload.input_tokens": str(tokens), "workload.interactivity": "20 token/s"}
+        settings = {
+            "workload.model": model,
+            "workload.input_tokens": str(tokens),
+            "workload.interactivity": "20 token/s",
+        }
         found = evaluate("gb200-nvl72", settings, catalogue=CATALOGUE)
-        never_waiting = 1 + 1 / found.inputs["performance.serving.pool_sharpness"].value  # for the pool that feeds it
-        return float(found.metrics["output_tokens_per_s_per_chip"]) / (1 - float(found.serving.prefill_share)) ** never_waiting
+        never_waiting = (
+            1 + 1 / found.inputs["performance.serving.pool_sharpness"].value
+        )  # for the pool that feeds it
+        return (
+            float(found.metrics["output_tokens_per_s_per_chip"])
+            / (1 - float(found.serving.prefill_share)) ** never_waiting
+        )
 
     assert made("deepseek-v4-pro", 65536) > 0.8 * made("deepseek-v4-pro", 8192)
     assert made("deepseek-v3", 65536) < 0.5 * made("deepseek-v3", 8192)
@@ -65,5 +92,14 @@ def test_longer_prompts_cost_a_compressed_cache_little():
 def test_the_best_plan_reaches_the_published_runs_on_gb300():
     """Output tokens a second and GPU at some speeds, 8,192 tokens in and 1,024 out, four-bit experts (InferenceX, May 2026)."""
     for speed, published in ((17.58, 10214 / 9), (25.91, 6812 / 9), (36.78, 1920 / 9)):
-        settings = {"workload.model": "deepseek-v4-pro", "workload.precision": "fp4", "workload.interactivity": f"{speed} token/s"}
-        assert evaluate("gb300-nvl72", settings, catalogue=CATALOGUE).metrics["output_tokens_per_s_per_chip"] > 0.9 * published
+        settings = {
+            "workload.model": "deepseek-v4-pro",
+            "workload.precision": "fp4",
+            "workload.interactivity": f"{speed} token/s",
+        }
+        assert (
+            evaluate("gb300-nvl72", settings, catalogue=CATALOGUE).metrics[
+                "output_tokens_per_s_per_chip"
+            ]
+            > 0.9 * published
+        )

@@ -23,13 +23,34 @@ def refusal(tmp_path, content):
     ("change", "message"),
     [
         ({"model_type": "lama"}, "config.json: unknown model_type 'lama'; did you mean 'llama'?"),
-        ({"hidden_size": None}, "config.json: the key 'hidden_size' is missing, expected a whole number from 1 to 1000000000"),
-        ({"hidden_size": "4096"}, "config.json: hidden_size is '4096', expected a whole number from 1 to 1000000000"),
-        ({"vocab_size": True}, "config.json: vocab_size is True, expected a whole number from 1 to 1000000000"),
-        ({"num_hidden_layers": 0}, "config.json: num_hidden_layers is 0, expected a whole number from 1 to 10000"),
-        ({"num_hidden_layers": 10**8}, "config.json: num_hidden_layers is 100000000, expected a whole number from 1 to 10000"),
-        ({"num_key_value_heads": 5}, "config.json: num_key_value_heads is 5, expected a divisor of the 32 heads"),
-        ({"tie_word_embeddings": 1}, "config.json: tie_word_embeddings is 1, expected true or false"),
+        (
+            {"hidden_size": None},
+            "config.json: the key 'hidden_size' is missing, expected a whole number from 1 to 1000000000",
+        ),
+        (
+            {"hidden_size": "4096"},
+            "config.json: hidden_size is '4096', expected a whole number from 1 to 1000000000",
+        ),
+        (
+            {"vocab_size": True},
+            "config.json: vocab_size is True, expected a whole number from 1 to 1000000000",
+        ),
+        (
+            {"num_hidden_layers": 0},
+            "config.json: num_hidden_layers is 0, expected a whole number from 1 to 10000",
+        ),
+        (
+            {"num_hidden_layers": 10**8},
+            "config.json: num_hidden_layers is 100000000, expected a whole number from 1 to 10000",
+        ),
+        (
+            {"num_key_value_heads": 5},
+            "config.json: num_key_value_heads is 5, expected a divisor of the 32 heads",
+        ),
+        (
+            {"tie_word_embeddings": 1},
+            "config.json: tie_word_embeddings is 1, expected true or false",
+        ),
         (
             {"model_type": "qwen2", "use_sliding_window": True},
             "config.json: use_sliding_window is True, expected nothing here: models with it are not read",
@@ -50,18 +71,27 @@ def test_a_key_inside_a_section_is_named(tmp_path):
 def test_an_unknown_kind_of_layer_is_named(tmp_path):
     config = json.loads(CATALOGUE.models["gpt-oss-20b"].read_text(encoding="utf-8"))
     message = refusal(tmp_path, {**config, "layer_types": ["full_atention"] * 24})
-    assert "unknown kind of layer in layer_types 'full_atention'; did you mean 'full_attention'?" in message
-    assert "expected a list of 24 kinds of layer" in refusal(tmp_path, {**config, "layer_types": ["full_attention"]})
+    assert (
+        "unknown kind of layer in layer_types 'full_atention'; did you mean 'full_attention'?"
+        in message
+    )
+    assert "expected a list of 24 kinds of layer" in refusal(
+        tmp_path, {**config, "layer_types": ["full_attention"]}
+    )
 
 
 def test_more_active_experts_than_there_are(tmp_path):
     config = json.loads(CATALOGUE.models["mixtral-8x7b"].read_text(encoding="utf-8"))
-    assert "num_experts_per_tok is 9, expected a whole number from 1 to 8" in refusal(tmp_path, {**config, "num_experts_per_tok": 9})
+    assert "num_experts_per_tok is 9, expected a whole number from 1 to 8" in refusal(
+        tmp_path, {**config, "num_experts_per_tok": 9}
+    )
 
 
 def test_a_target_below_the_other_weights(tmp_path):
     config = json.loads(CATALOGUE.models["moe-3t"].read_text(encoding="utf-8"))
-    assert "total_parameters is 1000, expected more than the" in refusal(tmp_path, {**config, "total_parameters": 1000})
+    assert "total_parameters is 1000, expected more than the" in refusal(
+        tmp_path, {**config, "total_parameters": 1000}
+    )
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "[" * 100_000, '{"model_type": 3}'])

@@ -15,15 +15,27 @@ def counted(made, name):
 
 def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():
     """Every token passes all weights and sees half of the others; only the last one needs the output head."""
-    made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
+    made = server(
+        "gb200-nvl72",
+        workload__model="llama-3.1-8b",
+        workload__precision="bf16",
+        workload__input_tokens=str(LENGTH),
+    )
     model = made.model
     head = 2 * model.hidden * model.vocabulary
     expected = LENGTH * float(flops_per_token(model, LENGTH, training=False)) - (LENGTH - 1) * head
-    assert counted(made.prefill(PrefillPlan(1.0, 1.0)), "flops") == pytest.approx(expected, rel=1e-3)  # norms are no products
+    assert counted(made.prefill(PrefillPlan(1.0, 1.0)), "flops") == pytest.approx(
+        expected, rel=1e-3
+    )  # norms are no products
 
 
 def test_a_step_reads_every_weight_and_every_cache_once():
-    made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
+    made = server(
+        "gb200-nvl72",
+        workload__model="llama-3.1-8b",
+        workload__precision="bf16",
+        workload__input_tokens=str(LENGTH),
+    )
     model, sequences = made.model, 16
     read = counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, float(sequences))), "bytes")
     weights = 2 * (model.parameters - model.hidden * model.vocabulary)  # the embedding is looked up
@@ -32,25 +44,56 @@ def test_a_step_reads_every_weight_and_every_cache_once():
 
 
 def test_a_dense_layer_starts_the_kernels_of_its_parts():
-    made = server("gb200-nvl72", workload__model="llama-3.1-8b", workload__precision="bf16", workload__input_tokens=str(LENGTH))
-    attention, dense, head = (made.machine.counted(f"kernels_{kind}") for kind in ("grouped", "dense", "head"))
-    assert counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, 1.0)), "launches") == 32 * (attention + dense) + head
+    made = server(
+        "gb200-nvl72",
+        workload__model="llama-3.1-8b",
+        workload__precision="bf16",
+        workload__input_tokens=str(LENGTH),
+    )
+    attention, dense, head = (
+        made.machine.counted(f"kernels_{kind}") for kind in ("grouped", "dense", "head")
+    )
+    assert (
+        counted(made.decode(DecodePlan(1.0, 1.0, 1.0, 1.0, 0.0, 1.0)), "launches")
+        == 32 * (attention + dense) + head
+    )
 
 
-MODELS = ["deepseek-v3", "gpt-oss-120b", "nemotron-3-nano-30b-a3b", "qwen3.5-397b-a17b"]  # latent, windowed and recurrent attention; experts
-SPLIT = ("attention core", "recurrent projections", "recurrence", "feed-forward", "shared expert", "experts", "output head")
+MODELS = [
+    "deepseek-v3",
+    "gpt-oss-120b",
+    "nemotron-3-nano-30b-a3b",
+    "qwen3.5-397b-a17b",
+]  # latent, windowed and recurrent attention; experts
+SPLIT = (
+    "attention core",
+    "recurrent projections",
+    "recurrence",
+    "feed-forward",
+    "shared expert",
+    "experts",
+    "output head",
+)
 
 
 def prompt_on(name, chips):
-    return server("gb200-nvl72", workload__model=name, workload__precision="bf16", workload__input_tokens=str(LENGTH)).prefill(
-        PrefillPlan(chips, chips)
-    )
+    return server(
+        "gb200-nvl72",
+        workload__model=name,
+        workload__precision="bf16",
+        workload__input_tokens=str(LENGTH),
+    ).prefill(PrefillPlan(chips, chips))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_prompt_takes_the_work_of_its_tokens_in_every_architecture(name):
     """As for a dense model above; what is counted by operators is what the architecture's closed form counts."""
-    model = server("gb200-nvl72", workload__model=name, workload__precision="bf16", workload__input_tokens=str(LENGTH)).model
+    model = server(
+        "gb200-nvl72",
+        workload__model=name,
+        workload__precision="bf16",
+        workload__input_tokens=str(LENGTH),
+    ).model
     head = 2 * model.hidden * model.vocabulary
     expected = LENGTH * float(flops_per_token(model, LENGTH, training=False)) - (LENGTH - 1) * head
     assert counted(prompt_on(name, 1.0), "flops") == pytest.approx(expected, rel=1e-3)
@@ -62,4 +105,6 @@ def test_chips_that_split_a_layer_do_its_work_together(name, chips):
     """Heads, states, experts and inner widths are divided: all chips together count what one chip counts. Routers and latents are repeated."""
     alone, together = prompt_on(name, 1.0), prompt_on(name, chips)
     for part in SPLIT:
-        assert chips * over_layers(together, part, "flops") == pytest.approx(over_layers(alone, part, "flops"), rel=1e-12), part
+        assert chips * over_layers(together, part, "flops") == pytest.approx(
+            over_layers(alone, part, "flops"), rel=1e-12
+        ), part

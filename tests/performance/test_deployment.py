@@ -14,14 +14,22 @@ from tests.cli import tco as command
 RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s"
 SYSTEMS = [name for name in CATALOGUE.ids("systems") if name != "trn4-preview"]
 OPERATORS = ("fleet", "server", "apart", "benchmark")
-NEWER = (("gb200-nvl72", "gb300-nvl72"), ("b200-hgx8", "b300-hgx8"), ("h100-hgx8", "h200-hgx8"), ("mi300x-8", "mi325x-8"))
+NEWER = (
+    ("gb200-nvl72", "gb300-nvl72"),
+    ("b200-hgx8", "b300-hgx8"),
+    ("h100-hgx8", "h200-hgx8"),
+    ("mi300x-8", "mi325x-8"),
+)
 
 
 @cache
 def answered(system, *settings):
     """What a system makes, each setting written as `path=text` below `workload` unless it names its group."""
     pairs = (text.partition("=")[::2] for text in settings)
-    paths = {path if path.startswith(("parts.", "performance.")) else f"workload.{path}": text for path, text in pairs}
+    paths = {
+        path if path.startswith(("parts.", "performance.")) else f"workload.{path}": text
+        for path, text in pairs
+    }
     return evaluate(system, paths, catalogue=CATALOGUE, refuse=False)
 
 
@@ -30,22 +38,39 @@ def rate(system, *settings):
 
 
 # ---------------------------------------------------------------- a factor on the rate of plans that are chosen
-@pytest.mark.parametrize(("system", "family", "chip"), [("gb200-nvl72", "nvidia", "gb200-gpu"), ("mi450x-ualoe72", "amd", "chip")])
+@pytest.mark.parametrize(
+    ("system", "family", "chip"),
+    [("gb200-nvl72", "nvidia", "gb200-gpu"), ("mi450x-ualoe72", "amd", "chip")],
+)
 def test_a_fleet_reaches_its_share_of_the_rate_at_the_speed_of_the_plan(system, family, chip):
     public = ("software=public", "interactivity=30 token/s")
     plain, deployed = answered(system, *public, "as_deployed=0"), answered(system, *public)
-    share = np.prod([CATALOGUE.practice(owner, "deployment_efficiency").value for owner in ("fleet", family, chip, "run")])
+    share = np.prod(
+        [
+            CATALOGUE.practice(owner, "deployment_efficiency").value
+            for owner in ("fleet", family, chip, "run")
+        ]
+    )
     assert deployed.metrics[RATE] == pytest.approx(plain.metrics[RATE] * share, rel=1e-12)
-    assert (deployed.metrics[SPEED], deployed.metrics[FIRST]) == (plain.metrics[SPEED], plain.metrics[FIRST])
+    assert (deployed.metrics[SPEED], deployed.metrics[FIRST]) == (
+        plain.metrics[SPEED],
+        plain.metrics[FIRST],
+    )
     assert deployed.plan == plain.plan
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_engine_counts_for_all_but_a_fleet(operator):
     asked = (f"operated_by={operator}", "software=public", "interactivity=30 token/s")
-    before, after = rate("gb200-nvl72", *asked), rate("gb200-nvl72", *asked, "performance.trtllm.deployment_efficiency=0.61")
+    before, after = (
+        rate("gb200-nvl72", *asked),
+        rate("gb200-nvl72", *asked, "performance.trtllm.deployment_efficiency=0.61"),
+    )
     assert after / before == pytest.approx(
-        1 if operator == "fleet" else 0.61 / CATALOGUE.practice("trtllm", "deployment_efficiency").value, rel=1e-12
+        1
+        if operator == "fleet"
+        else 0.61 / CATALOGUE.practice("trtllm", "deployment_efficiency").value,
+        rel=1e-12,
     )
 
 
@@ -60,13 +85,16 @@ def test_the_quickest_speed_of_a_plan_stays_what_it_is(system):
 @pytest.mark.parametrize("stated", ["plan", "load", "offline"])
 def test_a_stated_plan_or_load_has_no_deployment_efficiency(stated):
     plan = {"tp": "8", "ep": "8"} if stated == "plan" else None
-    asked = {"plan": {}, "load": {"workload.concurrency": "256"}, "offline": {"workload.offline": "1"}}[stated] | {
-        "workload.interactivity": "1 token/s"
-    }
+    asked = {
+        "plan": {},
+        "load": {"workload.concurrency": "256"},
+        "offline": {"workload.offline": "1"},
+    }[stated] | {"workload.interactivity": "1 token/s"}
     owners = ("fleet", "nvidia", "b200-sxm", "trtllm", "run-b200-hgx8")
     half = {f"performance.{owner}.deployment_efficiency": "0.5" for owner in owners}
     before, after, model = (
-        evaluate("b200-hgx8", asked | more, plan, catalogue=CATALOGUE).metrics for more in ({}, half, {"workload.as_deployed": "0"})
+        evaluate("b200-hgx8", asked | more, plan, catalogue=CATALOGUE).metrics
+        for more in ({}, half, {"workload.as_deployed": "0"})
     )
     assert before == after == model
 
@@ -83,7 +111,12 @@ def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
         evaluate("gb200-nvl72", asked, found.plan, catalogue=CATALOGUE),
         evaluate("gb200-nvl72", asked, structure=found.structure, catalogue=CATALOGUE),
     )
-    saved = evaluate("gb200-nvl72", asked, structure=tco.load_result(tmp_path / "kept.json").structure, catalogue=CATALOGUE)
+    saved = evaluate(
+        "gb200-nvl72",
+        asked,
+        structure=tco.load_result(tmp_path / "kept.json").structure,
+        catalogue=CATALOGUE,
+    )
     for other in (*again, saved):
         assert other.metrics[RATE] == pytest.approx(found.metrics[RATE], rel=1e-12)
         assert other.metrics[SPEED] == pytest.approx(found.metrics[SPEED], rel=1e-12)
@@ -95,8 +128,13 @@ def test_nothing_passes_the_best_software(system):
     for speed in (20, 50):
         asked = f"interactivity={speed} token/s"
         best = rate(system, asked, "software=best")
-        assert rate(system, asked, "software=best", "as_deployed=0") == pytest.approx(best, rel=1e-12)
-        assert all(rate(system, asked, f"software={text}") <= best * (1 + 1e-9) for text in ("public", "drawn"))
+        assert rate(system, asked, "software=best", "as_deployed=0") == pytest.approx(
+            best, rel=1e-12
+        )
+        assert all(
+            rate(system, asked, f"software={text}") <= best * (1 + 1e-9)
+            for text in ("public", "drawn")
+        )
 
 
 @pytest.mark.parametrize("speed", [20, 30])
@@ -114,11 +152,17 @@ ATTRIBUTES = ("hbm_bandwidth", "hbm_capacity", "peak_fp8")
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
 @pytest.mark.parametrize("speed", [20, 50])
-@pytest.mark.parametrize(("system", "chip"), [("gb200-nvl72", "gb200-gpu"), ("mi355x-8", "mi355x"), ("trn3-nl72x2", "trn3")])
+@pytest.mark.parametrize(
+    ("system", "chip"),
+    [("gb200-nvl72", "gb200-gpu"), ("mi355x-8", "mi355x"), ("trn3-nl72x2", "trn3")],
+)
 def test_more_of_an_attribute_never_answers_worse(system, chip, speed, attribute):
     asked = (f"interactivity={speed} token/s", "ttft=0 s")
     value = answered(system, *asked).inputs[f"parts.{chip}.{attribute}"]
-    before, after = rate(system, *asked), rate(system, *asked, f"parts.{chip}.{attribute}={value.value * 1.2!r} {value.unit}")
+    before, after = (
+        rate(system, *asked),
+        rate(system, *asked, f"parts.{chip}.{attribute}={value.value * 1.2!r} {value.unit}"),
+    )
     assert after >= before * (1 - 1e-6) > 0
 
 
@@ -127,7 +171,10 @@ def test_more_of_an_attribute_never_answers_worse(system, chip, speed, attribute
 def test_plans_draft_only_where_deployments_of_family_and_engine_do(system):
     """At a quick speed drafts pay: families and engines whose deployments run them take them, others do not, fixed axes or not."""
     quick = ("interactivity=60 token/s", "ttft=0 s")
-    drafts = {name: answered(system, *quick, *more) for name, more in {"own": (), "vllm": ("engine=vllm",)}.items()}
+    drafts = {
+        name: answered(system, *quick, *more)
+        for name, more in {"own": (), "vllm": ("engine=vllm",)}.items()
+    }
     runs_them = system.startswith(("a100", "b", "g", "h", "mi", "trn2", "trn3", "vr"))
     if drafts["own"].plan is not None and not runs_them:
         assert drafts["own"].plan.decode.drafts == 0
@@ -139,24 +186,36 @@ def test_plans_draft_only_where_deployments_of_family_and_engine_do(system):
 
 # ---------------------------------------------------------------- classes of operators
 def test_a_server_holds_whole_engines_and_pools_are_of_published_sizes():
-    server, apart = (answered("gb200-nvl72", f"operated_by={name}").plan for name in ("server", "apart"))
+    server, apart = (
+        answered("gb200-nvl72", f"operated_by={name}").plan for name in ("server", "apart")
+    )
     assert server.decode.chips <= 8
     assert server.readers is None
     assert server.prefill[:4] == server.decode[:4]
-    sizes = {tuple(map(float, row.split(",")[:4])) for row in (CATALOGUE.folders[0] / "performance/pools.csv").read_text().splitlines()[1:]}
+    sizes = {
+        tuple(map(float, row.split(",")[:4]))
+        for row in (CATALOGUE.folders[0] / "performance/pools.csv").read_text().splitlines()[1:]
+    }
     assert (apart.decode.chips, apart.engines, apart.prefill.chips, apart.readers) in sizes
 
 
 def test_a_larger_server_is_no_worse():
-    rates = [rate("gb200-nvl72", "operated_by=server", f"server_chips={chips}") for chips in (8, 16, 72)]
+    rates = [
+        rate("gb200-nvl72", "operated_by=server", f"server_chips={chips}") for chips in (8, 16, 72)
+    ]
     assert rates == sorted(rates)
     assert rates[0] < rates[-1]
 
 
 def test_a_benchmark_is_the_better_of_a_server_and_of_pools():
-    same = tuple(f"performance.{name}.deployment_efficiency=1" for name in ("server", "apart", "benchmark"))
+    same = tuple(
+        f"performance.{name}.deployment_efficiency=1" for name in ("server", "apart", "benchmark")
+    )
     for system in ("gb200-nvl72", "mi300x-8", "h200-hgx8"):
-        rates = {name: rate(system, f"operated_by={name}", *same) for name in ("server", "apart", "benchmark")}
+        rates = {
+            name: rate(system, f"operated_by={name}", *same)
+            for name in ("server", "apart", "benchmark")
+        }
         assert rates["benchmark"] == pytest.approx(max(rates["server"], rates["apart"]), rel=1e-12)
 
 
@@ -164,8 +223,14 @@ def test_a_benchmark_is_the_better_of_a_server_and_of_pools():
 @pytest.mark.parametrize("speed", [20, 50])
 def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
     """But for the sharpness with which pools meet: a closed loop fills what it leaves idle with requests in flight, a tenth at most."""
-    asked = (*(f"{path.removeprefix('workload.')}={text}" for path, text in ALIKE.items()), f"interactivity={speed} token/s", "ttft=0 s")
-    fleet, *others = (rate(system, *asked, f"operated_by={name}") for name in ("fleet", "server", "apart"))
+    asked = (
+        *(f"{path.removeprefix('workload.')}={text}" for path, text in ALIKE.items()),
+        f"interactivity={speed} token/s",
+        "ttft=0 s",
+    )
+    fleet, *others = (
+        rate(system, *asked, f"operated_by={name}") for name in ("fleet", "server", "apart")
+    )
     assert all(other <= fleet * 1.1 for other in others)
 
 
@@ -177,7 +242,12 @@ def test_no_load_near_the_chosen_one_makes_more_and_keeps_the_promises(operator)
     assert found.metrics[SPEED] >= 30 * (1 - 1e-9)
     assert found.metrics[FIRST] <= found.inputs["workload.ttft"].value * (1 + 1e-9)
     for share in np.geomspace(0.86, 1.16, 13):
-        other = evaluate("gb200-nvl72", asked, found.plan._replace(flight=found.plan.flight * float(share)), catalogue=CATALOGUE).metrics
+        other = evaluate(
+            "gb200-nvl72",
+            asked,
+            found.plan._replace(flight=found.plan.flight * float(share)),
+            catalogue=CATALOGUE,
+        ).metrics
         keeps = other[SPEED] >= 30 and other[FIRST] <= found.inputs["workload.ttft"].value
         assert not keeps or other[RATE] <= found.metrics[RATE] * 1.01
 
@@ -198,16 +268,35 @@ def test_an_operator_that_is_none_is_refused_with_those_there_are():
 PUBLISHED = {  # output tokens/s of a chip that decodes and input tokens/s of one that reads prompts; system; how it was run
     "SGLang on 96 H100, 2025-05": (
         *(2787, 6537, "h100-hgx8"),
-        {"input_tokens": "2000", "output_tokens": "100", "interactivity": "10.9 token/s", "ttft": "10 s", "draft_tokens": "0", "software": "2025-05"},
+        {
+            "input_tokens": "2000",
+            "output_tokens": "100",
+            "interactivity": "10.9 token/s",
+            "ttft": "10 s",
+            "draft_tokens": "0",
+            "software": "2025-05",
+        },
     ),
     "DeepSeek's own fleet, 2025-02": (
         *(1850, 9212, "h100-hgx8"),
-        {"input_tokens": "4384", "output_tokens": "1211", "cache_hit": "0.563", "interactivity": "21 token/s", "ttft": "5 s"}
+        {
+            "input_tokens": "4384",
+            "output_tokens": "1211",
+            "cache_hit": "0.563",
+            "interactivity": "21 token/s",
+            "ttft": "5 s",
+        }
         | {"draft_tokens": "1", "software": "2025-02"},
     ),
     "SGLang on GB200, 2025-09": (
         *(13386, 26156, "gb200-nvl72"),
-        {"input_tokens": "2000", "output_tokens": "2000", "interactivity": "10 token/s", "ttft": "10 s", "draft_tokens": "0"}
+        {
+            "input_tokens": "2000",
+            "output_tokens": "2000",
+            "interactivity": "10 token/s",
+            "ttft": "10 s",
+            "draft_tokens": "0",
+        }
         | {"software": "2025-09", "expert_format": "nvfp4"},
     ),
 }
@@ -219,7 +308,10 @@ def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
     found = answered(system, "model=deepseek-v3", *(f"{key}={text}" for key, text in run.items()))
     share = float(found.serving.prefill_share)
     made = found.metrics[RATE] / (1 - share), found.metrics["input_tokens_per_s_per_chip"] / share
-    assert all(1 / 1.4 <= ours / theirs <= 1.4 for ours, theirs in zip(made, (decode, prefill), strict=True)), made
+    assert all(
+        1 / 1.4 <= ours / theirs <= 1.4
+        for ours, theirs in zip(made, (decode, prefill), strict=True)
+    ), made
 
 
 # ---------------------------------------------------------------- many draws
@@ -228,10 +320,21 @@ def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
     """The plan, and the requests in flight on the grid of the search, are chosen again in every draw."""
     asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
     gaps = np.array([1.7, 1.9, 2.1, 2.3])
-    drawn = tco.evaluate_draws("b200-hgx8", asked | {"performance.nvidia.launch_time": (gaps, "us")}, hold=False, catalogue=CATALOGUE)
+    drawn = tco.evaluate_draws(
+        "b200-hgx8",
+        asked | {"performance.nvidia.launch_time": (gaps, "us")},
+        hold=False,
+        catalogue=CATALOGUE,
+    )
     for place, gap in enumerate(gaps):
-        alone = evaluate("b200-hgx8", asked | {"performance.nvidia.launch_time": f"{gap} us"}, catalogue=CATALOGUE)
+        alone = evaluate(
+            "b200-hgx8",
+            asked | {"performance.nvidia.launch_time": f"{gap} us"},
+            catalogue=CATALOGUE,
+        )
         assert bool(drawn.meets[place]) == (alone.plan is not None)
         assert drawn.metrics[RATE][place] <= alone.metrics[RATE] * (1 + 1e-9)
-        assert drawn.metrics[RATE][place] >= alone.metrics[RATE] * 0.85  # a step of the grid is a fifth more requests
+        assert (
+            drawn.metrics[RATE][place] >= alone.metrics[RATE] * 0.85
+        )  # a step of the grid is a fifth more requests
     assert drawn.metrics[RATE][0] > drawn.metrics[RATE][-1]

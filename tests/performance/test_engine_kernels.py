@@ -33,7 +33,9 @@ from tests.shipped import CATALOGUE
 from tests.studies.validation import today
 from tests.studies.validation.today import ROOT
 
-TABLES = sorted(path.name.removesuffix(".csv.gz") for path in (ROOT / "data/measured").glob("engine_*.csv.gz"))
+TABLES = sorted(
+    path.name.removesuffix(".csv.gz") for path in (ROOT / "data/measured").glob("engine_*.csv.gz")
+)
 BARS = {"all_reduce": 0.2, "expert_exchange": 0.2, "gemm": 0.12}  # of median errors; of all others
 OTHERS = 0.15
 TRITON = "SGLang/sglang_fused_moe_triton@0.5.14"
@@ -50,7 +52,9 @@ def asked(chip, library=None):
 def test_a_bend_is_a_line_between_its_places(x, slopes):
     places = (1.0, 16.0, 256.0, 4096.0)
     heights = np.concatenate([[0], np.cumsum(np.array(slopes) * np.log(16))])
-    assert bend(x, *places, *slopes) == pytest.approx(np.interp(np.log(x), np.log(places), heights), abs=1e-9)
+    assert bend(x, *places, *slopes) == pytest.approx(
+        np.interp(np.log(x), np.log(places), heights), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -73,7 +77,9 @@ def test_an_engine_takes_its_own_time():
     bare, triton = asked("h100-sxm"), asked("h100-sxm", TRITON)
     assert triton["time_us"] == pytest.approx(bare["time_us"] * triton["engine_factor"], rel=1e-12)
     assert bare["engine_factor"] is None
-    assert asked("b200-sxm", TRITON)["engine_factor"] > 1.1 * triton["engine_factor"]  # portable kernels on Blackwell
+    assert (
+        asked("b200-sxm", TRITON)["engine_factor"] > 1.1 * triton["engine_factor"]
+    )  # portable kernels on Blackwell
 
 
 def test_a_release_that_no_table_has_takes_the_one_before():
@@ -85,7 +91,10 @@ def test_a_release_that_no_table_has_takes_the_one_before():
 
 
 def test_a_chip_without_a_table_takes_what_the_others_share():
-    assert correction(CATALOGUE, "experts", TRITON, "fp8_block", "mi355x") == corrections(CATALOGUE)["experts", TRITON, "fp8_block"][ANY]
+    assert (
+        correction(CATALOGUE, "experts", TRITON, "fp8_block", "mi355x")
+        == corrections(CATALOGUE)["experts", TRITON, "fp8_block"][ANY]
+    )
     found = tco(
         "kernel",
         "mi355x",
@@ -108,7 +117,14 @@ def test_a_chip_without_a_table_takes_what_the_others_share():
 def test_what_no_table_has_is_physics():
     assert correction(CATALOGUE, "experts", "nobody/nothing", "fp8_block", "h100-sxm") is None
     with pytest.raises(DataError, match="sglang_fused_moe_triton"):
-        asked_correction(CATALOGUE, "experts", "SGLang/sglang_fused_moe_trito", "fp8_block", "h100-sxm", "--library")
+        asked_correction(
+            CATALOGUE,
+            "experts",
+            "SGLang/sglang_fused_moe_trito",
+            "fp8_block",
+            "h100-sxm",
+            "--library",
+        )
     with pytest.raises(DataError, match="elementwise"):
         asked_correction(CATALOGUE, "elementwise", TRITON, "bf16", "h100-sxm", "--library")
 
@@ -124,7 +140,10 @@ def refitted(name, table):
 @pytest.mark.parametrize("name", TABLES)
 def test_the_rows_of_the_catalogue_are_those_of_a_refit(name):
     with (ROOT / "data/engine_kernels.csv").open(encoding="utf-8") as stream:
-        stated = {tuple(row[key] for key in ("operation", "kernel", "format", "chip")): row for row in csv.DictReader(stream)}
+        stated = {
+            tuple(row[key] for key in ("operation", "kernel", "format", "chip")): row
+            for row in csv.DictReader(stream)
+        }
     made = refitted(name, today.table_of(ROOT / f"data/measured/{name}.csv.gz"))
     assert made
     for row in made:
@@ -138,15 +157,21 @@ def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
     table = today.table_of(ROOT / f"data/measured/{name}.csv.gz")
     apart = table.accelerator == "GB200 NVL72"
     common = {
-        (row["operation"], row["kernel"], row["format"]): row for row in refitted(name, table[~apart].reset_index(drop=True)) if row["chip"] == ANY
+        (row["operation"], row["kernel"], row["format"]): row
+        for row in refitted(name, table[~apart].reset_index(drop=True))
+        if row["chip"] == ANY
     }
     unseen = table[apart].reset_index(drop=True)
-    measured, timed = {"kernels": kernels, "collectives": collectives}[kind_of(name)].of_engines(unseen, today.chips_of(unseen))
+    measured, timed = {"kernels": kernels, "collectives": collectives}[kind_of(name)].of_engines(
+        unseen, today.chips_of(unseen)
+    )
     corrected, bare = [], []
     for one in timed:
         row = common.get((one.operation, one.kernel, one.format))
         if row:
-            made = Correction(row["level"], tuple(row[name] for name in BENDS)).of(one.operation, one.time, one.sides)
+            made = Correction(row["level"], tuple(row[name] for name in BENDS)).of(
+                one.operation, one.time, one.sides
+            )
             corrected += list(np.abs(np.log(made / measured[one.rows])))
             bare += list(np.abs(np.log(one.time / measured[one.rows])))
     assert len(bare) > 100
@@ -161,9 +186,35 @@ def test_every_operation_bends_at_rising_places():
 
 def test_a_file_of_one_s_own_may_know_one_chip_alone(own):
     """What it says holds on that chip; on others, of which it says nothing, physics does."""
-    cells = ["gemm", "mine/best@1", "bf16", "h100-sxm", "10", "0.5", *["0"] * len(BENDS), "0.1", "2026-11", "tco-calibration"]
-    folder = own.write("engine_kernels.csv", ",".join(COLUMNS) + "\n" + ",".join(cells) + "\n").parent
-    line = ["--op", "gemm", "--m", "64", "--n", "64", "--k", "64", "--library", "mine/best", "--data", str(folder)]
+    cells = [
+        "gemm",
+        "mine/best@1",
+        "bf16",
+        "h100-sxm",
+        "10",
+        "0.5",
+        *["0"] * len(BENDS),
+        "0.1",
+        "2026-11",
+        "tco-calibration",
+    ]
+    folder = own.write(
+        "engine_kernels.csv", ",".join(COLUMNS) + "\n" + ",".join(cells) + "\n"
+    ).parent
+    line = [
+        "--op",
+        "gemm",
+        "--m",
+        "64",
+        "--n",
+        "64",
+        "--k",
+        "64",
+        "--library",
+        "mine/best",
+        "--data",
+        str(folder),
+    ]
     assert document("kernel", "h100-sxm", *line)["engine_factor"] == pytest.approx(np.exp(0.5))
     done = tco("kernel", "b200-sxm", *line)
     assert (done.exit_code, "mine/best" in done.stderr) == (3, True)
@@ -171,6 +222,13 @@ def test_a_file_of_one_s_own_may_know_one_chip_alone(own):
 
 @pytest.mark.parametrize("name", ["kernels", "training"])
 def test_a_file_without_kernels_of_engines_is_refused(own, name):
-    done = tco("calibrate", str(ROOT / f"data/measured/{name}.csv.gz"), "--fit", "engine-kernels", "-o", str(own.write("x.csv", "")))
+    done = tco(
+        "calibrate",
+        str(ROOT / f"data/measured/{name}.csv.gz"),
+        "--fit",
+        "engine-kernels",
+        "-o",
+        str(own.write("x.csv", "")),
+    )
     assert done.exit_code == 2
     assert "engine_kernel" in done.stderr

@@ -9,7 +9,15 @@ import pytest
 
 from tco import evaluate
 from tco.performance.serving.axes import axes_of
-from tco.performance.serving.plans import Layout, describe, engines_of_world, filling, layout_of, plans_of, stages_of
+from tco.performance.serving.plans import (
+    Layout,
+    describe,
+    engines_of_world,
+    filling,
+    layout_of,
+    plans_of,
+    stages_of,
+)
 from tco.performance.serving.search import choose_decode
 from tests.chain import dispatched
 from tests.cli import document
@@ -54,7 +62,10 @@ def divisors(number: int) -> list[int]:
 
 
 def rows(fabric: str, sparse: bool, parts: tuple[int, ...], heads: int = 128) -> list[PrefillPlan]:
-    return [PrefillPlan(*(int(cell) for cell in row)) for row in plans_of(*FABRICS[fabric], heads, sparse, parts)]
+    return [
+        PrefillPlan(*(int(cell) for cell in row))
+        for row in plans_of(*FABRICS[fabric], heads, sparse, parts)
+    ]
 
 
 # ---------------------------------------------------------------- which plans there are
@@ -67,7 +78,10 @@ def test_every_row_is_a_plan_of_its_own_that_divides_its_chips_and_heads(fabric,
     assert found
     assert max(Counter(found).values()) == 1
     for plan in found:
-        assert plan.chips % (plan.tensor_parallel * plan.context_parallel * plan.pipeline_parallel) == 0
+        assert (
+            plan.chips % (plan.tensor_parallel * plan.context_parallel * plan.pipeline_parallel)
+            == 0
+        )
         assert 96 % plan.tensor_parallel == 0
         stage = plan.chips // plan.pipeline_parallel
         assert plan.pipeline_parallel == 1 or plan.chips <= (LARGEST if stage == world else world)
@@ -75,7 +89,9 @@ def test_every_row_is_a_plan_of_its_own_that_divides_its_chips_and_heads(fabric,
         if plan.cut:
             assert domain < stage <= world
             assert plan.pipeline_parallel == 1
-            assert attention_chips(plan) < stage  # otherwise there is nothing beside the group that could stay in its rack
+            assert (
+                attention_chips(plan) < stage
+            )  # otherwise there is nothing beside the group that could stay in its rack
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
@@ -89,53 +105,112 @@ def test_stages_are_parts_of_a_world_powers_of_two_in_it_or_worlds_up_to_the_wid
     assert stages_of(8) == [1, 2, 4, 8, 16, 32, 64, 128]
     assert stages_of(144) == sorted([*divisors(144), 32, 64, 128])
     assert stages_of(72) == sorted([*divisors(72), 16, 32, 64, 144])
-    pipelines = {(plan.chips, plan.pipeline_parallel) for plan in rows("server", True, WHOLE) if plan.pipeline_parallel > 1}
+    pipelines = {
+        (plan.chips, plan.pipeline_parallel)
+        for plan in rows("server", True, WHOLE)
+        if plan.pipeline_parallel > 1
+    }
     assert pipelines == {(2, 2), (4, 2), (4, 4), (8, 2), (8, 4), (8, 8), (16, 2), (32, 4), (64, 8)}
-    in_a_rack = {2, 4, 6, 8, 12, 16, 18, 24, 32, 36, 48, 64, 72}  # 2, 4 or 8 stages of 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32 or 36 chips
-    assert {plan.chips for plan in rows("one rack", True, WHOLE) if plan.pipeline_parallel > 1} == {*in_a_rack, 144}
+    in_a_rack = {
+        2,
+        4,
+        6,
+        8,
+        12,
+        16,
+        18,
+        24,
+        32,
+        36,
+        48,
+        64,
+        72,
+    }  # 2, 4 or 8 stages of 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32 or 36 chips
+    assert {plan.chips for plan in rows("one rack", True, WHOLE) if plan.pipeline_parallel > 1} == {
+        *in_a_rack,
+        144,
+    }
 
 
 def test_plans_of_two_racks_counted_by_hand():
     """Chips 1, 2, ... 144 of which a tensor-parallel group is a divisor; beyond one rack, the racks joined by experts or by halves of groups."""
-    flat = {(chips, tensor) for chips in (*divisors(144), 32, 64, 128) for tensor in TENSOR_PARALLEL if chips % tensor == 0}
+    flat = {
+        (chips, tensor)
+        for chips in (*divisors(144), 32, 64, 128)
+        for tensor in TENSOR_PARALLEL
+        if chips % tensor == 0
+    }
     found = [plan for plan in rows("two racks of 72", True, WHOLE) if plan.pipeline_parallel == 1]
     assert {(plan.chips, plan.tensor_parallel) for plan in found if plan.cut == EXPERTS} == flat
-    assert [plan[:5] for plan in found if plan.cut == TENSOR] == [(chips, tensor, 1, 1, TENSOR) for chips in (128, 144) for tensor in (2, 4, 8, 16)]
+    assert [plan[:5] for plan in found if plan.cut == TENSOR] == [
+        (chips, tensor, 1, 1, TENSOR) for chips in (128, 144) for tensor in (2, 4, 8, 16)
+    ]
     # sequences too short to be split are split in two over the racks, and only there
     assert [plan[:5] for plan in found if plan.context_parallel > 1] == [
-        (chips, tensor, 2, 1, CONTEXT) for chips in (128, 144) for tensor in TENSOR_PARALLEL if chips % (2 * tensor) == 0
+        (chips, tensor, 2, 1, CONTEXT)
+        for chips in (128, 144)
+        for tensor in TENSOR_PARALLEL
+        if chips % (2 * tensor) == 0
     ]
 
 
 def test_engines_that_share_a_world_are_whole_ones():
     links = server(TWO_RACKS).machine.links
-    assert [float(engines_of_world(links, chips)) for chips in (8, 72, 64, 128, 144, 288)] == [18, 2, 2, 1, 1, 1]
+    assert [float(engines_of_world(links, chips)) for chips in (8, 72, 64, 128, 144, 288)] == [
+        18,
+        2,
+        2,
+        1,
+        1,
+        1,
+    ]
     kept = filling(plan_axes(server(TWO_RACKS).model, links, 0), links)
     assert set(np.ravel(kept.chips)) == set(divisors(144))
 
 
 @pytest.mark.parametrize(
-    ("tokens", "most"), [(0, 1), (LEAST_CONTEXT, 1), (2 * LEAST_CONTEXT - 1, 1), (2 * LEAST_CONTEXT, 2), (4 * LEAST_CONTEXT, 4), (10**7, 8)]
+    ("tokens", "most"),
+    [
+        (0, 1),
+        (LEAST_CONTEXT, 1),
+        (2 * LEAST_CONTEXT - 1, 1),
+        (2 * LEAST_CONTEXT, 2),
+        (4 * LEAST_CONTEXT, 4),
+        (10**7, 8),
+    ],
 )
 def test_a_sequence_is_split_where_each_part_is_worth_it(tokens, most):
     made = server(TWO_RACKS)
     axes = plan_axes(made.model, made.machine.links, tokens)
     assert axes.context_parallel[axes.cut != CONTEXT].max() == most
     across = axes.context_parallel[axes.cut == CONTEXT]
-    assert set(across) == (set() if not tokens else {ranks for ranks in {2, *CONTEXT_PARALLEL} if ranks <= max(most, 2)})
+    assert set(across) == (
+        set()
+        if not tokens
+        else {ranks for ranks in {2, *CONTEXT_PARALLEL} if ranks <= max(most, 2)}
+    )
 
 
 @pytest.mark.parametrize("model", ["minimax-m2", "deepseek-v3"])
 @pytest.mark.parametrize("system", ["gb200-nvl72", "h100-hgx8", TWO_RACKS, "tpuv7-cube64"])
 def test_long_prompts_have_plans_on_every_fabric(system, model):
-    made = server(system, workload__model=model, workload__precision="bf16", workload__input_tokens="130048")
+    made = server(
+        system, workload__model=model, workload__precision="bf16", workload__input_tokens="130048"
+    )
     axes = plan_axes(made.model, made.machine.links, 131072)
     assert axes.context_parallel.max() == 8
     assert np.all(np.isfinite(made.decode(decoding(axes, np.array([[1.0]]))).time))
 
 
 # ---------------------------------------------------------------- how they lie on racks
-LAYOUT_NAMES = ["flat", "halves of groups", "halves of sequences", "one rack", "two stages", "experts shared"]
+LAYOUT_NAMES = [
+    "flat",
+    "halves of groups",
+    "halves of sequences",
+    "one rack",
+    "two stages",
+    "experts shared",
+]
 LAYOUTS = [  # chips, tensor, context, pipeline, cut, experts: stage, domains, replicas, copies, crossing, groups of experts
     ((144, 4, 1, 1, EXPERTS), (144, 2, 1, 1, 0, 144)),
     ((144, 4, 1, 1, TENSOR), (144, 2, 1, 2, 1, 72)),
@@ -147,7 +222,16 @@ LAYOUTS = [  # chips, tensor, context, pipeline, cut, experts: stage, domains, r
 
 
 @pytest.mark.parametrize(
-    ("row", "lies"), LAYOUTS, ids=["flat", "halves of groups", "halves of sequences", "one rack", "two stages", "experts shared"]
+    ("row", "lies"),
+    LAYOUTS,
+    ids=[
+        "flat",
+        "halves of groups",
+        "halves of sequences",
+        "one rack",
+        "two stages",
+        "experts shared",
+    ],
 )
 def test_layout_on_racks_of_72(row, lies):
     links = server(TWO_RACKS).machine.links
@@ -160,13 +244,18 @@ def test_layout_on_racks_of_72(row, lies):
 def test_a_plan_is_described_by_factors_of_its_chips(system):
     made = server(system, workload__input_tokens="130048")
     axes = plan_axes(made.model, made.machine.links, 131072)
-    plans = [decoding(PrefillPlan(*(float(column[at, 0]) for column in axes)), 8.0) for at in range(len(axes.chips))]
+    plans = [
+        decoding(PrefillPlan(*(float(column[at, 0]) for column in axes)), 8.0)
+        for at in range(len(axes.chips))
+    ]
     for plan in plans:
         found = describe(plan, made.machine.links)
         assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips
         assert found["batch"] == 8 * found["dp"] * found["pp"]
         lies = layout_of(plan, made.machine.links)
-        parts = lies.stage if plan.expert_parallel else 1  # of every expert, where each chip holds one
+        parts = (
+            lies.stage if plan.expert_parallel else 1
+        )  # of every expert, where each chip holds one
         assert found["ep"] * parts * found["pp"] * lies.replicas * lies.copies == plan.chips
 
 
@@ -185,7 +274,9 @@ def test_experts_of_each_cut_by_hand():
     model = server(TWO_RACKS).model
     expert = 3 * 7168 * 2048
     flat, halves, sets = (kept(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 1.0)) for cut in range(3))
-    assert flat == pytest.approx(58 * 2 * expert + (model.parameters - 58 * 256 * expert) / 4, rel=1e-3)  # one byte a number
+    assert flat == pytest.approx(
+        58 * 2 * expert + (model.parameters - 58 * 256 * expert) / 4, rel=1e-3
+    )  # one byte a number
     assert halves == pytest.approx(flat, rel=1e-12)
     assert sets - flat == pytest.approx(58 * 2 * expert, rel=1e-9)
 
@@ -203,7 +294,10 @@ def test_the_longer_of_two_stages_holds_31_of_61_layers():
 
 @pytest.mark.parametrize("ranks", CONTEXT_PARALLEL)
 def test_ranks_that_split_sequences_share_their_caches(ranks):
-    whole, split = DecodePlan(72.0, 1.0, 1.0, 1.0, 0.0, 6.0), DecodePlan(72.0, 1.0, float(ranks), 1.0, 0.0, 6.0)
+    whole, split = (
+        DecodePlan(72.0, 1.0, 1.0, 1.0, 0.0, 6.0),
+        DecodePlan(72.0, 1.0, float(ranks), 1.0, 0.0, 6.0),
+    )
     one, other = held(whole) - kept(whole), held(split) - kept(split)
     assert one == pytest.approx(6 * (8192 + 1024) * 576 * 61, rel=1e-9)
     assert other == pytest.approx(one / ranks, rel=1e-9)
@@ -218,7 +312,9 @@ def test_ranks_that_split_sequences_share_their_caches(ranks):
 @pytest.mark.parametrize("model", ["deepseek-v3", "minimax-m2"])
 def test_splitting_sequences_divides_the_attention_core(model, ranks):
     made = server(TWO_RACKS, workload__model=model, workload__input_tokens="32768")
-    whole, split = (made.decode(DecodePlan(72.0, 1.0, float(parts), 1.0, 0.0, 4.0)) for parts in (1, ranks))
+    whole, split = (
+        made.decode(DecodePlan(72.0, 1.0, float(parts), 1.0, 0.0, 4.0)) for parts in (1, ranks)
+    )
     core = [named(found, "attention core") for found in (whole, split)]
     assert core[1].flops == pytest.approx(core[0].flops / ranks, rel=1e-12)
     assert core[1].bytes == pytest.approx(core[0].bytes / ranks, rel=1e-12)
@@ -233,21 +329,34 @@ def test_ranks_that_split_a_prompt_compute_their_part_of_it():
     made = server(TWO_RACKS, workload__input_tokens="130048")
     whole, split = (made.prefill(PrefillPlan(72.0, 4.0, float(parts))) for parts in (1, 4))
     for name in ("attention core", "attention projections", "norms and residuals"):
-        assert over_layers(split, name, "flops") == pytest.approx(over_layers(whole, name, "flops") / 4, rel=1e-12)
+        assert over_layers(split, name, "flops") == pytest.approx(
+            over_layers(whole, name, "flops") / 4, rel=1e-12
+        )
     gathered = named(split, "context gather")
     assert gathered.bytes == pytest.approx(130048 * 576, rel=1e-12)  # keys and values of all parts
     assert gathered.time > 0
 
 
-@pytest.mark.parametrize(("phase", "plan"), [("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))])
+@pytest.mark.parametrize(
+    ("phase", "plan"),
+    [("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))],
+)
 def test_a_second_stage_adds_one_transfer_and_waits_for_the_longer(phase, plan):
     """Of 61 layers the longer stage has 31: the pass takes 62/61 of its work, and a transfer between servers."""
     made = server("h100-hgx8", workload__precision="bf16")
-    one, two = (getattr(made, phase)(plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth))) for depth in (1, 2))
+    one, two = (
+        getattr(made, phase)(plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth)))
+        for depth in (1, 2)
+    )
     links, tokens = made.machine.links, 16 if phase == "decode" else 8192
-    transfer = float(links.latencies.network_step) + tokens / 8 * 7168 * 2 / float(links.network)  # each of eight ranks sends its part
+    transfer = float(links.latencies.network_step) + tokens / 8 * 7168 * 2 / float(
+        links.network
+    )  # each of eight ranks sends its part
     work = sum(float(operator.time) for operator in one.operators)
-    assert [operator.name for operator in bare(two) if operator not in bare(one)] == ["stage transfer", "uneven stages"]
+    assert [operator.name for operator in bare(two) if operator not in bare(one)] == [
+        "stage transfer",
+        "uneven stages",
+    ]
     assert named(two, "stage transfer").time == pytest.approx(transfer, rel=1e-12)
     assert named(two, "uneven stages").time == pytest.approx(work / 61, rel=1e-12)
     assert two.time - one.time == pytest.approx(transfer + work / 61, rel=1e-6)
@@ -266,12 +375,19 @@ def test_stages_on_a_mesh_meet_over_the_one_link_of_a_pair():
     made = server("mi355x-8", workload__precision="bf16")
     links = made.machine.links
     found = made.decode(DecodePlan(8.0, 1.0, 1.0, 2.0, 0.0, 16.0))
-    assert named(found, "stage transfer").time == pytest.approx(float(links.latencies.step) + 16 * 7168 * 2 / (float(links.inside) / 7), rel=1e-12)
+    assert named(found, "stage transfer").time == pytest.approx(
+        float(links.latencies.step) + 16 * 7168 * 2 / (float(links.inside) / 7), rel=1e-12
+    )
 
 
 def test_stages_that_divide_the_layers_wait_for_none():
     """Llama 3 of 80 layers on eight stages."""
-    made = server("h100-hgx8", workload__model="llama-3-70b", workload__precision="bf16", workload__input_tokens="4096")
+    made = server(
+        "h100-hgx8",
+        workload__model="llama-3-70b",
+        workload__precision="bf16",
+        workload__input_tokens="4096",
+    )
     found = made.decode(DecodePlan(8.0, 1.0, 1.0, 8.0, 0.0, 16.0))
     assert named(found, "uneven stages").time == 0
 
@@ -279,15 +395,24 @@ def test_stages_that_divide_the_layers_wait_for_none():
 def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
     made = server(TWO_RACKS)
     links, machine = made.machine.links, made.machine
-    flat, halves = (made.decode(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 32.0)) for cut in (EXPERTS, TENSOR))
+    flat, halves = (
+        made.decode(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 32.0)) for cut in (EXPERTS, TENSOR)
+    )
     for name, size in (("dispatch", 1), ("combine", 2)):
         assert named(halves, name).bytes == pytest.approx(2 * named(flat, name).bytes, rel=1e-12)
         for found, ranks, tokens in ((flat, 144, 8), (halves, 72, 16)):
-            expected = dispatched(links, ranks, tokens, 8, 7168.0 * size) + machine.waits["exchange_wait"] * np.sqrt(np.log2(ranks))
+            expected = dispatched(links, ranks, tokens, 8, 7168.0 * size) + machine.waits[
+                "exchange_wait"
+            ] * np.sqrt(np.log2(ranks))
             assert named(found, name).time == pytest.approx(58 * expected, rel=1e-12)
     joined = named(halves, "expert all-reduce")
     assert joined.time == pytest.approx(
-        58 * (choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0) + machine.waits["collective_wait"]), rel=1e-12
+        58
+        * (
+            choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0)
+            + machine.waits["collective_wait"]
+        ),
+        rel=1e-12,
     )
     assert joined.bytes == 16 * 7168 * 2
     assert "expert all-reduce" not in {operator.name for operator in flat.operators}
@@ -296,9 +421,9 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
 def test_experts_in_each_rack_exchange_there():
     made = server(TWO_RACKS)
     sets = made.decode(DecodePlan(144.0, 4.0, 2.0, 1.0, CONTEXT, 32.0))
-    expected = dispatched(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits["exchange_wait"] * np.sqrt(
-        np.log2(72)
-    )  # 32 sequences of a group of eight chips
+    expected = dispatched(made.machine.links, 72, 4, 8, 7168.0) + made.machine.waits[
+        "exchange_wait"
+    ] * np.sqrt(np.log2(72))  # 32 sequences of a group of eight chips
     assert named(sets, "dispatch").time == pytest.approx(58 * expected, rel=1e-12)
 
 
@@ -310,7 +435,9 @@ def test_every_cut_computes_the_same_work(cut):
     prompt = made.prefill(PrefillPlan(144.0, 4.0, context, 1.0, float(cut)))
     groups = 144 / 4  # each on a prompt, or two on the halves of one
     tokens = groups * 8192 / context
-    assert over_layers(prompt, "experts", "flops") == pytest.approx(58 * 2 * tokens * 8 * 3 * 7168 * 2048 / 144, rel=1e-9)
+    assert over_layers(prompt, "experts", "flops") == pytest.approx(
+        58 * 2 * tokens * 8 * 3 * 7168 * 2048 / 144, rel=1e-9
+    )
 
 
 # ---------------------------------------------------------------- the search
@@ -322,7 +449,9 @@ def test_what_fits_no_server_is_served_on_several():
     made = server("h100-hgx8")
     single = plan_axes(made.model, made.machine.links, 9216)
     alone = PrefillPlan(*(column[single.chips[:, 0] <= 8] for column in single))
-    assert "does not fit" in choose_decode(made.machine, made.model, made.request, 1.0, alone).reason
+    assert (
+        "does not fit" in choose_decode(made.machine, made.model, made.request, 1.0, alone).reason
+    )
     assert made.decode(found.plan.decode).memory <= made.machine.memory
 
 
@@ -331,7 +460,11 @@ def test_the_chosen_plan_is_the_best_of_all_ways_across(name):
     found = document("perf", name)
     assert list(found["across_domains"]) == ["nothing", *CUTS]
     plan = found["plan"]["decode"]
-    rate = plan["sequences"] / (plan["tensor_parallel"] * plan["context_parallel"]) / found["metrics"]["tpot_s"]
+    rate = (
+        plan["sequences"]
+        / (plan["tensor_parallel"] * plan["context_parallel"])
+        / found["metrics"]["tpot_s"]
+    )
     assert rate == pytest.approx(max(found["across_domains"].values()), rel=1e-12)
 
 
@@ -342,15 +475,24 @@ def test_one_rack_has_nothing_to_cross():
 # ---------------------------------------------------------------- axes on the fabric
 def lies(plan, phase: str = "decode") -> dict[str, tuple[int, int, float | None]]:
     made = server(TWO_RACKS)
-    return {axis.name: (axis.ranks, axis.domains, axis.hops) for axis in axes_of(phase, plan, made.machine.links, getattr(made, phase)(plan))}
+    return {
+        axis.name: (axis.ranks, axis.domains, axis.hops)
+        for axis in axes_of(phase, plan, made.machine.links, getattr(made, phase)(plan))
+    }
 
 
 def test_axes_of_two_racks_by_hand():
     """Hops as `tco fabric` prints them: 2.4366 in a rack, 2.9161 in the world, one to the chips of a tray, none along a paired cable."""
     rack, world = (scope["hops_mean"] for scope in document("fabric", TWO_RACKS)["scopes"])
     rack, world = pytest.approx(rack, rel=1e-9), pytest.approx(world, rel=1e-9)
-    assert lies(DecodePlan(144.0, 4.0, 1.0, 1.0, EXPERTS, 32.0)) == {"tensor": (4, 1, 1.0), "experts": (144, 2, world)}
-    assert lies(DecodePlan(72.0, 8.0, 1.0, 1.0, EXPERTS, 32.0)) == {"tensor": (8, 1, rack), "experts": (72, 1, rack)}
+    assert lies(DecodePlan(144.0, 4.0, 1.0, 1.0, EXPERTS, 32.0)) == {
+        "tensor": (4, 1, 1.0),
+        "experts": (144, 2, world),
+    }
+    assert lies(DecodePlan(72.0, 8.0, 1.0, 1.0, EXPERTS, 32.0)) == {
+        "tensor": (8, 1, rack),
+        "experts": (72, 1, rack),
+    }
     halves = {"tensor": (2, 2, 0.0), "experts": (72, 1, rack), "expert parts": (2, 2, 0.0)}
     assert lies(DecodePlan(144.0, 2.0, 1.0, 1.0, TENSOR, 32.0)) == halves
     sets = {"tensor": (2, 2, 0.0), "context": (2, 2, 0.0), "experts": (72, 1, rack)}
@@ -361,50 +503,99 @@ def test_an_axis_moves_what_its_collectives_move():
     made, plan = server(TWO_RACKS), DecodePlan(144.0, 4.0, 1.0, 1.0, TENSOR, 32.0)
     found = made.decode(plan)
     axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, found)}
-    assert axes["tensor"].bytes == pytest.approx(61 * 32 * 7168 * 2, rel=1e-12)  # one all-reduce a layer
-    assert axes["experts"].bytes == pytest.approx(58 * 16 * 8 * 7168 * 3, rel=1e-12)  # a byte out, two back, to eight experts
-    assert axes["experts"].time_s == pytest.approx(named(found, "dispatch").time + named(found, "combine").time, rel=1e-12)
+    assert axes["tensor"].bytes == pytest.approx(
+        61 * 32 * 7168 * 2, rel=1e-12
+    )  # one all-reduce a layer
+    assert axes["experts"].bytes == pytest.approx(
+        58 * 16 * 8 * 7168 * 3, rel=1e-12
+    )  # a byte out, two back, to eight experts
+    assert axes["experts"].time_s == pytest.approx(
+        named(found, "dispatch").time + named(found, "combine").time, rel=1e-12
+    )
     assert axes["expert parts"].bytes == pytest.approx(58 * 16 * 7168 * 2, rel=1e-12)
 
 
 def test_stages_meet_over_the_network():
     made, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
-    axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))}
-    assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (2, None, 32 / 8 * 7168 * 2)
+    axes = {
+        axis.name: axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))
+    }
+    assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (
+        2,
+        None,
+        32 / 8 * 7168 * 2,
+    )
 
 
 def test_stages_of_a_server_meet_over_its_switches():
     made, plan = server("h100-hgx8"), DecodePlan(8.0, 1.0, 1.0, 4.0, EXPERTS, 32.0)
-    (stages,) = (axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan)) if axis.name == "stages")
+    (stages,) = (
+        axis
+        for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))
+        if axis.name == "stages"
+    )
     assert (stages.ranks, stages.domains, stages.hops) == (4, 1, 1)
     assert stages.bytes == pytest.approx(3 * 32 * 7168 * 2, rel=1e-12)
 
 
 # ---------------------------------------------------------------- an exchange by itself and in a step
-WAITS = "workload.software=10000 months", "workload.draft_tokens=0", "workload.as_deployed=0"  # as they are measured, one token a sequence
+WAITS = (
+    "workload.software=10000 months",
+    "workload.draft_tokens=0",
+    "workload.as_deployed=0",
+)  # as they are measured, one token a sequence
 GROWN_UP = [word for one in WAITS for word in ("--set", one)]
 
 
 def exchange_us(found, name: str) -> float:
     """Return the time of one exchange of a decode step of DeepSeek-V3, which has 58 layers of experts."""
-    return float(next(one["time_us"] for one in found["operators"] if (one["phase"], one["name"]) == ("decode", name)) / 58)
+    return float(
+        next(
+            one["time_us"]
+            for one in found["operators"]
+            if (one["phase"], one["name"]) == ("decode", name)
+        )
+        / 58
+    )
 
 
 def test_an_exchange_takes_as_long_in_a_step_as_the_command_for_collectives_says():
     found = document("perf", TWO_RACKS, *GROWN_UP)
-    (axis,) = (axis for axis in found["axes"] if (axis["phase"], axis["name"]) == ("decode", "experts"))
+    (axis,) = (
+        axis for axis in found["axes"] if (axis["phase"], axis["name"]) == ("decode", "experts")
+    )
     tokens = found["plan"]["batch"] / axis["ranks"]
-    words = ("--op", "dispatch", "--ranks", str(axis["ranks"]), "--tokens", str(tokens), "--precision", "fp8")
+    words = (
+        "--op",
+        "dispatch",
+        "--ranks",
+        str(axis["ranks"]),
+        "--tokens",
+        str(tokens),
+        "--precision",
+        "fp8",
+    )
     alone = document("collective", TWO_RACKS, *words)
     assert alone["in_step_us"] == pytest.approx(exchange_us(found, "dispatch"), rel=0.02)
-    assert axis["wait_s"] == pytest.approx(2 * 58 * 1e-6 * (alone["in_step_us"] - alone["time_us"]), rel=1e-6)
+    assert axis["wait_s"] == pytest.approx(
+        2 * 58 * 1e-6 * (alone["in_step_us"] - alone["time_us"]), rel=1e-6
+    )
 
 
 def test_where_the_ends_of_a_collective_lie_moves_it_and_the_step_alike():
     """Two trips to HBM of 1 us each where buffers do not stay in on-chip memory."""
-    inside, outside = (("--set", f"performance.trainium.endpoint_in_memory={share}") for share in (0, 1))
+    inside, outside = (
+        ("--set", f"performance.trainium.endpoint_in_memory={share}") for share in (0, 1)
+    )
     words = ("--op", "dispatch", "--ranks", "128", "--tokens", "2", "--precision", "fp8")
-    alone = [document("collective", TWO_RACKS, *words, *one)["time_us"] for one in (inside, outside)]
-    step = [document("perf", TWO_RACKS, "--plan", "tp=4,ep=128,batch=256", *GROWN_UP, *one) for one in (inside, outside)]
+    alone = [
+        document("collective", TWO_RACKS, *words, *one)["time_us"] for one in (inside, outside)
+    ]
+    step = [
+        document("perf", TWO_RACKS, "--plan", "tp=4,ep=128,batch=256", *GROWN_UP, *one)
+        for one in (inside, outside)
+    ]
     assert alone[1] - alone[0] == pytest.approx(2.0, rel=1e-6)
-    assert exchange_us(step[1], "dispatch") - exchange_us(step[0], "dispatch") == pytest.approx(2.0, rel=1e-6)
+    assert exchange_us(step[1], "dispatch") - exchange_us(step[0], "dispatch") == pytest.approx(
+        2.0, rel=1e-6
+    )

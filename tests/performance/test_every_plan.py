@@ -8,14 +8,32 @@ import pytest
 from tco.performance.serving.phases import prefill
 from tco.performance.serving.search import at
 from tests.chain import inputs_of, server_of
-from tests.performance.servers import PrefillPlan, decode, decode_axes, decoding, plan_axes, request_of
+from tests.performance.servers import (
+    PrefillPlan,
+    decode,
+    decode_axes,
+    decoding,
+    plan_axes,
+    request_of,
+)
 
-SCENARIOS = ("gb200-nvl72", "mi450x-ualoe72", "trn3-nl72x2")  # a switch, tiles in waves, and large arrays on two racks
-SETTINGS = ({}, {"workload.model": "deepseek-v3.2"}, {"workload.input_tokens": "60000"})  # an indexer; sequences split over ranks
+SCENARIOS = (
+    "gb200-nvl72",
+    "mi450x-ualoe72",
+    "trn3-nl72x2",
+)  # a switch, tiles in waves, and large arrays on two racks
+SETTINGS = (
+    {},
+    {"workload.model": "deepseek-v3.2"},
+    {"workload.input_tokens": "60000"},
+)  # an indexer; sequences split over ranks
 SIZES = np.array([[1.0, 6.0, 48.0]])  # sequences of a group
 
 
-@pytest.fixture(params=[(name, number) for name in SCENARIOS for number in range(len(SETTINGS))], ids=lambda found: f"{found[0]}-{found[1]}")
+@pytest.fixture(
+    params=[(name, number) for name in SCENARIOS for number in range(len(SETTINGS))],
+    ids=lambda found: f"{found[0]}-{found[1]}",
+)
 def server(request, catalogue):
     name, number = request.param
     inputs = inputs_of(name, SETTINGS[number])
@@ -25,7 +43,10 @@ def server(request, catalogue):
 
 def some(axes):
     """Every fifth plan of a search, with its row."""
-    return [(row, PrefillPlan(*(float(axis[row, 0]) for axis in axes))) for row in range(0, len(axes.chips), 5)]
+    return [
+        (row, PrefillPlan(*(float(axis[row, 0]) for axis in axes)))
+        for row in range(0, len(axes.chips), 5)
+    ]
 
 
 def same(many, alone, place):
@@ -33,7 +54,9 @@ def same(many, alone, place):
     assert at(many.time, place) == pytest.approx(alone.time, rel=1e-12)
     assert at(many.memory, place) == pytest.approx(alone.memory, rel=1e-12)
     names = [operator.name for operator in alone.operators]
-    wider = [operator for operator in many.operators if operator.name in names]  # exchanges that no part of this plan makes
+    wider = [
+        operator for operator in many.operators if operator.name in names
+    ]  # exchanges that no part of this plan makes
     assert [operator.name for operator in wider] == names
     for one, other in zip(wider, alone.operators, strict=True):
         assert at(one.time, place) == pytest.approx(other.time, rel=1e-12)

@@ -24,7 +24,11 @@ ALIASES = {
 }  # a second name of a family held under its first
 WITHIN = 0.005
 
-APART = {"gpt-j-6b": -2_498_560, "stablelm-2-1_6b": 98_304, "stablelm-2-12b": -419_840}  # norms and biases that their makers count otherwise
+APART = {
+    "gpt-j-6b": -2_498_560,
+    "stablelm-2-1_6b": 98_304,
+    "stablelm-2-12b": -419_840,
+}  # norms and biases that their makers count otherwise
 
 
 def read(name, change=()):
@@ -36,7 +40,9 @@ def test_weights_are_those_published(name):
     assert read(name).parameters == pytest.approx(PUBLISHED[name][0], rel=WITHIN)
 
 
-@pytest.mark.parametrize("name", [name for name, (weights, _) in PUBLISHED.items() if isinstance(weights, int)])
+@pytest.mark.parametrize(
+    "name", [name for name, (weights, _) in PUBLISHED.items() if isinstance(weights, int)]
+)
 def test_a_count_published_to_the_last_weight_is_met_to_the_last(name):
     assert read(name).parameters - PUBLISHED[name][0] == APART.get(name, 0)
 
@@ -51,7 +57,10 @@ def test_active_weights_are_those_published(name):
 
 
 def test_every_family_is_held_against_a_publication():
-    shipped = {json.loads(path.read_text(encoding="utf-8"))["model_type"] for path in CATALOGUE.models.values()}
+    shipped = {
+        json.loads(path.read_text(encoding="utf-8"))["model_type"]
+        for path in CATALOGUE.models.values()
+    }
     held = {content["model_type"] for _, content in PUBLISHED.values()} | shipped
     assert held >= set(READERS) - ALIASES
 
@@ -84,21 +93,45 @@ def test_a_missing_key_has_a_default_or_is_named(name):
     ],
 )
 def test_what_is_not_read_says_why(kind, reason):
-    with pytest.raises(DataError, match=f"config.json: model_type '{kind}' is not read: .*{reason}"):
-        architecture({"model_type": kind, "text_config": {"model_type": "llama"}}, kind, "config.json")
+    with pytest.raises(
+        DataError, match=f"config.json: model_type '{kind}' is not read: .*{reason}"
+    ):
+        architecture(
+            {"model_type": kind, "text_config": {"model_type": "llama"}}, kind, "config.json"
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("falcon-7b", {"num_attention_heads": 70}, "70 heads with 1 of keys and values do not divide a width of 4544"),
+        (
+            "falcon-7b",
+            {"num_attention_heads": 70},
+            "70 heads with 1 of keys and values do not divide a width of 4544",
+        ),
         ("opt-30b", {"word_embed_proj_dim": 512}, "word_embed_proj_dim unlike hidden_size"),
-        ("mamba-codestral-7b", {"expand": 3}, "num_heads is 128, expected heads that are together 3 times as wide as the model"),
-        ("hunyuan-a13b", {"moe_topk": [8, 4] * 16}, "expected one number for each of 32 layers, all alike"),
+        (
+            "mamba-codestral-7b",
+            {"expand": 3},
+            "num_heads is 128, expected heads that are together 3 times as wide as the model",
+        ),
+        (
+            "hunyuan-a13b",
+            {"moe_topk": [8, 4] * 16},
+            "expected one number for each of 32 layers, all alike",
+        ),
         ("hunyuan-a13b", {"use_cla": True}, "use_cla is True, expected nothing here"),
         ("chatglm3-6b", {"kv_channels": 64}, "kv_channels is 64, expected 128"),
-        ("gemma-3-1b", {"layer_types": ["sliding"] * 26}, "unknown kind of layer in layer_types 'sliding'; did you mean 'sliding_attention'"),
-        ("arctic", {"moe_layer_frequency": 2}, "moe_layer_frequency is 2, expected a whole number from 1 to 1"),
+        (
+            "gemma-3-1b",
+            {"layer_types": ["sliding"] * 26},
+            "unknown kind of layer in layer_types 'sliding'; did you mean 'sliding_attention'",
+        ),
+        (
+            "arctic",
+            {"moe_layer_frequency": 2},
+            "moe_layer_frequency is 2, expected a whole number from 1 to 1",
+        ),
     ],
 )
 def test_what_no_reader_knows_is_refused(name, change, message):
@@ -110,7 +143,9 @@ def test_what_no_reader_knows_is_refused(name, change, message):
 def test_windows_stand_where_the_family_puts_them():
     """Gemma 3: five of six layers, a remainder of them at the end; Command R7B: three of four; what sees all tokens grows the cache."""
     for name, windows, all_tokens in (("gemma-3-27b", 52, 10), ("command-r7b", 24, 8)):
-        layers = {bool(attention.window): count for attention, count in read(name).attentions.items()}
+        layers = {
+            bool(attention.window): count for attention, count in read(name).attentions.items()
+        }
         assert layers == {True: windows, False: all_tokens}
 
 
@@ -127,7 +162,16 @@ def test_one_head_of_keys_and_values_is_a_small_cache():
 
 
 def test_layers_in_words_are_those_in_letters():
-    letters = json.loads(CATALOGUE.models["nemotron-3.5-lightning-30b-a3b"].read_text(encoding="utf-8"))
+    letters = json.loads(
+        CATALOGUE.models["nemotron-3.5-lightning-30b-a3b"].read_text(encoding="utf-8")
+    )
     words = {"M": "mamba", "*": "attention", "E": "moe"}
-    listed = {"hybrid_override_pattern": None, "num_hidden_layers": None, "layers_block_type": [words[x] for x in letters["hybrid_override_pattern"]]}
-    assert architecture({**letters, **listed}, "own", "config.json").blocks == architecture(letters, "own", "config.json").blocks
+    listed = {
+        "hybrid_override_pattern": None,
+        "num_hidden_layers": None,
+        "layers_block_type": [words[x] for x in letters["hybrid_override_pattern"]],
+    }
+    assert (
+        architecture({**letters, **listed}, "own", "config.json").blocks
+        == architecture(letters, "own", "config.json").blocks
+    )

@@ -23,7 +23,10 @@ def test_deepseek_v3_trains_at_250_gflop_a_token():
 def test_megatron_counts_the_same_products():
     """72 l h^2 (1 + V / (12 l h)) for the weights (arxiv.org/abs/2104.04473), here with the causal half of its attention."""
     layers, hidden, vocabulary, context = 96, 12288, 50257, 2048
-    closed = 72 * layers * hidden**2 * (1 + vocabulary / (12 * layers * hidden)) + 6 * layers * context * hidden
+    closed = (
+        72 * layers * hidden**2 * (1 + vocabulary / (12 * layers * hidden))
+        + 6 * layers * context * hidden
+    )
     assert work("gpt3-175b", context) == pytest.approx(closed, rel=3e-4)
 
 
@@ -45,12 +48,23 @@ def test_chunk_keys_is_the_mean_over_a_sequence(context):
     assert FORMULA.chunk_keys(context, 8192) == pytest.approx(mean, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["gpt-oss-120b", "deepseek-v3.2", "deepseek-v4-pro", "llama-4-scout", "nemotron-3-nano-30b-a3b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt-oss-120b",
+        "deepseek-v3.2",
+        "deepseek-v4-pro",
+        "llama-4-scout",
+        "nemotron-3-nano-30b-a3b",
+    ],
+)
 def test_reaching_less_costs_less(name):
     """From 64k to 128k tokens the work of a token grows by less than that of full attention would."""
     model = load_model(CATALOGUE, name)
     full = sum(layers * a.heads * (a.qk_dim + a.v_dim) for a, layers in model.attentions.items())
-    grown = flops_per_token(model, 131072, training=False) - flops_per_token(model, 65536, training=False)
+    grown = flops_per_token(model, 131072, training=False) - flops_per_token(
+        model, 65536, training=False
+    )
     every = sum(model.attentions.values()) == model.layers
     assert grown > 0
     assert grown < 0.6 * 2 * 32768 * full if every else grown == pytest.approx(2 * 32768 * full)
@@ -60,5 +74,7 @@ def test_reaching_less_costs_less(name):
 def test_traced_work_equals_the_number(name):
     model = load_model(CATALOGUE, name)
     with recording() as trace:
-        traced = flops_per_token(model, trace.leaf("context", 8192.0, "", "tco-model", "assumed", "context"))
+        traced = flops_per_token(
+            model, trace.leaf("context", 8192.0, "", "tco-model", "assumed", "context")
+        )
     assert traced.value == pytest.approx(flops_per_token(model, 8192.0), rel=1e-12)

@@ -13,7 +13,18 @@ from tco import DataError
 from tco.performance.layer.machine import notes_on
 from tests.chain import plain_values
 from tests.cli import document, tco
-from tests.performance.servers import FORMATS, DecodePlan, Machine, PrefillPlan, bare, computed_on, named, over_layers, product, server
+from tests.performance.servers import (
+    FORMATS,
+    DecodePlan,
+    Machine,
+    PrefillPlan,
+    bare,
+    computed_on,
+    named,
+    over_layers,
+    product,
+    server,
+)
 from tests.registry import FORMULA
 from tests.shipped import CATALOGUE
 
@@ -45,8 +56,20 @@ COMPUTED = {  # chip: format: the format it is computed as, and whether software
         "fp8": ("fp8", False),
         "bf16": ("bf16", False),
     },
-    "a100-sxm-80gb": {"fp8": ("bf16", True), "nvfp4": ("bf16", True), "w4a8": ("bf16", True), "int8": ("int8", False), "bf16": ("bf16", False)},
-    "mi355x": {"nvfp4": ("fp8", True), "mxfp4": ("fp4", False), "w4a8": ("fp8", False), "int8": ("int8", False), "fp8": ("fp8", False)},
+    "a100-sxm-80gb": {
+        "fp8": ("bf16", True),
+        "nvfp4": ("bf16", True),
+        "w4a8": ("bf16", True),
+        "int8": ("int8", False),
+        "bf16": ("bf16", False),
+    },
+    "mi355x": {
+        "nvfp4": ("fp8", True),
+        "mxfp4": ("fp4", False),
+        "w4a8": ("fp8", False),
+        "int8": ("int8", False),
+        "fp8": ("fp8", False),
+    },
 }
 TRN3 = "trn3-nl72x2"
 DECODE, PREFILL = DecodePlan(144.0, 4.0, 1.0, 1.0, 0.0, 32.0), PrefillPlan(16.0, 4.0)
@@ -56,27 +79,42 @@ def values_of(**settings: str):
     return plain_values(**settings)
 
 
-@pytest.mark.parametrize(("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str)
+@pytest.mark.parametrize(
+    ("chip", "name"), [(chip, name) for chip, rows in COMPUTED.items() for name in rows], ids=str
+)
 def test_what_a_chip_computes_a_format_as(chip, name):
     found = computed_on(values_of(), chip, name, "workload.precision")
     assert (found.computed_as, found.unpacked) == COMPUTED[chip][name]
     assert found.stored == name
-    assert found.own == (not found.unpacked and found.computed_as == FORMATS[name].peaks[0].removeprefix("peak_"))
+    assert found.own == (
+        not found.unpacked and found.computed_as == FORMATS[name].peaks[0].removeprefix("peak_")
+    )
 
 
 def test_every_chip_computes_every_format_somehow():
     values = values_of()
     for chip, name in itertools.product(COMPUTED, FORMATS):
-        assert values[f"parts.{chip}.{computed_on(values, chip, name, 'workload.precision').peak}"] > 0
+        assert (
+            values[f"parts.{chip}.{computed_on(values, chip, name, 'workload.precision').peak}"] > 0
+        )
 
 
 def test_a_peak_or_a_unit_of_ones_own_is_used():
     """Nothing is decided by a chip's name: a chip that gets a peak, or units that take a block format, computes it."""
-    found = computed_on(values_of(**{"parts__a100-sxm-80gb__peak_fp8": "600 TFLOP/s"}), "a100-sxm-80gb", "fp8", "workload.precision")
+    found = computed_on(
+        values_of(**{"parts__a100-sxm-80gb__peak_fp8": "600 TFLOP/s"}),
+        "a100-sxm-80gb",
+        "fp8",
+        "workload.precision",
+    )
     assert (found.computed_as, found.unpacked) == ("fp8", False)
-    found = computed_on(values_of(parts__trn3__takes_nvfp4="1"), "trn3", "nvfp4", "workload.precision")
+    found = computed_on(
+        values_of(parts__trn3__takes_nvfp4="1"), "trn3", "nvfp4", "workload.precision"
+    )
     assert (found.computed_as, found.unpacked) == ("fp4", False)
-    found = computed_on(values_of(parts__trn3__peak_int8="1000 TFLOP/s"), "trn3", "int8", "workload.precision")
+    found = computed_on(
+        values_of(parts__trn3__peak_int8="1000 TFLOP/s"), "trn3", "int8", "workload.precision"
+    )
     assert (found.computed_as, found.unpacked) == ("int8", False)
 
 
@@ -102,7 +140,9 @@ def test_an_unknown_format_names_the_nearest(path, text, nearest):
 
 
 # ---------------------------------------------------------------- bytes and times
-def passes(system: str = TRN3, decode: DecodePlan = DECODE, prefill: PrefillPlan = PREFILL, **settings: str):
+def passes(
+    system: str = TRN3, decode: DecodePlan = DECODE, prefill: PrefillPlan = PREFILL, **settings: str
+):
     made = server(system, **{f"workload__{name}": text for name, text in settings.items()})
     return made.decode(decode), made.prefill(prefill)
 
@@ -116,13 +156,19 @@ def test_weights_in_four_bits_beside_activations_in_eight():
         assert one.time <= other.time
         for name in PRODUCTS:
             assert over_layers(one, name, "flops") == over_layers(other, name, "flops")
-            assert [o.compute_rate for o in one.operators if o.name == name] == [o.compute_rate for o in other.operators if o.name == name]
+            assert [o.compute_rate for o in one.operators if o.name == name] == [
+                o.compute_rate for o in other.operators if o.name == name
+            ]
             assert over_layers(one, name, "time") <= over_layers(other, name, "time")
     assert narrow[0].memory < wide[0].memory
-    assert named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time  # few tokens an expert: reading binds
+    assert (
+        named(narrow[0], "experts").time < 0.8 * named(wide[0], "experts").time
+    )  # few tokens an expert: reading binds
     narrow, wide = (passes(precision=name, input_tokens="65536")[1] for name in ("w4a8", "mxfp8"))
     for name in PRODUCTS:  # many tokens: computing binds, and that is the same
-        assert over_layers(narrow, name, "time") == pytest.approx(over_layers(wide, name, "time"), rel=0.02)
+        assert over_layers(narrow, name, "time") == pytest.approx(
+            over_layers(wide, name, "time"), rel=0.02
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "experts"])
@@ -130,12 +176,24 @@ def test_weights_are_read_as_they_are_stored(name):
     """What twice the tokens leave unchanged are the weights: bytes of T tokens twice, less those of 2 T."""
 
     def weights(precision: str) -> float:
-        few, many = (passes(decode=DECODE._replace(sequences=count), precision=precision)[0] for count in (32.0, 64.0))
+        few, many = (
+            passes(decode=DECODE._replace(sequences=count), precision=precision)[0]
+            for count in (32.0, 64.0)
+        )
         return 2 * over_layers(few, name, "bytes") - over_layers(many, name, "bytes")
 
-    blocks = {"w4a8": (4, 8, 32), "w4a16": (4, 8, 32), "int4": (4, 16, 32), "nvfp4": (4, 8, 16), "mxfp8": (8, 8, 32), "fp8_block": (8, 32, 128)}
+    blocks = {
+        "w4a8": (4, 8, 32),
+        "w4a16": (4, 8, 32),
+        "int4": (4, 16, 32),
+        "nvfp4": (4, 8, 16),
+        "mxfp8": (8, 8, 32),
+        "fp8_block": (8, 32, 128),
+    }
     for precision, (bits, scale, block) in blocks.items():
-        assert weights(precision) / weights("bf16") == pytest.approx((bits + scale / block) / 16, rel=1e-9), precision
+        assert weights(precision) / weights("bf16") == pytest.approx(
+            (bits + scale / block) / 16, rel=1e-9
+        ), precision
 
 
 @pytest.mark.parametrize("sequences", [1.0, 8.0, 64.0, 512.0])
@@ -155,7 +213,10 @@ def test_unpacking_never_makes_anything_quicker(system, name):
     made = server(system, workload__precision=name)
 
     def unpacked(change) -> Machine:
-        found = (one if one.unpacking is None else one._replace(unpacking=change(*one.unpacking)) for one in made.machine.operands)
+        found = (
+            one if one.unpacking is None else one._replace(unpacking=change(*one.unpacking))
+            for one in made.machine.operands
+        )
         return made.machine._replace(operands=tuple(found))
 
     machines = [
@@ -164,12 +225,20 @@ def test_unpacking_never_makes_anything_quicker(system, name):
         made.machine,
         unpacked(lambda operations, rate: (10 * operations, rate)),
     ]
-    for phase, plan in (("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))):
-        none, free, own, much = (getattr(made._replace(machine=machine), phase)(plan) for machine in machines)
+    for phase, plan in (
+        ("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)),
+        ("prefill", PrefillPlan(8.0, 8.0)),
+    ):
+        none, free, own, much = (
+            getattr(made._replace(machine=machine), phase)(plan) for machine in machines
+        )
         assert none.time == pytest.approx(free.time, rel=1e-12)
         for quick, slow in ((free, own), (own, much)):
             assert quick.time <= slow.time
-            assert all(before.time <= after.time for before, after in zip(quick.operators, slow.operators, strict=True))
+            assert all(
+                before.time <= after.time
+                for before, after in zip(quick.operators, slow.operators, strict=True)
+            )
         assert own.time < much.time or phase == "prefill"  # the products of many tokens hide it
 
 
@@ -182,7 +251,9 @@ def test_unpacking_takes_the_vector_units_by_hand():
     expected = 0.0
     for inner, outer in ((7168, 2 * 18432 / 4), (18432 / 4, 7168)):
         one = product(made_of._replace(unpacking=None), 1.0, outer, inner)
-        expected += (max(one.computing, inner * outer * operations / rate) ** 2 + one.moving**2) ** 0.5
+        expected += (
+            max(one.computing, inner * outer * operations / rate) ** 2 + one.moving**2
+        ) ** 0.5
     assert found.time == pytest.approx(3 * expected, rel=1e-12)
 
 
@@ -193,17 +264,39 @@ OPERANDS = {  # what each names, of the passes of a sparse model
     "cache_format": {"attention core"},
 }
 CASTS = {"elementwise", "permute and gate"}
-FOLLOWERS = {"precision": {"experts", "attention projections", "attention core", "shared expert", "feed-forward", "dispatch", *CASTS}}
+FOLLOWERS = {
+    "precision": {
+        "experts",
+        "attention projections",
+        "attention core",
+        "shared expert",
+        "feed-forward",
+        "dispatch",
+        *CASTS,
+    }
+}
 
 
 @pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
 @pytest.mark.parametrize("operand", OPERANDS)
 def test_a_format_changes_what_it_names_alone(operand, phase):
-    base, other = passes(precision="bf16")[phase], passes(precision="bf16", **{operand: "fp8"})[phase]
-    changed = {before.name for before, after in zip(bare(base), bare(other), strict=True) if before != after}
+    base, other = (
+        passes(precision="bf16")[phase],
+        passes(precision="bf16", **{operand: "fp8"})[phase],
+    )
+    changed = {
+        before.name
+        for before, after in zip(bare(base), bare(other), strict=True)
+        if before != after
+    }
     assert changed == OPERANDS[operand]
-    sizes = {name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes") for name in changed - CASTS}
-    assert all(0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values())  # half of weights, activations and caches; results stay wide
+    sizes = {
+        name: over_layers(other, name, "bytes") / over_layers(base, name, "bytes")
+        for name in changed - CASTS
+    }
+    assert all(
+        0.5 * (1 - 1e-12) <= size < 0.85 for size in sizes.values()
+    )  # half of weights, activations and caches; results stay wide
     assert sizes.get("attention core", 0.5) == pytest.approx(0.5, rel=1e-12)
     assert other.memory < base.memory
 
@@ -211,13 +304,25 @@ def test_a_format_changes_what_it_names_alone(operand, phase):
 @pytest.mark.parametrize("phase", [0, 1], ids=["decode", "prefill"])
 def test_operands_without_a_format_follow_the_precision(phase):
     base, other = passes(precision="bf16")[phase], passes(precision="fp8")[phase]
-    changed = {before.name for before, after in zip(bare(base), bare(other), strict=True) if before != after}
-    assert changed - {"combine"} == FOLLOWERS["precision"]  # tokens of other bytes may be sent where they were gathered, and so are their sums
-    said = passes(precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8")[phase]
+    changed = {
+        before.name
+        for before, after in zip(bare(base), bare(other), strict=True)
+        if before != after
+    }
+    assert (
+        changed - {"combine"} == FOLLOWERS["precision"]
+    )  # tokens of other bytes may be sent where they were gathered, and so are their sums
+    said = passes(precision="fp8", expert_format="fp8", attention_format="fp8", cache_format="fp8")[
+        phase
+    ]
     assert (said.time, said.memory) == (other.time, other.memory)
     # those that have one do not
-    held = passes(precision="fp8", expert_format="bf16", attention_format="bf16", cache_format="bf16")[phase]
-    changed = {before.name for before, after in zip(bare(base), bare(held), strict=True) if before != after}
+    held = passes(
+        precision="fp8", expert_format="bf16", attention_format="bf16", cache_format="bf16"
+    )[phase]
+    changed = {
+        before.name for before, after in zip(bare(base), bare(held), strict=True) if before != after
+    }
     assert changed - {"combine"} == {"shared expert", "feed-forward", "dispatch", "elementwise"}
 
 
@@ -231,14 +336,32 @@ def test_caches_and_tokens_on_the_wire_keep_eight_bits():
 @pytest.mark.parametrize(
     ("system", "settings", "words"),
     [
-        (TRN3, {"precision": "nvfp4"}, "trn3 does not compute nvfp4: computed as fp8, unpacked by the vector units"),
-        (TRN3, {"expert_format": "nvfp4"}, "trn3 does not compute nvfp4 (experts): computed as fp8, unpacked by the vector units"),
-        ("h100-hgx8", {"precision": "w4a8"}, "h100-sxm does not compute w4a8: computed as fp8, unpacked by the vector units"),
-        ("a100-hgx8", {"precision": "bf16", "attention_format": "fp8"}, "a100-sxm-80gb does not compute fp8 (attention): computed as bf16, unpacked"),
+        (
+            TRN3,
+            {"precision": "nvfp4"},
+            "trn3 does not compute nvfp4: computed as fp8, unpacked by the vector units",
+        ),
+        (
+            TRN3,
+            {"expert_format": "nvfp4"},
+            "trn3 does not compute nvfp4 (experts): computed as fp8, unpacked by the vector units",
+        ),
+        (
+            "h100-hgx8",
+            {"precision": "w4a8"},
+            "h100-sxm does not compute w4a8: computed as fp8, unpacked by the vector units",
+        ),
+        (
+            "a100-hgx8",
+            {"precision": "bf16", "attention_format": "fp8"},
+            "a100-sxm-80gb does not compute fp8 (attention): computed as bf16, unpacked",
+        ),
     ],
 )
 def test_a_note_says_what_is_not_computed_as_it_is_stored(system, settings, words):
-    (note,) = notes_on(server(system, **{f"workload__{name}": text for name, text in settings.items()}).machine)
+    (note,) = notes_on(
+        server(system, **{f"workload__{name}": text for name, text in settings.items()}).machine
+    )
     assert note.startswith(words)
 
 
@@ -254,7 +377,11 @@ ARRAY = (128, 512, 128)  # rows, rows of four joined, columns
 @pytest.mark.parametrize(
     ("inner", "outer", "fill"),
     [
-        (576, 512, 0.9),  # four arrays of 128 rows side by side pad 576 to 640; joined they would pad it to 1,024
+        (
+            576,
+            512,
+            0.9,
+        ),  # four arrays of 128 rows side by side pad 576 to 640; joined they would pad it to 1,024
         (576, 128, 0.5625),  # too narrow to stand side by side
         (512, 128, 1.0),
         (7168, 2048, 1.0),
@@ -265,18 +392,26 @@ ARRAY = (128, 512, 128)  # rows, rows of four joined, columns
     ],
 )
 def test_share_of_an_array_that_is_filled(inner, outer, fill):
-    assert inner * outer / FORMULA.padded_weights(inner, outer, *ARRAY) == pytest.approx(fill, rel=1e-12)
+    assert inner * outer / FORMULA.padded_weights(inner, outer, *ARRAY) == pytest.approx(
+        fill, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(("inner", "fill"), [(576, 0.9), (512, 1.0), (640, 1.0), (129, 129 / 256)])
 def test_arrays_in_sixteen_bits_are_not_joined(inner, fill):
-    assert inner * 128 / FORMULA.padded_weights(inner, 128, 128, 128, 128) == pytest.approx(fill, rel=1e-12)
+    assert inner * 128 / FORMULA.padded_weights(inner, 128, 128, 128, 128) == pytest.approx(
+        fill, rel=1e-12
+    )
 
 
 sides = st.one_of(st.integers(1, 20_000), st.integers(1, 156).map(lambda tiles: 128 * tiles))
 
 
-@given(sides, sides, st.sampled_from([(128, 512, 128), (128, 128, 128), (256, 256, 256), (256, 512, 64)]))
+@given(
+    sides,
+    sides,
+    st.sampled_from([(128, 512, 128), (128, 128, 128), (256, 256, 256), (256, 512, 64)]),
+)
 def test_no_array_is_more_than_full(inner, outer, array):
     padded = FORMULA.padded_weights(inner, outer, *array)
     assert 0 < inner * outer / padded <= 1 + 1e-12
@@ -288,7 +423,9 @@ def test_no_array_is_more_than_full(inner, outer, array):
 def test_few_rows_cost_as_much_as_the_least(tokens, least, inner, outer):
     """Fewer rows than pass while weights load take as long as those."""
     padded = FORMULA.padded_weights(inner, outer, *ARRAY)
-    assert FORMULA.array_time(tokens, padded, 1, least, 1e12) == pytest.approx(2 * max(tokens, least) * padded / 1e12, rel=1e-12)
+    assert FORMULA.array_time(tokens, padded, 1, least, 1e12) == pytest.approx(
+        2 * max(tokens, least) * padded / 1e12, rel=1e-12
+    )
 
 
 def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
@@ -298,31 +435,72 @@ def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
     for inner, outer in ((7168, 1024), (512, 7168)):
         full = 2 * inner * outer / made.rate
         for tokens in (least / 4, least / 2, least, 4 * least):
-            assert product(made, tokens, outer, inner).computing == pytest.approx(full * max(tokens, least), rel=1e-12)
+            assert product(made, tokens, outer, inner).computing == pytest.approx(
+                full * max(tokens, least), rel=1e-12
+            )
 
 
 def test_small_arrays_are_always_filled():
     assert all(one.array is None for one in server("gb200-nvl72").machine.operands)
 
 
-@pytest.mark.parametrize(("form", "size"), [("fp8", 2 * 2 + 1), ("fp8_block", 2 + 1), ("mxfp8", 2 + 1)])
+@pytest.mark.parametrize(
+    ("form", "size"), [("fp8", 2 * 2 + 1), ("fp8_block", 2 + 1), ("mxfp8", 2 + 1)]
+)
 def test_a_cast_reads_activations_once_and_a_scale_of_the_whole_once_more(form, size):
     small, large = (
-        document("kernel", "b200-sxm", "--m", rows, "--n", "8192", "--k", "8192", "--precision", form, "--library", "tensorrt-llm")["parts_us"][
-            "cast"
-        ]
+        document(
+            "kernel",
+            "b200-sxm",
+            "--m",
+            rows,
+            "--n",
+            "8192",
+            "--k",
+            "8192",
+            "--precision",
+            form,
+            "--library",
+            "tensorrt-llm",
+        )["parts_us"]["cast"]
         for rows in ("4096", "8192")
     )
     bandwidth = size * 4096 * 8192 / ((large - small) * 1e-6)
-    stream = document("kernel", "b200-sxm", "--op", "elementwise", "--m", "65536", "--width", "8192", "--passes", "2")
+    stream = document(
+        "kernel",
+        "b200-sxm",
+        "--op",
+        "elementwise",
+        "--m",
+        "65536",
+        "--width",
+        "8192",
+        "--passes",
+        "2",
+    )
     assert bandwidth == pytest.approx(stream["gb_per_s"] * 1e9, rel=0.05)
 
 
 def test_a_scale_of_the_whole_takes_two_kernels_more():
     """The largest number, its scale, the cast: each waits for the one before it."""
     casts = [
-        document("kernel", "b200-sxm", "--m", "1", "--n", "8192", "--k", "8192", "--precision", form, "--library", "tensorrt-llm")["parts_us"]["cast"]
+        document(
+            "kernel",
+            "b200-sxm",
+            "--m",
+            "1",
+            "--n",
+            "8192",
+            "--k",
+            "8192",
+            "--precision",
+            form,
+            "--library",
+            "tensorrt-llm",
+        )["parts_us"]["cast"]
         for form in ("fp8", "mxfp8", "fp8_block")
     ]
-    assert casts[0] - casts[1] == pytest.approx(2 * CATALOGUE.practice("nvidia", "kernel_stage").value * 1e6, rel=1e-6)
+    assert casts[0] - casts[1] == pytest.approx(
+        2 * CATALOGUE.practice("nvidia", "kernel_stage").value * 1e6, rel=1e-6
+    )
     assert casts[1] == pytest.approx(casts[2], rel=1e-9)

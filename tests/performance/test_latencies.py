@@ -21,11 +21,17 @@ SMALL = 8192.0
 def test_ends_stand_beside_the_launch():
     """At H100's clock a start is the fitted launch and two trips of half a microsecond, that of one-shot kernels a share of the launch."""
     rows = csv.DictReader(FITTED.read_text().splitlines())
-    fitted = {row["attribute"]: float(row["value"]) for row in rows if (row["family"], row["source"]) == ("nvidia", "tco-calibration")}
+    fitted = {
+        row["attribute"]: float(row["value"])
+        for row in rows
+        if (row["family"], row["source"]) == ("nvidia", "tco-calibration")
+    }
     found = links_of("h100-hgx8").latencies
     assert float(found.ends) == pytest.approx(1e-6)
     assert float(found.start) == pytest.approx(fitted["collective_start"] + 1e-6, rel=1e-6)
-    assert float(found.direct_start) == pytest.approx(fitted["direct_start_ratio"] * fitted["collective_start"] + 1e-6, rel=1e-6)
+    assert float(found.direct_start) == pytest.approx(
+        fitted["direct_start_ratio"] * fitted["collective_start"] + 1e-6, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -33,14 +39,28 @@ def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation
     """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the algorithm."""
     trip = 2 * CATALOGUE.practice("trainium", "endpoint_latency").value
     near = timings(links_of("trn3-nl72x2"), operation, 144, SMALL)
-    far = timings(links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory="1"), operation, 144, SMALL)
+    far = timings(
+        links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory="1"),
+        operation,
+        144,
+        SMALL,
+    )
     assert near.keys() == far.keys()
     for name, timing in near.items():
         assert float(far[name].time - timing.time) == pytest.approx(trip, rel=1e-9)
 
 
 def test_an_expert_exchange_from_memory_to_memory_too():
-    near, far = (dispatched(links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory=share), 72, 8, 8, 7168.0) for share in ("0", "1"))
+    near, far = (
+        dispatched(
+            links_of("trn3-nl72x2", performance__trainium__endpoint_in_memory=share),
+            72,
+            8,
+            8,
+            7168.0,
+        )
+        for share in ("0", "1")
+    )
     assert float(far - near) == pytest.approx(2e-6, rel=1e-9)
 
 
@@ -48,13 +68,25 @@ def test_only_what_adds_up_takes_longer():
     slow = links_of("h100-hgx8", performance__nvidia__reduction_latency="0.1 us")
     plain = links_of("h100-hgx8")
     adding = {"ring": 7, "halving-doubling": 3, "one-shot": 1, "two-shot": 1}
-    for operation, steps in (("all-reduce", adding), ("reduce-scatter", {"ring": 7, "recursive doubling": 3, "direct": 1})):
+    for operation, steps in (
+        ("all-reduce", adding),
+        ("reduce-scatter", {"ring": 7, "recursive doubling": 3, "direct": 1}),
+    ):
         before, after = timings(plain, operation, 8, SMALL), timings(slow, operation, 8, SMALL)
         for name, count in steps.items():
-            assert float(after[name].time - before[name].time) == pytest.approx(count * 0.1e-6, rel=1e-6), (operation, name)
+            assert float(after[name].time - before[name].time) == pytest.approx(
+                count * 0.1e-6, rel=1e-6
+            ), (operation, name)
     before, after = timings(plain, "all-reduce", 16, SMALL), timings(slow, "all-reduce", 16, SMALL)
-    for name, count in {"ring": 15, "halving-doubling": 3 + 1, "one-shot": 1, "two-shot": 1 + 1}.items():  # of two servers
-        assert float(after[name].time - before[name].time) == pytest.approx(count * 0.1e-6, rel=1e-6), name
+    for name, count in {
+        "ring": 15,
+        "halving-doubling": 3 + 1,
+        "one-shot": 1,
+        "two-shot": 1 + 1,
+    }.items():  # of two servers
+        assert float(after[name].time - before[name].time) == pytest.approx(
+            count * 0.1e-6, rel=1e-6
+        ), name
     for operation in ("all-gather", "all-to-all", "broadcast", "send-recv"):
         assert [float(t.time) for t in timings(slow, operation, 8, SMALL).values()] == [
             float(t.time) for t in timings(plain, operation, 8, SMALL).values()
@@ -62,16 +94,32 @@ def test_only_what_adds_up_takes_longer():
 
 
 def test_a_group_of_one_adds_nothing_up():
-    slow, plain = (links_of("trn3-nl72x2", performance__trainium__reduction_latency=time) for time in ("0.12 us", "0 us"))
+    slow, plain = (
+        links_of("trn3-nl72x2", performance__trainium__reduction_latency=time)
+        for time in ("0.12 us", "0 us")
+    )
     for name in ("two-shot, forwarded", "one-shot"):
-        one, many = (float(timings(slow, "all-reduce", n, SMALL)[name].time - timings(plain, "all-reduce", n, SMALL)[name].time) for n in (1, 144))
+        one, many = (
+            float(
+                timings(slow, "all-reduce", n, SMALL)[name].time
+                - timings(plain, "all-reduce", n, SMALL)[name].time
+            )
+            for n in (1, 144)
+        )
         assert (one, many) == (0.0, pytest.approx(0.12e-6, rel=1e-6))
 
 
 def test_steps_of_a_torus_that_add_up():
     before = timings(links_of("trn2-nl32x2-3d"), "all-reduce", 64, SMALL)["bucket"]
-    after = timings(links_of("trn2-nl32x2-3d", performance__trainium__reduction_latency="0.12 us"), "all-reduce", 64, SMALL)["bucket"]
-    assert float(after.time - before.time) == pytest.approx(9 * 0.1e-6, rel=1e-6)  # 3 + 3 + 3 steps of one of the two passes
+    after = timings(
+        links_of("trn2-nl32x2-3d", performance__trainium__reduction_latency="0.12 us"),
+        "all-reduce",
+        64,
+        SMALL,
+    )["bucket"]
+    assert float(after.time - before.time) == pytest.approx(
+        9 * 0.1e-6, rel=1e-6
+    )  # 3 + 3 + 3 steps of one of the two passes
 
 
 def test_every_device_on_the_way_to_the_other_rack_counts():
@@ -84,7 +132,9 @@ def test_every_device_on_the_way_to_the_other_rack_counts():
     rack = timings(met, "all-gather", 72, SMALL)["direct, forwarded"]
     assert float(rack.stepping - rack.start) == pytest.approx(near + 2 * hop)
     pairs = timings(met, "all-gather", 144, SMALL)["direct"]
-    assert float(pairs.stepping - pairs.start) == pytest.approx(near + 2 * hop + near)  # a phase inside, and one cable to the pair
+    assert float(pairs.stepping - pairs.start) == pytest.approx(
+        near + 2 * hop + near
+    )  # a phase inside, and one cable to the pair
 
 
 def test_chips_of_a_tray_are_neighbours():
@@ -101,7 +151,10 @@ def test_a_pair_across_the_racks_takes_one_cable():
 
 
 def test_narrow_ports_hold_a_packet_longer():
-    wide, narrow = (float(links_of("trn3-nl72x2", variant={"switch": which}).latencies.hop) for which in ("gen1", "gen3"))
+    wide, narrow = (
+        float(links_of("trn3-nl72x2", variant={"switch": which}).latencies.hop)
+        for which in ("gen1", "gen3")
+    )
     assert narrow - wide == pytest.approx(512 / 32e9 - 512 / 64e9)
 
 
@@ -109,16 +162,25 @@ def test_narrow_ports_hold_a_packet_longer():
 def test_a_torus_answers_small_messages_straight(name):
     """Rings over three dimensions take many steps, exchanges straight to the place few; large messages go by rings."""
     met = links_of(name)
-    small, large = (min((float(t.time), name) for name, t in timings(met, "all-reduce", 64, size).items())[1] for size in (SMALL, 2.0**30))
+    small, large = (
+        min((float(t.time), name) for name, t in timings(met, "all-reduce", 64, size).items())[1]
+        for size in (SMALL, 2.0**30)
+    )
     assert small in ("one-shot", "two-shot")
     assert large.startswith("bucket")
 
 
 def test_groups_beyond_a_torus_cross_the_network():
     met = links_of("trn2-nl32x2-3d")
-    inside, beyond = (timings(met, "all-reduce", ranks, 2.0**30)["bucket, all dimensions"] for ranks in (64, 128))
-    assert float(beyond.latency - inside.latency) > 2 * float(met.latencies.network_step) * (1 - 1e-9)
-    assert float(beyond.wire) >= 2**30 / 64 / float(met.network) * (1 - 1e-9)  # half of each shard, twice
+    inside, beyond = (
+        timings(met, "all-reduce", ranks, 2.0**30)["bucket, all dimensions"] for ranks in (64, 128)
+    )
+    assert float(beyond.latency - inside.latency) > 2 * float(met.latencies.network_step) * (
+        1 - 1e-9
+    )
+    assert float(beyond.wire) >= 2**30 / 64 / float(met.network) * (
+        1 - 1e-9
+    )  # half of each shard, twice
 
 
 def route(name: str, **settings: str):
@@ -128,29 +190,52 @@ def route(name: str, **settings: str):
 
 def test_chips_of_one_rank_meet_at_one_switch_where_leaves_serve_ranks():
     """4,608 chips: 64 racks on a leaf of 256 ports against two tiers over top-of-rack switches."""
-    rail, rack = route("gb200-nvl72", cluster__chips="4608"), route("trn3-nl72x2", cluster__chips="4608")
+    rail, rack = (
+        route("gb200-nvl72", cluster__chips="4608"),
+        route("trn3-nl72x2", cluster__chips="4608"),
+    )
     assert (rail.design, rail.tiers, rail.switches) == ("leaf", 1, 1)
     assert (rack.design, rack.tiers, rack.switches) == ("tor", 2, 3)
 
 
 def test_the_design_of_the_network_slows_serving_and_training_alike():
-    plain, sprayed = links_of("trn3-nl72x2", performance__network__tor_efficiency="1"), links_of("trn3-nl72x2")
+    plain, sprayed = (
+        links_of("trn3-nl72x2", performance__network__tor_efficiency="1"),
+        links_of("trn3-nl72x2"),
+    )
     assert float(sprayed.network / plain.network) == pytest.approx(0.9)
     one, two = (links_of("trn3-nl72x2", cluster__oversubscription=ratio) for ratio in ("1", "2"))
     tiers = route("trn3-nl72x2", cluster__oversubscription="2").tiers
     assert float(one.network / two.network) == pytest.approx(2.0 ** (tiers - 1))
-    alone = links_of("h100-hgx8", cluster__chips="64", cluster__oversubscription="2")  # eight servers meet at their leaf
-    assert float(alone.network) == pytest.approx(float(links_of("h100-hgx8", cluster__chips="64").network))
+    alone = links_of(
+        "h100-hgx8", cluster__chips="64", cluster__oversubscription="2"
+    )  # eight servers meet at their leaf
+    assert float(alone.network) == pytest.approx(
+        float(links_of("h100-hgx8", cluster__chips="64").network)
+    )
     steps = [
-        evaluate("llama-3.1-405b-training-trn3-nl72x2", {"cluster.chips": "576", **extra}, catalogue=CATALOGUE).metrics["step_s"]
-        for extra in ({"performance.network.tor_efficiency": "1"}, {}, {"cluster.oversubscription": "4"})
+        evaluate(
+            "llama-3.1-405b-training-trn3-nl72x2",
+            {"cluster.chips": "576", **extra},
+            catalogue=CATALOGUE,
+        ).metrics["step_s"]
+        for extra in (
+            {"performance.network.tor_efficiency": "1"},
+            {},
+            {"cluster.oversubscription": "4"},
+        )
     ]
     assert steps[0] <= steps[1] <= steps[2]
     assert steps[0] < steps[2]
 
 
 def test_further_switches_add_to_a_step():
-    near, far = (links_of("trn3-nl72x2", cluster__chips=chips, cluster__switch="25.6T").latencies.network_step for chips in ("16384", "32768"))
+    near, far = (
+        links_of(
+            "trn3-nl72x2", cluster__chips=chips, cluster__switch="25.6T"
+        ).latencies.network_step
+        for chips in ("16384", "32768")
+    )
     assert float(far - near) == pytest.approx(2 * 0.8e-6)
 
 

@@ -26,7 +26,15 @@ from tests.studies.validation.today import predicted, table_of
 EXCHANGES = ("dispatch", "combine")
 
 LIBRARIES = CATALOGUE.ids("libraries")
-SYSTEMS = ("h100-hgx8", "gb200-nvl72", "gb200-nvl36x2", "trn3-nl72x2", "trn2-nl32x2-3d", "tpuv7-cube64", "mi355x-8")
+SYSTEMS = (
+    "h100-hgx8",
+    "gb200-nvl72",
+    "gb200-nvl36x2",
+    "trn3-nl72x2",
+    "trn2-nl32x2-3d",
+    "tpuv7-cube64",
+    "mi355x-8",
+)
 TOKENS = Tokens(128.0, 7168.0, 8)
 SIZES = (8192.0, 1e6, 1e9)
 
@@ -62,7 +70,11 @@ def test_a_library_keeps_to_the_schema_of_ones_own(name):
     [
         ("block = 128 }", "blocks = 128 }", "formats.fp8.block: Field required"),
         ("element = 1,", 'element = "one",', "formats.fp8.element: Input should be a valid number"),
-        ("scale = 4", "scale = -4", "formats.fp8.scale: Input should be greater than or equal to 0"),
+        (
+            "scale = 4",
+            "scale = -4",
+            "formats.fp8.scale: Input should be greater than or equal to 0",
+        ),
         ('source = "deepep"\n', "", None),
         ("[formats]", '[formats]\nsource = "me"', "formats.source: "),
     ],
@@ -72,7 +84,10 @@ def test_a_bad_library_of_ones_own_names_the_key(own, old, new, message):
     assert old in text
     path = own.write("libraries/deepep.toml", text.replace(old, new, 1))
     if message is None:
-        assert read_library(own.catalogue(), "deepep").offers == read_library(CATALOGUE, "deepep").offers
+        assert (
+            read_library(own.catalogue(), "deepep").offers
+            == read_library(CATALOGUE, "deepep").offers
+        )
         return
     with pytest.raises(DataError) as caught:
         read_library(own.catalogue(), "deepep")
@@ -83,7 +98,9 @@ def whole(met: Links):
     return reach(met, group_of(met, met.world))
 
 
-@pytest.mark.parametrize("family", sorted(set(CATALOGUE.toml(DATA / "performance" / "families.toml").values())))
+@pytest.mark.parametrize(
+    "family", sorted(set(CATALOGUE.toml(DATA / "performance" / "families.toml").values()))
+)
 def test_every_family_has_a_library_for_every_operation(family):
     library = family_library(CATALOGUE, family)
     assert all(library.offers.get(op) for op in (*OPERATIONS, *EXCHANGES))
@@ -95,22 +112,44 @@ def test_what_is_not_offered_is_never_chosen(system, library):
     met = links_of(system, library)
     at = whole(met)
     for operation, size in itertools.product(OPERATIONS, SIZES):
-        found = {name: float(timing.time) for name, timing in timings(met, operation, met.world, size).items()}
+        found = {
+            name: float(timing.time)
+            for name, timing in timings(met, operation, met.world, size).items()
+        }
         mine = [
-            found[name] for name in found if met.library.anywhere(operation, name) or (met.library.offered(operation, name) and at.group.domains == 1)
+            found[name]
+            for name in found
+            if met.library.anywhere(operation, name)
+            or (met.library.offered(operation, name) and at.group.domains == 1)
         ]
         if not mine:
             with pytest.raises(DataError, match="offers"):
                 choose(at, operation, size)
             continue
         assert float(choose(at, operation, size)) == min(mine)
-        assert min(found.values()) == float(choose(reach(met._replace(library=read_library(CATALOGUE, "best")), at.group), operation, size))
+        assert min(found.values()) == float(
+            choose(
+                reach(met._replace(library=read_library(CATALOGUE, "best")), at.group),
+                operation,
+                size,
+            )
+        )
 
 
 def test_kernels_of_an_engine_stay_inside_a_domain():
     met = links_of("h100-hgx8", "tensorrt-llm")
-    assert "one-shot" in offered(reach(met, group_of(met, 8)), "all-reduce", ways(reach(met, group_of(met, 8)), "all-reduce", 1e4), 1e4)
-    assert "one-shot" not in offered(reach(met, group_of(met, 16)), "all-reduce", ways(reach(met, group_of(met, 16)), "all-reduce", 1e4), 1e4)
+    assert "one-shot" in offered(
+        reach(met, group_of(met, 8)),
+        "all-reduce",
+        ways(reach(met, group_of(met, 8)), "all-reduce", 1e4),
+        1e4,
+    )
+    assert "one-shot" not in offered(
+        reach(met, group_of(met, 16)),
+        "all-reduce",
+        ways(reach(met, group_of(met, 16)), "all-reduce", 1e4),
+        1e4,
+    )
     many = choose(reach(met, group_of(met, np.array([8.0, 16.0]))), "all-reduce", 1e4)
     each = [float(choose(reach(met, group_of(met, ranks)), "all-reduce", 1e4)) for ranks in (8, 16)]
     assert np.allclose(many, each, rtol=1e-12)
@@ -121,7 +160,9 @@ def test_a_host_that_calls_eagerly_adds_its_time_to_collectives_alone():
     added = CATALOGUE.practice("pytorch", "eager_overhead").value
     for operation in OPERATIONS:
         wanted = 0.0 if operation == "send-recv" else added
-        one, other = (float(choose(reach(met, group_of(met, 8)), operation, 1e6)) for met in (eager, plain))
+        one, other = (
+            float(choose(reach(met, group_of(met, 8)), operation, 1e6)) for met in (eager, plain)
+        )
         assert one - other == pytest.approx(wanted, abs=1e-15)
 
 
@@ -130,7 +171,9 @@ def test_a_tree_passes_a_board_as_a_chain():
     met = links_of("h100-hgx8")
     found = timings(met, "all-reduce", 16, 8192.0)["tree"]
     t = met.latencies
-    assert float(found.stepping - found.start) == pytest.approx(2 * (7 * float(t.step) + float(t.network_step)), rel=1e-12)
+    assert float(found.stepping - found.start) == pytest.approx(
+        2 * (7 * float(t.step) + float(t.network_step)), rel=1e-12
+    )
 
 
 def test_ranks_apart_meet_over_the_network():
@@ -150,19 +193,28 @@ def test_a_group_on_part_of_a_mesh_uses_the_links_between_its_chips():
     met = links_of("mi300x-8")
     half, full = (reach(met, group_of(met, ranks)).links for ranks in (4, 8))
     for rate in ("inside", "direct", "pairwise", "spread"):
-        assert float(getattr(half, rate)) == pytest.approx(3 / 7 * float(getattr(full, rate)), rel=1e-12)
+        assert float(getattr(half, rate)) == pytest.approx(
+            3 / 7 * float(getattr(full, rate)), rel=1e-12
+        )
 
 
 def test_the_protocol_of_the_network_sets_its_step():
-    plain, efa = (links_of("h100-hgx8", cluster__chips="64", cluster__network=name) for name in ("rdma", "efa"))
+    plain, efa = (
+        links_of("h100-hgx8", cluster__chips="64", cluster__network=name)
+        for name in ("rdma", "efa")
+    )
     for met, name in ((plain, "network_step"), (efa, "efa_step")):
         assert float(met.latencies.network_step) == CATALOGUE.practice("nvidia", name).value
 
 
 def test_chips_on_pcie_step_slower():
     """Of one clock and one die: the ratio of NCCL's table."""
-    fast, slow = (links_of("l40s", parts__l40s__pcie_only=flag).latencies.near_step for flag in ("0", "1"))
-    assert float(slow / fast) == pytest.approx(CATALOGUE.practice("nvidia", "pcie_step_ratio").value)
+    fast, slow = (
+        links_of("l40s", parts__l40s__pcie_only=flag).latencies.near_step for flag in ("0", "1")
+    )
+    assert float(slow / fast) == pytest.approx(
+        CATALOGUE.practice("nvidia", "pcie_step_ratio").value
+    )
 
 
 @pytest.mark.parametrize("units", [2, 4, 8, 16, 64])
@@ -179,7 +231,18 @@ def test_routing_to_some_groups_against_draws(units):
 
 def test_cores_that_copy_bind_where_few():
     few, many = (
-        answer("h100-sxm", "--op", "dispatch", "--tokens", "4096", "--algorithm", "normal", "--sms", cores)["time_us"] for cores in ("4", "64")
+        answer(
+            "h100-sxm",
+            "--op",
+            "dispatch",
+            "--tokens",
+            "4096",
+            "--algorithm",
+            "normal",
+            "--sms",
+            cores,
+        )["time_us"]
+        for cores in ("4", "64")
     )
     assert few > 2 * many
 
@@ -207,13 +270,29 @@ def test_what_cannot_be_asked_is_said(words, said):
 
 def test_a_library_of_ones_own(tmp_path):
     (tmp_path / "libraries").mkdir()
-    (tmp_path / "libraries" / "mine.toml").write_text('name = "mine"\nsource = "tco-model"\nextends = "nccl"\n[offers]\nall-gather = ["direct"]\n')
-    found = answer("h100-hgx8", "--op", "all-gather", "--size", "64KiB", "--library", "mine", "--data", str(tmp_path))
+    (tmp_path / "libraries" / "mine.toml").write_text(
+        'name = "mine"\nsource = "tco-model"\nextends = "nccl"\n[offers]\nall-gather = ["direct"]\n'
+    )
+    found = answer(
+        "h100-hgx8",
+        "--op",
+        "all-gather",
+        "--size",
+        "64KiB",
+        "--library",
+        "mine",
+        "--data",
+        str(tmp_path),
+    )
     assert (found["algorithm"], found["library"]) == ("direct", "mine")
-    (tmp_path / "libraries" / "mine.toml").write_text('name = "mine"\nsource = "tco-model"\n[offers]\nall-gather = "direct"\n')
+    (tmp_path / "libraries" / "mine.toml").write_text(
+        'name = "mine"\nsource = "tco-model"\n[offers]\nall-gather = "direct"\n'
+    )
     done = tco("collective", "h100-hgx8", "--library", "mine", "--data", str(tmp_path))
     assert done.exit_code == 3
-    assert "mine.toml: offers.all-gather: Input should be a valid list, found 'direct'" in done.stderr
+    assert (
+        "mine.toml: offers.all-gather: Input should be a valid list, found 'direct'" in done.stderr
+    )
 
 
 @pytest.fixture(scope="module")
@@ -228,20 +307,29 @@ def test_a_row_of_each_kind_can_be_asked_again(measured):
     table, made = measured
     seen: dict[tuple, list[int]] = {}
     for row in np.flatnonzero(made.skip == ""):
-        seen.setdefault(tuple(table.loc[row, ["source_id", "op", "library", "accelerator", "nodes"]]), []).append(row)
+        seen.setdefault(
+            tuple(table.loc[row, ["source_id", "op", "library", "accelerator", "nodes"]]), []
+        ).append(row)
     assert len(seen) > 50
     for count, rows in enumerate(seen.values()):
         row = rows[count % len(rows)]
         program, *words = shlex.split(made.command[row])
         done = tco(*words)
         assert program == "tco"
-        assert json.loads(done.stdout)[made.key[row]] * made.scale[row] == pytest.approx(made.predicted[row], rel=1e-9), made.command[row]
+        assert json.loads(done.stdout)[made.key[row]] * made.scale[row] == pytest.approx(
+            made.predicted[row], rel=1e-9
+        ), made.command[row]
 
 
 def test_the_family_chooses_what_nccl_measures(measured):
     """`tco collective` on rows inside one domain, by the library of the family: within a tenth at the median, a quarter at the tail."""
     table, _ = measured
-    on = {"H100 SXM": "h100-hgx8", "B200 SXM": "b200-hgx8", "A100 SXM": "a100-hgx8", "H200 SXM": "h200-hgx8"}
+    on = {
+        "H100 SXM": "h100-hgx8",
+        "B200 SXM": "b200-hgx8",
+        "A100 SXM": "a100-hgx8",
+        "H200 SXM": "h200-hgx8",
+    }
     rows = table[
         table.accelerator.isin(on)
         & table.library.str.startswith("NCCL 2")

@@ -31,7 +31,12 @@ def gathering(chips: float, width: float, ways: float) -> float:
 
 def exchanging(batch: float, ways: float) -> float:
     """Time to gather and to scatter the activations of a way's part of the batch."""
-    return FORMULA.repeated(FORMULA.wire_time(FORMULA.message_bytes(FORMULA.per_rank(batch, ways), HIDDEN, SIZE), AXIS, 0, 1), 2)
+    return FORMULA.repeated(
+        FORMULA.wire_time(
+            FORMULA.message_bytes(FORMULA.per_rank(batch, ways), HIDDEN, SIZE), AXIS, 0, 1
+        ),
+        2,
+    )
 
 
 def computing(batch: float, chips: float, width: float, peak: float) -> float:
@@ -50,7 +55,9 @@ def communicating(batch: float, chips: float, width: float, ways: float) -> floa
 
 def expected(name: str):
     row = ROWS[name]
-    return json.loads(row["inputs"]), pytest.approx(float(row["expected"]), rel=float(row["tolerance"]))
+    return json.loads(row["inputs"]), pytest.approx(
+        float(row["expected"]), rel=float(row["tolerance"])
+    )
 
 
 def test_best_fsdp_ways():
@@ -72,6 +79,8 @@ def test_least_batch_per_chip_of_fsdp_with_tensor_parallelism(chips):
 
     def spare(log_batch: float) -> float:
         batch = chips * math.exp(log_batch)
-        return computing(batch, chips, width, peak) - communicating(batch, chips, width, best_ways(batch, chips, width))
+        return computing(batch, chips, width, peak) - communicating(
+            batch, chips, width, best_ways(batch, chips, width)
+        )
 
     assert math.exp(brentq(spare, math.log(50), math.log(1000))) == published

@@ -21,12 +21,18 @@ def test_plans_of_one_split_run_batches_of_their_own(name):
     axes = plan_axes(model, machine.links, 0)
 
     def rates(plan):
-        engines = ServingPlan(decoding(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1))
-        return under_load(machine, model, engines, request, machine.values).rates["output_tokens_per_s_per_chip"]
+        engines = ServingPlan(
+            decoding(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
+        )
+        return under_load(machine, model, engines, request, machine.values).rates[
+            "output_tokens_per_s_per_chip"
+        ]
 
     many = np.broadcast_to(rates(axes), axes.chips.shape)
     for row, found in enumerate(many[:, 0]):
-        assert found == pytest.approx(rates(PrefillPlan(*(float(axis[row, 0]) for axis in axes))), rel=1e-12), row
+        assert found == pytest.approx(
+            rates(PrefillPlan(*(float(axis[row, 0]) for axis in axes))), rel=1e-12
+        ), row
 
 
 @pytest.mark.parametrize("concurrency", [64, 512])
@@ -40,22 +46,41 @@ def test_engines_hold_the_requests_in_flight_in_whole_sequences(concurrency):
 
 def test_of_plans_under_load_the_best_in_time_is_taken():
     """Each plan asked alone: of those that fit, are quick enough and answer soon enough, the one with the most tokens a chip."""
-    made = server("gb200-nvl72", workload__concurrency="512", workload__ttft="5 s", workload__interactivity="20 token/s")
+    made = server(
+        "gb200-nvl72",
+        workload__concurrency="512",
+        workload__ttft="5 s",
+        workload__interactivity="20 token/s",
+    )
     machine, model, request = made.machine, made.model, made.request
     axes = offered_axes(machine, model, 0)
     alone = (PrefillPlan(*(float(axis[row, 0]) for axis in axes)) for row in range(len(axes.chips)))
-    kept = [plan for plan in alone if machine.links.world % plan.chips == 0 or plan.chips > machine.links.world]
-    speed, soon = made.machine.values["workload.interactivity"], made.machine.values["workload.ttft"]
+    kept = [
+        plan
+        for plan in alone
+        if machine.links.world % plan.chips == 0 or plan.chips > machine.links.world
+    ]
+    speed, soon = (
+        made.machine.values["workload.interactivity"],
+        made.machine.values["workload.ttft"],
+    )
     rates = {}
     for plan in kept:
-        engines = ServingPlan(decoding(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1))
+        engines = ServingPlan(
+            decoding(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
+        )
         found = under_load(machine, model, engines, request, machine.values)
         in_time = found.rates["ttft_s"] <= soon and found.rates["tokens_per_s_per_user"] >= speed
         if found.fits and in_time:
             rates[plan] = float(found.rates["output_tokens_per_s_per_chip"])
     best = max(rates, key=rates.__getitem__)
     assert len(rates) > 3
-    asked = {"workload.concurrency": "512", "workload.ttft": "5 s", "workload.interactivity": "20 token/s", "workload.draft_tokens": "0"}
+    asked = {
+        "workload.concurrency": "512",
+        "workload.ttft": "5 s",
+        "workload.interactivity": "20 token/s",
+        "workload.draft_tokens": "0",
+    }
     asked |= {"workload.software": "10000 months", "workload.as_deployed": "0"}
     chosen = tco.evaluate_draws("gb200-nvl72", asked | {"terms.rate": np.array([0.1, 0.2])})
     assert chosen.metrics["output_tokens_per_s_per_chip"] == pytest.approx(rates[best], rel=1e-9)
@@ -67,19 +92,36 @@ def test_the_widest_layer_says_how_far_attention_splits():
     first, *rest = made.model.blocks
     narrow = first._replace(attention=first.attention._replace(heads=first.attention.heads // 16))
     mixed = made.model._replace(blocks=(narrow, *rest))
-    ways = [set(plan_axes(model, made.machine.links, 0).tensor_parallel[:, 0]) for model in (made.model, mixed)]
+    ways = [
+        set(plan_axes(model, made.machine.links, 0).tensor_parallel[:, 0])
+        for model in (made.model, mixed)
+    ]
     assert ways[0] == ways[1]
     assert max(ways[1]) > narrow.attention.heads
 
 
-EIGHT = {"workload.model": "llama-3.1-8b", "workload.concurrency": "64", "workload.input_tokens": "1024", "workload.output_tokens": "128"}
+EIGHT = {
+    "workload.model": "llama-3.1-8b",
+    "workload.concurrency": "64",
+    "workload.input_tokens": "1024",
+    "workload.output_tokens": "128",
+}
 ONE = {"chips": 1, "tp": 1, "pp": 1, "ep": 1}
 
 
 @pytest.mark.parametrize(("engine", "moves"), [("sglang", True), ("trtllm", False)])
 def test_requests_of_equal_lengths_keep_step_where_prompts_are_read_first(engine, moves):
     """All start together: of what the other prompts take, a request meets less between its tokens and more before the first of them."""
-    asked = EIGHT | {"workload.engine": engine, "workload.as_deployed": "0", "workload.interactivity": "0.001 token/s"}
-    apart, alike = (tco.evaluate("h100-sxm", asked | {"workload.equal_lengths": flag}, ONE, catalogue=CATALOGUE).metrics for flag in "01")
+    asked = EIGHT | {
+        "workload.engine": engine,
+        "workload.as_deployed": "0",
+        "workload.interactivity": "0.001 token/s",
+    }
+    apart, alike = (
+        tco.evaluate(
+            "h100-sxm", asked | {"workload.equal_lengths": flag}, ONE, catalogue=CATALOGUE
+        ).metrics
+        for flag in "01"
+    )
     assert (alike["tpot_s"] < 0.9 * apart["tpot_s"]) is moves
     assert (alike["ttft_s"] > 1.2 * apart["ttft_s"]) is moves

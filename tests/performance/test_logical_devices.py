@@ -12,7 +12,9 @@ LLAMA = {"workload.model": "llama-3.1-70b"}
 
 def cost(cores, speed):
     settings = LLAMA | {"workload.interactivity": f"{speed} token/s", "workload.as_deployed": "0"}
-    return evaluate("trn3-nl72x2", settings, variant={"lnc": cores}, catalogue=CATALOGUE).metrics["usd_per_million_output_tokens"]
+    return evaluate("trn3-nl72x2", settings, variant={"lnc": cores}, catalogue=CATALOGUE).metrics[
+        "usd_per_million_output_tokens"
+    ]
 
 
 @pytest.mark.parametrize("speed", [20, 35, 50])
@@ -23,8 +25,15 @@ def test_devices_of_few_cores_never_cost_more_than_a_whole_chip(speed):
 
 def test_a_model_that_nothing_splits_must_fit_a_logical_device():
     """70.6 GB of weights in FP8, 36 GB a device of two cores, all of 144 GB in one of eight."""
-    with pytest.raises(DataError, match=r"does not fit the memory of a logical device of 2 cores unsplit: 70\.6 GB"):
+    with pytest.raises(
+        DataError, match=r"does not fit the memory of a logical device of 2 cores unsplit: 70\.6 GB"
+    ):
         evaluate("trn3-nl72x2", LLAMA, {"tp": "1"}, catalogue=CATALOGUE)
     slow = LLAMA | {"workload.interactivity": "20 token/s"}
-    assert evaluate("trn3-nl72x2", slow, {"tp": "1"}, variant={"lnc": "8"}, catalogue=CATALOGUE).report.plan["tp"] == 1
+    assert (
+        evaluate(
+            "trn3-nl72x2", slow, {"tp": "1"}, variant={"lnc": "8"}, catalogue=CATALOGUE
+        ).report.plan["tp"]
+        == 1
+    )
     assert evaluate("trn3-nl72x2", slow, {"tp": "2"}, catalogue=CATALOGUE).report.plan["tp"] == 2

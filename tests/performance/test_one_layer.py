@@ -22,8 +22,16 @@ CASES = (  # system, its chip, chips of a domain, model, format, tensor parallel
     ("trn3-nl72x2", "trn3", 144, "mixtral-8x7b", "mxfp8", 4),
     ("h100-hgx8", "h100-sxm", 8, "nemotron-3-super-120b-a12b", "bf16", 2),
 )
-APART = {"all-reduce", "dispatch", "combine", "host and scheduling"}  # between an engine's chips, and its own time
-LOGITS = {"output head", "launches"}  # an engine makes logits of a prompt's last token, a job of every one
+APART = {
+    "all-reduce",
+    "dispatch",
+    "combine",
+    "host and scheduling",
+}  # between an engine's chips, and its own time
+LOGITS = {
+    "output head",
+    "launches",
+}  # an engine makes logits of a prompt's last token, a job of every one
 
 
 def operators(system: str, plan: str, settings: dict[str, str]) -> list[dict[str, Any]]:
@@ -34,21 +42,56 @@ def operators(system: str, plan: str, settings: dict[str, str]) -> list[dict[str
 
 
 @pytest.mark.parametrize(("system", "chip", "domain", "model", "form", "tensor"), CASES)
-def test_serving_and_training_agree_on_every_operator_both_have(system, chip, domain, model, form, tensor):
-    asked = {"workload.model": model, f"parts.{chip}.hbm_capacity": "10 TB", "workload.precision": form, "workload.software": "public"}
-    asked |= {f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")}  # engines fuse less than training frameworks
-    job = asked | {"workload": "training", "workload.global_batch": str(PROMPTS * domain // tensor), "workload.sequence_length": str(TOKENS)}
-    job |= {"cluster.chips": str(domain), "workload.expert_kernels": "grouped", "workload.attention": "fused", "workload.programs": "eager"}
-    axes = f"tp={tensor},pp=1,cp=1,ep={1 if 'llama' in model else tensor},micro_batch={PROMPTS},zero=0"
+def test_serving_and_training_agree_on_every_operator_both_have(
+    system, chip, domain, model, form, tensor
+):
+    asked = {
+        "workload.model": model,
+        f"parts.{chip}.hbm_capacity": "10 TB",
+        "workload.precision": form,
+        "workload.software": "public",
+    }
+    asked |= {
+        f"performance.{owner}.elementwise_traffic": "2" for owner in ("layer", "training")
+    }  # engines fuse less than training frameworks
+    job = asked | {
+        "workload": "training",
+        "workload.global_batch": str(PROMPTS * domain // tensor),
+        "workload.sequence_length": str(TOKENS),
+    }
+    job |= {
+        "cluster.chips": str(domain),
+        "workload.expert_kernels": "grouped",
+        "workload.attention": "fused",
+        "workload.programs": "eager",
+    }
+    axes = (
+        f"tp={tensor},pp=1,cp=1,ep={1 if 'llama' in model else tensor},micro_batch={PROMPTS},zero=0"
+    )
     rest = "sequence_parallel=no,tp_overlap=no,optimizer_offload=no"
-    none, full = ({one["name"]: one for one in operators(system, f"{axes},{rest},recompute={again}", job)} for again in ("none", "full"))
-    engine = asked | {f"workload.{part}_format": form for part in ("attention", "expert")} | {"workload.cache_format": "bf16"}
-    engine |= {"workload.input_tokens": str(TOKENS), "workload.interactivity": "1 token/s", "workload.attention_core_format": "bf16"}
+    none, full = (
+        {one["name"]: one for one in operators(system, f"{axes},{rest},recompute={again}", job)}
+        for again in ("none", "full")
+    )
+    engine = (
+        asked
+        | {f"workload.{part}_format": form for part in ("attention", "expert")}
+        | {"workload.cache_format": "bf16"}
+    )
+    engine |= {
+        "workload.input_tokens": str(TOKENS),
+        "workload.interactivity": "1 token/s",
+        "workload.attention_core_format": "bf16",
+    }
     pools = f"chips={tensor},tp={tensor},prefill_chips={tensor},prefill_tp={tensor}"
-    served = {one["name"]: one for one in operators(system, pools, engine) if one["phase"] == "prefill"}
+    served = {
+        one["name"]: one for one in operators(system, pools, engine) if one["phase"] == "prefill"
+    }
     assert set(served) <= full.keys() | APART | LOGITS
     both = set(served) & full.keys() - LOGITS
     assert {"elementwise", "attention projections", "attention core"} < both
     for name in sorted(both):
         for key in ("time_us", "flops", "bytes"):
-            assert full[name][key] - none[name][key] == pytest.approx(served[name][key], rel=1e-12), f"{name}: {key}"
+            assert full[name][key] - none[name][key] == pytest.approx(
+                served[name][key], rel=1e-12
+            ), f"{name}: {key}"

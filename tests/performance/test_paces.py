@@ -16,7 +16,14 @@ from tests.chain import links_of, recording
 from tests.fabric import Tokens, choose, group_of, reach
 from tests.registry import Known
 
-SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi450x-ualoe72", "tpuv7-cube64"]
+SYSTEMS = [
+    "h100-hgx8",
+    "gb200-nvl72",
+    "trn2-nl32x2-3d",
+    "trn3-nl72x2",
+    "mi450x-ualoe72",
+    "tpuv7-cube64",
+]
 RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
 
 
@@ -40,7 +47,9 @@ def test_one_group_takes_any_number_of_sizes(catalogue, many):
     links, amounts = links_of("gb200-nvl72"), np.geomspace(1, 1e9, many)
     for operation in ("all-reduce", "all-gather"):
         paces = paces_of(reach(links, group_of(links, 8.0)), operation, 1.0)
-        assert quickest(paces, amounts) == pytest.approx([quickest(paces, float(amount)) for amount in amounts], rel=1e-12)
+        assert quickest(paces, amounts) == pytest.approx(
+            [quickest(paces, float(amount)) for amount in amounts], rel=1e-12
+        )
 
 
 @settings(max_examples=40)
@@ -49,7 +58,9 @@ def test_what_is_left_out_is_never_the_quickest(table, amount):
     paces = Paces(*table.astype(float))
     kept = unbeaten(paces)
     assert 0 < len(kept) <= 5
-    assert np.array_equal(quickest(Paces(*(field[kept] for field in paces)), amount), quickest(paces, amount))
+    assert np.array_equal(
+        quickest(Paces(*(field[kept] for field in paces)), amount), quickest(paces, amount)
+    )
 
 
 def test_links_of_equal_numbers_are_known_already(catalogue):
@@ -58,7 +69,9 @@ def test_links_of_equal_numbers_are_known_already(catalogue):
     assert known_of(links_of("gb200-nvl72"), 2e-6) is not one
     slower = links_of("gb200-nvl72", **{"parts.gb200-gpu.scale_up_bandwidth": "800 GB/s"})
     assert known_of(slower, 1e-6) is not one
-    assert known_of(slower._replace(inside=np.ones(3)), 1e-6) is not known_of(slower._replace(inside=np.ones(3)), 1e-6)
+    assert known_of(slower._replace(inside=np.ones(3)), 1e-6) is not known_of(
+        slower._replace(inside=np.ones(3)), 1e-6
+    )
 
 
 def test_equal_numbers_are_computed_once_and_large_arrays_and_traces_are_not_kept():
@@ -70,7 +83,11 @@ def test_equal_numbers_are_computed_once_and_large_arrays_and_traces_are_not_kep
 
     assert [known.of(("a",), (2.0, np.ones(3)), compute) for _ in range(3)] == ["found"] * 3
     assert len(calls) == 1
-    assert known.of(("a",), (2.0, np.ones((3, 1))), compute) == known.of(("b",), (2.0, np.ones(3)), compute) == "found"
+    assert (
+        known.of(("a",), (2.0, np.ones((3, 1))), compute)
+        == known.of(("b",), (2.0, np.ones(3)), compute)
+        == "found"
+    )
     assert len(calls) == 3
     assert known.of(("a",), (np.ones(MANY + 1),), compute) is None
     with recording():
@@ -80,5 +97,12 @@ def test_equal_numbers_are_computed_once_and_large_arrays_and_traces_are_not_kep
 
 def test_what_is_known_of_other_inputs_changes_no_answer(catalogue):
     first = evaluate("gb200-nvl72", catalogue=catalogue).metrics
-    evaluate("gb200-nvl72", {"parts.gb200-gpu.scale_up_bandwidth": "700 GB/s", "performance.nvidia.collective_wait": "9 us"}, catalogue=catalogue)
+    evaluate(
+        "gb200-nvl72",
+        {
+            "parts.gb200-gpu.scale_up_bandwidth": "700 GB/s",
+            "performance.nvidia.collective_wait": "9 us",
+        },
+        catalogue=catalogue,
+    )
     assert evaluate("gb200-nvl72", catalogue=catalogue).metrics == first

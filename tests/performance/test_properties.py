@@ -15,7 +15,16 @@ from tco.fabric.links import Latencies
 from tco.fabric.timing import Timing
 from tests.chain import dispatched, fabric_of, links_of, system_of
 from tests.fabric import OPERATIONS, Group, Links, group_of, timings, timings_on
-from tests.performance.servers import CATALOGUE, DecodePlan, Machine, Server, changed, decoding, plan_axes, server
+from tests.performance.servers import (
+    CATALOGUE,
+    DecodePlan,
+    Machine,
+    Server,
+    changed,
+    decoding,
+    plan_axes,
+    server,
+)
 from tests.registry import Known
 
 FABRICS = {
@@ -28,8 +37,25 @@ FABRICS = {
     "mesh": "mi355x-8",
 }
 on_every_fabric = pytest.mark.parametrize("fabric", FABRICS)
-RATES = ("inside", "direct", "pairwise", "spread", "crossing", "network", "lane", "pairwise_lane", "exchange_lane", "copy_rate")
-AT_ONCE = ("one-shot", "two-shot", "two-shot, forwarded", "direct", "direct, forwarded")  # all ports at work, without chunks: a step reaches all
+RATES = (
+    "inside",
+    "direct",
+    "pairwise",
+    "spread",
+    "crossing",
+    "network",
+    "lane",
+    "pairwise_lane",
+    "exchange_lane",
+    "copy_rate",
+)
+AT_ONCE = (
+    "one-shot",
+    "two-shot",
+    "two-shot, forwarded",
+    "direct",
+    "direct, forwarded",
+)  # all ports at work, without chunks: a step reaches all
 SLACK = 1 - 1e-9
 
 
@@ -51,13 +77,25 @@ def fabric_named(name: str, **given_: str) -> tuple[Links, Wires]:
     """What a system's chips meet; the switches of H100 servers, which can, add up here."""
     inputs = system_of(name, **given_)
     values = inputs.values()
-    links, scopes = links_of(name, **given_)._replace(reduces=name == FABRICS["star that adds up"]), fabric_of(inputs)
+    links, scopes = (
+        links_of(name, **given_)._replace(reduces=name == FABRICS["star that adds up"]),
+        fabric_of(inputs),
+    )
     inner = next(scope for scope in scopes if scope.chips == links.domain)
     world = scopes[-1]
     network = float(values[f"parts.{inputs.system.chip}.scale_out_bandwidth"])
     bisections = {scope.chips: float(scope.bisection) for scope in (inner, world)}
     anywhere = max(float(inner.injection), float(world.injection))
-    return links, Wires(name, links.domain, links.world, float(inner.injection), anywhere, float(world.crossing or 0), network, bisections)
+    return links, Wires(
+        name,
+        links.domain,
+        links.world,
+        float(inner.injection),
+        anywhere,
+        float(world.crossing or 0),
+        network,
+        bisections,
+    )
 
 
 def groups(world: int) -> st.SearchStrategy[int]:
@@ -86,7 +124,13 @@ operations = st.sampled_from(OPERATIONS)
 
 def scaled(made: Any, fields: dict[str, float]) -> Any:
     """Return a tuple with some fields multiplied, those it has."""
-    return made._replace(**{name: getattr(made, name) * factor for name, factor in fields.items() if getattr(made, name) is not None})
+    return made._replace(
+        **{
+            name: getattr(made, name) * factor
+            for name, factor in fields.items()
+            if getattr(made, name) is not None
+        }
+    )
 
 
 def times(found: dict[str, Timing]) -> dict[str, float]:
@@ -100,9 +144,16 @@ def test_more_bandwidth_is_never_slower(fabric):
     links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
-    @given(operations, groups(wires.world), sizes, st.dictionaries(st.sampled_from(RATES), factors, min_size=1))
+    @given(
+        operations,
+        groups(wires.world),
+        sizes,
+        st.dictionaries(st.sampled_from(RATES), factors, min_size=1),
+    )
     def never_slower(operation, ranks, size, raised):
-        before, after = (times(timings(met, operation, ranks, size)) for met in (links, scaled(links, raised)))
+        before, after = (
+            times(timings(met, operation, ranks, size)) for met in (links, scaled(links, raised))
+        )
         assert before.keys() == after.keys()
         assert all(after[name] <= time for name, time in before.items())
 
@@ -114,7 +165,12 @@ def test_lower_latencies_are_never_slower(fabric):
     links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
-    @given(operations, groups(wires.world), sizes, st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1))
+    @given(
+        operations,
+        groups(wires.world),
+        sizes,
+        st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1),
+    )
     def never_slower(operation, ranks, size, lowered):
         quick = links._replace(latencies=scaled(links.latencies, lowered))
         before, after = (times(timings(met, operation, ranks, size)) for met in (links, quick))
@@ -130,7 +186,9 @@ def test_a_larger_buffer_is_never_quicker(fabric):
     @settings(max_examples=60)
     @given(operations, groups(wires.world), sizes, factors)
     def never_quicker(operation, ranks, size, factor):
-        small, large = (times(timings(links, operation, ranks, buffer)) for buffer in (size, size * factor))
+        small, large = (
+            times(timings(links, operation, ranks, buffer)) for buffer in (size, size * factor)
+        )
         assert all(large[name] >= time for name, time in small.items())
 
     never_quicker()
@@ -152,7 +210,9 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
     for operation in OPERATIONS:
         for ranks in (2, 4, wires.domain, wires.world, 4 * wires.world):
             for size in (1e3, 1e6, 1e9):
-                slow, quick = (times(timings(met, operation, ranks, size)) for met in (links, faster))
+                slow, quick = (
+                    times(timings(met, operation, ranks, size)) for met in (links, faster)
+                )
                 assert all(quick[algorithm] <= time for algorithm, time in slow.items())
     if attribute == "scale_out_bandwidth":
         assert float(faster.network) == pytest.approx(1.5 * float(links.network), rel=1e-12)
@@ -174,7 +234,9 @@ def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
             assert float(empty[name].time) == pytest.approx(float(before.latency), rel=1e-12)
             assert float(after.latency) == float(before.latency)
             assert float(after.wire) == pytest.approx(2 * float(before.wire), rel=1e-9)
-            moving, slower = (float(timing.time) - float(timing.latency) for timing in (before, after))
+            moving, slower = (
+                float(timing.time) - float(timing.latency) for timing in (before, after)
+            )
             noise = 1e-12 * float(after.time)
             if name in AT_ONCE or operation == "send-recv":
                 assert slower == pytest.approx(2 * moving, rel=1e-9, abs=4 * noise)
@@ -198,14 +260,25 @@ def least_wire(wires: Wires, operation: str, group: Group, size: float, adds_up:
     """
     ranks, domains, each = (float(number) for number in group[:3])
     share, elsewhere = (ranks - 1) / ranks, (ranks - each) / ranks
-    handed = {"all-reduce": 1.0 if adds_up else 2 * share, "broadcast": 1.0, "send-recv": 1.0}.get(operation, share)
-    injection = wires.inside if domains <= 1 else wires.anywhere + wires.network * (ranks > wires.world)
+    handed = {"all-reduce": 1.0 if adds_up else 2 * share, "broadcast": 1.0, "send-recv": 1.0}.get(
+        operation, share
+    )
+    injection = (
+        wires.inside if domains <= 1 else wires.anywhere + wires.network * (ranks > wires.world)
+    )
     bound = handed * size / injection
     if domains > 1:
-        part = {"all-reduce": 1 / each, "broadcast": 1 / each, "send-recv": 1.0, "all-to-all": elsewhere}.get(operation, elsewhere / each)
+        part = {
+            "all-reduce": 1 / each,
+            "broadcast": 1 / each,
+            "send-recv": 1.0,
+            "all-to-all": elsewhere,
+        }.get(operation, elsewhere / each)
         bound = max(bound, part * size / leaving(wires, ranks))
     if operation == "all-to-all" and ranks in wires.bisections and ranks % 2 == 0:
-        bound = max(bound, size * ranks / 4 / wires.bisections[int(ranks)])  # half of the chips send half of what they have across the middle
+        bound = max(
+            bound, size * ranks / 4 / wires.bisections[int(ranks)]
+        )  # half of the chips send half of what they have across the middle
     return bound
 
 
@@ -216,7 +289,10 @@ def test_no_algorithm_beats_the_wires(fabric, operation):
 
     def bounded(group, size):
         for name, timing in timings_on(links, operation, group, size).items():
-            assert float(timing.wire) >= least_wire(wires, operation, group, size, name == "in-network") * SLACK, name
+            assert (
+                float(timing.wire)
+                >= least_wire(wires, operation, group, size, name == "in-network") * SLACK
+            ), name
             assert float(timing.time) >= float(timing.wire) + float(timing.latency)
 
     for ranks in {wires.domain, wires.world, 4 * wires.world}:
@@ -230,18 +306,35 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
     links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
-    @given(groups(wires.world), st.floats(0.1, 1e5), st.sampled_from([1, 2, 4, 8]), st.floats(512, 16384))
+    @given(
+        groups(wires.world),
+        st.floats(0.1, 1e5),
+        st.sampled_from([1, 2, 4, 8]),
+        st.floats(512, 16384),
+    )
     def bounded(ranks, tokens, active, token):
-        time, domains = float(dispatched(links, ranks, tokens, active, token)), math.ceil(ranks / wires.domain)
+        time, domains = (
+            float(dispatched(links, ranks, tokens, active, token)),
+            math.ceil(ranks / wires.domain),
+        )
         chips = (ranks - 1) * (1 - (1 - 1 / ranks) ** active)
-        assert time >= tokens * token * chips / (wires.anywhere + wires.network * (ranks > wires.world)) * SLACK
+        assert (
+            time
+            >= tokens
+            * token
+            * chips
+            / (wires.anywhere + wires.network * (ranks > wires.world))
+            * SLACK
+        )
         if domains > 1:
             others = (domains - 1) * (1 - (1 - 1 / domains) ** active)
             assert time >= tokens * token * others / leaving(wires, ranks) * SLACK
         assert time >= float(links.latencies.expert_kernel)
         more = scaled(links, dict.fromkeys(RATES, 2.0))
         assert time / 2 * SLACK <= float(dispatched(more, ranks, tokens, active, token)) <= time
-        assert time <= float(dispatched(links, ranks, 2 * tokens, active, token)) <= 2 * time / SLACK
+        assert (
+            time <= float(dispatched(links, ranks, 2 * tokens, active, token)) <= 2 * time / SLACK
+        )
 
     bounded()
 
@@ -286,7 +379,11 @@ EIGHT = [  # operation, algorithm: steps, and buffers through the links of a chi
 def test_steps_and_bytes_of_eight_chips_behind_a_switch(operation, name, steps, buffers):
     links = fabric_named("h100-hgx8")[0]
     t, timing = links.latencies, timings(links, operation, 8, 1e6)[name]
-    far, rate = (t.far_step, links.direct) if name in AT_ONCE else (t.step, links.pairwise if operation == "all-to-all" else links.inside)
+    far, rate = (
+        (t.far_step, links.direct)
+        if name in AT_ONCE
+        else (t.step, links.pairwise if operation == "all-to-all" else links.inside)
+    )
     assert float(timing.stepping - timing.start) == pytest.approx(steps * float(far), rel=1e-9)
     assert float(timing.wire) == pytest.approx(buffers * 1e6 / float(rate), rel=1e-9)
 
@@ -295,26 +392,49 @@ def test_a_switch_that_adds_up_takes_the_buffer_once():
     """And each chip's eighth of it back into the sum."""
     links = fabric_named("h100-hgx8")[0]
     found = timings(links, "all-reduce", 8, 1e9)
-    assert float(found["in-network"].wire) == pytest.approx(9 / 8 * 1e9 / float(links.direct), rel=1e-12)
+    assert float(found["in-network"].wire) == pytest.approx(
+        9 / 8 * 1e9 / float(links.direct), rel=1e-12
+    )
     assert "in-network" not in timings(links, "all-gather", 8, 1e9)
     assert "in-network" not in timings(fabric_named("trn3-nl72x2")[0], "all-reduce", 72, 1e9)
 
 
 # ---------------------------------------------------------------- serving
 SERVED = {
-    "trn3-nl72x2": {"workload__input_tokens": "65536"},  # large arrays; every way across racks, and sequences that are split
+    "trn3-nl72x2": {
+        "workload__input_tokens": "65536"
+    },  # large arrays; every way across racks, and sequences that are split
     "gb200-nvl72": {},
-    "h100-hgx8": {"workload__precision": "nvfp4"},  # unpacked by the vector units; several servers, and pipelines of them
+    "h100-hgx8": {
+        "workload__precision": "nvfp4"
+    },  # unpacked by the vector units; several servers, and pipelines of them
     "trn2-nl32x2-3d": {"workload__model": "llama-3.1-70b", "workload__precision": "bf16"},
     "gb200-nvl36x2": {"workload__model": "gpt-oss-120b"},
 }
 on_every_server = pytest.mark.parametrize("system", SERVED)
 COMPUTE = ("peak_bf16", "peak_fp8", "peak_fp4", "peak_int8", "peak_vector", "clock", "tdp")
 MEMORY = ("hbm_bandwidth", "dma_bandwidth")
-FAMILY = ("launch_time", "collective_wait", "exchange_wait", "network_wait")  # what a plan waits for, by whose practice it is
+FAMILY = (
+    "launch_time",
+    "collective_wait",
+    "exchange_wait",
+    "network_wait",
+)  # what a plan waits for, by whose practice it is
 ENGINE = ("host_time",)
-SHARED = ("elementwise_traffic", "residual_passes", "expert_passes", "kernels_grouped", "kernels_latent", "kernels_experts")
-FIXED = ("kernel_stage", "decode_block_time", "fp4_inner_latency", "expert_reads")  # times inside a kernel that follow no rate
+SHARED = (
+    "elementwise_traffic",
+    "residual_passes",
+    "expert_passes",
+    "kernels_grouped",
+    "kernels_latent",
+    "kernels_experts",
+)
+FIXED = (
+    "kernel_stage",
+    "decode_block_time",
+    "fp4_inner_latency",
+    "expert_reads",
+)  # times inside a kernel that follow no rate
 WAITS = (*FAMILY, *ENGINE, *SHARED, *FIXED)
 
 
@@ -325,13 +445,24 @@ def of(system: str) -> Server:
 def with_factors(system: str, factors: dict[str, float]) -> Server:
     """What serves with attributes of the chip and parameters of its practice multiplied; those a family does not have stay out."""
     machine = of(system).machine
-    owners = {**dict.fromkeys((*FAMILY, *FIXED), machine.family), **dict.fromkeys(ENGINE, machine.engine), **dict.fromkeys(SHARED, "layer")}
-    paths = {f"performance.{owners[name]}.{name}" if name in owners else name: factor for name, factor in factors.items()}
+    owners = {
+        **dict.fromkeys((*FAMILY, *FIXED), machine.family),
+        **dict.fromkeys(ENGINE, machine.engine),
+        **dict.fromkeys(SHARED, "layer"),
+    }
+    paths = {
+        f"performance.{owners[name]}.{name}" if name in owners else name: factor
+        for name, factor in factors.items()
+    }
     known = CATALOGUE.calibration_rows, CATALOGUE.part_rows
     held = {
         path: factor
         for path, factor in paths.items()
-        if (tuple(path.split(".")[1:]) in known[0] if "." in path else (machine.chip, path) in known[1])
+        if (
+            tuple(path.split(".")[1:]) in known[0]
+            if "." in path
+            else (machine.chip, path) in known[1]
+        )
     }
     return changed(system, held, **SERVED[system])
 
@@ -340,7 +471,10 @@ def with_factors(system: str, factors: dict[str, float]) -> Server:
 def plans(system: str) -> tuple[Any, DecodePlan]:
     """Every plan of both phases, a row each, decode at some sequences a group."""
     made = of(system)
-    reads, writes = (plan_axes(made.model, made.machine.links, made.request.prompt + tokens) for tokens in (0, made.request.answer))
+    reads, writes = (
+        plan_axes(made.model, made.machine.links, made.request.prompt + tokens)
+        for tokens in (0, made.request.answer)
+    )
     return reads, decoding(writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
 
 
@@ -353,7 +487,9 @@ def test_no_operator_beats_its_engines(system):
             assert np.all(np.asarray(operator.time) >= 0)
             if operator.link or operator.flops is None:
                 continue
-            least = np.maximum(operator.flops / operator.compute_rate, operator.bytes / operator.bandwidth)
+            least = np.maximum(
+                operator.flops / operator.compute_rate, operator.bytes / operator.bandwidth
+            )
             if operator.beside is not None:
                 least = np.maximum(least, operator.beside)
             assert np.all(operator.time >= operator.layers * least * SLACK), operator.name
@@ -373,7 +509,9 @@ def test_many_plans_at_once_take_what_each_takes(system):
         alone = made.decode(
             decode._make(
                 float(np.broadcast_to(axis, decode.chips.shape)[row, 0])
-                for axis in decode._replace(sequences=np.broadcast_to(decode.sequences[0, 2], decode.chips.shape))
+                for axis in decode._replace(
+                    sequences=np.broadcast_to(decode.sequences[0, 2], decode.chips.shape)
+                )
             )
         )
         assert float(alone.time) == pytest.approx(float(at_once[0].time[row, 2]), rel=1e-12)
@@ -387,7 +525,10 @@ def test_more_chip_never_slows_a_plan(system):
     before = made.decode(decode), made.prefill(prefill)
 
     @settings(max_examples=10)
-    @given(st.dictionaries(st.sampled_from(COMPUTE + MEMORY), factors, min_size=1), st.dictionaries(st.sampled_from(WAITS), st.floats(0.25, 1)))
+    @given(
+        st.dictionaries(st.sampled_from(COMPUTE + MEMORY), factors, min_size=1),
+        st.dictionaries(st.sampled_from(WAITS), st.floats(0.25, 1)),
+    )
     def never_slower(raised, lowered):
         faster = with_factors(system, raised | lowered)
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
@@ -407,7 +548,8 @@ def test_more_links_never_slow_a_plan(system):
 
     @settings(max_examples=6)
     @given(
-        st.dictionaries(st.sampled_from(RATES), factors, min_size=1), st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1)
+        st.dictionaries(st.sampled_from(RATES), factors, min_size=1),
+        st.dictionaries(st.sampled_from(Latencies._fields), st.floats(0, 1), min_size=1),
     )
     def never_slower(raised, lowered):
         links = made.machine.links
@@ -425,17 +567,33 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
     """With what takes its time inside a kernel whatever the rates; what waits for the longest stage does by its share of all the rest."""
     made, (prefill, decode) = of(system), plans(system)
     slow = with_factors(system, dict.fromkeys((*COMPUTE, *MEMORY), 0.5) | dict.fromkeys(FIXED, 2.0))
-    for old, new in ((made.decode(decode), slow.decode(decode)), (made.prefill(prefill), slow.prefill(prefill))):
+    for old, new in (
+        (made.decode(decode), slow.decode(decode)),
+        (made.prefill(prefill), slow.prefill(prefill)),
+    ):
         for one, other in zip(old.operators, new.operators, strict=True):
             factor = 1 if one.link or one.name == "launches" else 2
             if one.name == "uneven stages":
                 continue
-            assert np.allclose(other.time, factor * np.asarray(one.time), rtol=1e-9, atol=0), one.name
+            assert np.allclose(other.time, factor * np.asarray(one.time), rtol=1e-9, atol=0), (
+                one.name
+            )
         for answer in (old, new):
-            (waiting,) = (operator.time for operator in answer.operators if operator.name == "uneven stages")
-            work = sum(np.asarray(operator.time) for operator in answer.operators if operator.name not in ("uneven stages", "stage transfer"))
+            (waiting,) = (
+                operator.time for operator in answer.operators if operator.name == "uneven stages"
+            )
+            work = sum(
+                np.asarray(operator.time)
+                for operator in answer.operators
+                if operator.name not in ("uneven stages", "stage transfer")
+            )
             stages = (decode if answer.per_token is not None else prefill).pipeline_parallel
-            assert np.allclose(waiting, work * (stages * np.ceil(made.model.layers / stages) / made.model.layers - 1), rtol=1e-9, atol=0)
+            assert np.allclose(
+                waiting,
+                work * (stages * np.ceil(made.model.layers / stages) / made.model.layers - 1),
+                rtol=1e-9,
+                atol=0,
+            )
 
 
 @on_every_server
@@ -450,7 +608,15 @@ def test_more_sequences_take_longer_and_are_more_at_work(system):
 def test_every_rate_of_a_machine_is_raised_here():
     """What a chip has gained since is named here: built from the values that are raised above, or no rate."""
     built = {"operands", "core", "kernels", "bandwidth", "row_bandwidth", "exponentials", "values"}
-    waits = {"launch", "overhead", "waits", "elementwise", "expert_gates", "permutes", "expert_start"}
+    waits = {
+        "launch",
+        "overhead",
+        "waits",
+        "elementwise",
+        "expert_gates",
+        "permutes",
+        "expert_start",
+    }
     rest = {
         "chip",
         "family",

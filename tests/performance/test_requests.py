@@ -17,27 +17,42 @@ RATE, SPEED, FIRST = "output_tokens_per_s_per_chip", "tokens_per_s_per_user", "t
 
 @cache
 def served(name=NAME, **settings):
-    return evaluate(name, {f"workload.{key}": text for key, text in settings.items()}, catalogue=CATALOGUE)
+    return evaluate(
+        name, {f"workload.{key}": text for key, text in settings.items()}, catalogue=CATALOGUE
+    )
 
 
 def fixed(**settings):
     """On the plan of the headline."""
-    return evaluate(NAME, {f"workload.{key}": text for key, text in settings.items()}, result(NAME).plan, catalogue=CATALOGUE, trace=True)
+    return evaluate(
+        NAME,
+        {f"workload.{key}": text for key, text in settings.items()},
+        result(NAME).plan,
+        catalogue=CATALOGUE,
+        trace=True,
+    )
 
 
 @pytest.mark.parametrize("key", ["cache_hit", "kv_offload"])
 def test_zero_changes_nothing(key):
     without, usual = fixed(**{key: "0"}).metrics, result(NAME).metrics
     assert without.keys() == usual.keys()
-    assert all(without[name] == (value if value is None else pytest.approx(value, rel=1e-12)) for name, value in usual.items())  # a bit of rounding
+    assert all(
+        without[name] == (value if value is None else pytest.approx(value, rel=1e-12))
+        for name, value in usual.items()
+    )  # a bit of rounding
 
 
 @pytest.mark.parametrize(
-    "settings", [{"cache_hit": "0.5"}, {"draft_tokens": "3"}, {"kv_offload": "0.3"}, {"concurrency": "4096"}], ids=lambda found: next(iter(found))
+    "settings",
+    [{"cache_hit": "0.5"}, {"draft_tokens": "3"}, {"kv_offload": "0.3"}, {"concurrency": "4096"}],
+    ids=lambda found: next(iter(found)),
 )
 def test_the_trace_is_the_number(settings):
     found = fixed(**settings)
-    assert set(settings) == {path.partition(".")[2] for path in found.inputs if path.partition(".")[2] in settings}
+    assert set(settings) == {
+        path.partition(".")[2] for path in found.inputs if path.partition(".")[2] in settings
+    }
     for metric in (RATE, SPEED, FIRST, "usd_per_million_output_tokens"):
         assert found.nodes[metric].value == pytest.approx(found.metrics[metric], rel=1e-12)
     assert not [note for note in found.notes if "nothing in this scenario rests on it" in note]
@@ -49,12 +64,22 @@ def test_a_prefix_found_is_not_computed():
     assert base[RATE] < half[RATE] < most[RATE]
     assert base[SPEED] == half[SPEED] == most[SPEED]
     # the half not found sees three quarters of the prompt on average, so it takes more than half the attention of the whole
-    core = {hit: next(o.time for o in fixed(cache_hit=hit).serving.prefill.operators if o.name == "attention core") for hit in ("0", "0.5")}
+    core = {
+        hit: next(
+            o.time
+            for o in fixed(cache_hit=hit).serving.prefill.operators
+            if o.name == "attention core"
+        )
+        for hit in ("0", "0.5")
+    }
     assert core["0.5"] / core["0"] == pytest.approx(0.75, rel=0.01)
 
 
 def test_drafts_yield_tokens_and_cost_time():
-    plain, drafted = fixed(draft_tokens="0"), fixed(draft_tokens="1", spec_acceptance="0.7", draft_cost="0.1")
+    plain, drafted = (
+        fixed(draft_tokens="0"),
+        fixed(draft_tokens="1", spec_acceptance="0.7", draft_cost="0.1"),
+    )
     assert drafted.serving.decode.time > 1.1 * plain.serving.decode.time
     assert drafted.metrics["tpot_s"] == pytest.approx(drafted.serving.decode.time / 1.7, rel=1e-12)
 
@@ -62,11 +87,17 @@ def test_drafts_yield_tokens_and_cost_time():
 def test_drafts_help_where_latency_binds():
     """One sequence a group leaves the engines idle: verifying three drafts costs little."""
     slow = "110 token/s"
-    assert served(interactivity=slow, draft_tokens="3").metrics[RATE] > served(interactivity=slow, draft_tokens="0").metrics[RATE]
+    assert (
+        served(interactivity=slow, draft_tokens="3").metrics[RATE]
+        > served(interactivity=slow, draft_tokens="0").metrics[RATE]
+    )
 
 
 def test_drafts_that_are_never_accepted_only_cost():
-    assert fixed(draft_tokens="2", spec_acceptance="0").metrics[SPEED] < fixed(draft_tokens="0").metrics[SPEED]
+    assert (
+        fixed(draft_tokens="2", spec_acceptance="0").metrics[SPEED]
+        < fixed(draft_tokens="0").metrics[SPEED]
+    )
 
 
 @pytest.mark.parametrize(("model", "drafts"), [("deepseek-v3", True), ("gpt-oss-120b", False)])
@@ -78,17 +109,24 @@ def test_a_model_drafts_with_the_head_it_has(model, drafts):
 
 
 def test_offloading_frees_memory_and_takes_the_host_link():
-    plain, half = (fixed(kv_offload=share, as_deployed="0").serving.decode for share in ("0", "0.5"))
+    plain, half = (
+        fixed(kv_offload=share, as_deployed="0").serving.decode for share in ("0", "0.5")
+    )
     plan = result(NAME).plan.decode
     whole = 2 * (plain.memory - half.memory)
-    assert whole == pytest.approx(plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9)  # TensorRT-LLM gives caches so much of what is free
+    assert whole == pytest.approx(
+        plan.sequences * (8192 + 1024) * 576 * 61 / 0.9, rel=1e-9
+    )  # TensorRT-LLM gives caches so much of what is free
     host = next(operator for operator in half.operators if operator.name == "cache from host")
     assert host.bytes == pytest.approx(0.5 * plan.sequences * (8192 + 512) * 576 * 61, rel=1e-9)
     assert half.time == pytest.approx(max(host.bytes / 25e9, plain.time), rel=1e-9)
 
 
 def test_more_in_flight_is_more_throughput_and_less_speed():
-    found = [served(concurrency=str(count), interactivity="1 token/s", ttft="0 s").metrics for count in (64, 512, 4096)]
+    found = [
+        served(concurrency=str(count), interactivity="1 token/s", ttft="0 s").metrics
+        for count in (64, 512, 4096)
+    ]
     assert found[0][RATE] < found[1][RATE] < found[2][RATE]
     assert found[0][SPEED] > found[1][SPEED] > found[2][SPEED]
     assert found[0][FIRST] < found[2][FIRST]
@@ -105,7 +143,10 @@ def test_requests_in_flight_by_the_law_of_little():
 
 
 def test_requests_beyond_memory_wait_before_the_engine():
-    made = [served(concurrency=count, interactivity="1 token/s", ttft="0 s") for count in ("20000", "100000")]
+    made = [
+        served(concurrency=count, interactivity="1 token/s", ttft="0 s")
+        for count in ("20000", "100000")
+    ]
     few, many = (one.metrics for one in made)
     assert many[FIRST] > 3 * few[FIRST]
     stays = many[FIRST] + 1023 * many["tpot_s"]
@@ -116,7 +157,10 @@ def test_requests_beyond_memory_wait_before_the_engine():
 
 @pytest.mark.parametrize(
     ("asked", "words"),
-    [({"ttft": "10 s", "interactivity": "1 token/s"}, "first token within 10 s"), ({"interactivity": "200 token/s"}, "get at most")],
+    [
+        ({"ttft": "10 s", "interactivity": "1 token/s"}, "first token within 10 s"),
+        ({"interactivity": "200 token/s"}, "get at most"),
+    ],
 )
 def test_too_many_in_flight(asked, words):
     assert any(words in note for note in served(concurrency="100000", **asked).notes)
@@ -134,7 +178,10 @@ def test_every_headline_rack_decodes_the_large_model(system):
     ("settings", "message"),
     [
         ({"concurrency": "0"}, "workload.concurrency is 0: no requests in flight"),
-        ({"input_tokens": "163000"}, "is 164,024 tokens, more than the context of deepseek-v3, 163,840 tokens"),
+        (
+            {"input_tokens": "163000"},
+            "is 164,024 tokens, more than the context of deepseek-v3, 163,840 tokens",
+        ),
     ],
 )
 def test_what_nothing_can_serve_is_refused(settings, message):

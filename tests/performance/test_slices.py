@@ -19,7 +19,11 @@ from tests.hardware.flows import all_to_all, between
 from tests.hardware.graph import Graph
 from tests.shipped import CATALOGUE
 
-TORI = [name for name in CATALOGUE.ids("systems") if CATALOGUE.document("systems", name, "system")[1]["fabric"]["kind"] == "torus"]
+TORI = [
+    name
+    for name in CATALOGUE.ids("systems")
+    if CATALOGUE.document("systems", name, "system")[1]["fabric"]["kind"] == "torus"
+]
 SIZES = [1e3, 1e5, 1e7, 1e9]
 
 
@@ -34,13 +38,23 @@ def graph_of(part: Slice) -> Graph:
     for place in itertools.product(*map(range, part.sizes)):
         for axis, size in enumerate(part.sizes):
             if place[axis] < size - 1 or (part.closed[axis] and size > 2):
-                graph.join(("chip", *place), ("chip", *place[:axis], (place[axis] + 1) % size, *place[axis + 1 :]), part.lanes[axis])
+                graph.join(
+                    ("chip", *place),
+                    ("chip", *place[:axis], (place[axis] + 1) % size, *place[axis + 1 :]),
+                    part.lanes[axis],
+                )
     return graph
 
 
 @st.composite
 def parts(draw, most: int = 24) -> Slice:
-    sizes = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(lambda sizes: 2 <= math.prod(sizes) <= most)))
+    sizes = tuple(
+        draw(
+            st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(
+                lambda sizes: 2 <= math.prod(sizes) <= most
+            )
+        )
+    )
     closed = tuple(draw(st.booleans()) for _ in sizes)
     return Slice(sizes, closed, tuple(float(draw(st.integers(1, 9))) for _ in sizes))
 
@@ -64,14 +78,18 @@ def test_any_slice_against_its_graph(part):
 def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
     """Bucket rings over all dimensions at once cannot beat what flows into the worst-placed chip."""
     graph = graph_of(part)
-    assert part.injection == min(between(graph, lambda node, chip=chip: node != chip) for chip in graph.chips)
+    assert part.injection == min(
+        between(graph, lambda node, chip=chip: node != chip) for chip in graph.chips
+    )
 
 
 @pytest.mark.parametrize("name", TORI)
 def test_a_slice_that_is_the_whole_torus_changes_nothing(name):
     whole, chips = links(name)
     met = links_for(whole, group_of(whole, chips))
-    assert slice_of(whole.torus, chips) == Slice(whole.torus.sizes, (True,) * len(whole.torus.sizes), whole.torus.lanes)
+    assert slice_of(whole.torus, chips) == Slice(
+        whole.torus.sizes, (True,) * len(whole.torus.sizes), whole.torus.lanes
+    )
     assert float(met.inside) == pytest.approx(float(whole.inside), rel=1e-12)
     assert float(met.spread) == pytest.approx(float(whole.spread), rel=1e-12)
     assert float(met.latencies.step) == pytest.approx(float(whole.latencies.step), rel=1e-12)
@@ -83,14 +101,23 @@ def test_a_slice_is_never_slower_than_the_whole(name):
     """Same bytes a rank: what it sends when all talk to all, its part when all gather or reduce. Every group that tiles the torus."""
     whole, chips = links(name)
     for ranks, each in itertools.product([n for n in range(2, chips) if chips % n == 0], SIZES):
-        assert cheapest(whole, "all-to-all", ranks, each) <= cheapest(whole, "all-to-all", chips, each) * (1 + 1e-9)
+        assert cheapest(whole, "all-to-all", ranks, each) <= cheapest(
+            whole, "all-to-all", chips, each
+        ) * (1 + 1e-9)
         for operation in ("all-gather", "reduce-scatter", "all-reduce"):
-            assert cheapest(whole, operation, ranks, each * ranks) <= cheapest(whole, operation, chips, each * chips) * (1 + 1e-9)
-        assert dispatched(whole, ranks, each, 8, 7168.0) <= dispatched(whole, chips, each, 8, 7168.0) * (1 + 1e-9)
+            assert cheapest(whole, operation, ranks, each * ranks) <= cheapest(
+                whole, operation, chips, each * chips
+            ) * (1 + 1e-9)
+        assert dispatched(whole, ranks, each, 8, 7168.0) <= dispatched(
+            whole, chips, each, 8, 7168.0
+        ) * (1 + 1e-9)
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=3).filter(lambda sizes: math.prod(sizes) > 1), st.data())
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=3).filter(lambda sizes: math.prod(sizes) > 1),
+    st.data(),
+)
 def test_any_tiling_slice_exchanges_no_slower(sizes, data):
     torus = Torus(tuple(sizes), tuple(float(data.draw(st.integers(1, 64))) for _ in sizes))
     chips = math.prod(sizes)
@@ -122,18 +149,26 @@ def test_groups_of_several_sizes_are_arrays():
 def test_two_joined_stars_are_never_quicker_than_one(operation):
     one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
     for ranks, size in itertools.product((2, 8, 36, 37, 48, 64, 72, 144), SIZES):
-        assert cheapest(two, operation, ranks, size) >= cheapest(one, operation, ranks, size) * (1 - 1e-9)
+        assert cheapest(two, operation, ranks, size) >= cheapest(one, operation, ranks, size) * (
+            1 - 1e-9
+        )
 
 
 def test_experts_over_two_joined_stars_are_never_quicker():
     one, two = links("gb200-nvl72")[0], links("gb200-nvl36x2")[0]
     for ranks, tokens in itertools.product((2, 8, 36, 48, 72), (1, 16, 128, 4096)):
-        assert dispatched(two, ranks, tokens, 8, 7168.0) >= dispatched(one, ranks, tokens, 8, 7168.0) * (1 - 1e-9)
+        assert dispatched(two, ranks, tokens, 8, 7168.0) >= dispatched(
+            one, ranks, tokens, 8, 7168.0
+        ) * (1 - 1e-9)
 
 
 def served(system: str) -> float:
     """Output tokens a chip of the headline's workload on another system."""
-    return float(evaluate(load_scenario(CATALOGUE, "gb200-nvl72")._replace(system=system)).metrics["output_tokens_per_s_per_chip"])
+    return float(
+        evaluate(load_scenario(CATALOGUE, "gb200-nvl72")._replace(system=system)).metrics[
+            "output_tokens_per_s_per_chip"
+        ]
+    )
 
 
 def test_two_joined_stars_serve_no_better_than_one():

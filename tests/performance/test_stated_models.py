@@ -20,7 +20,11 @@ MIXTRAL = "layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000,exper
         (MIXTRAL, "mixtral-8x7b", 0),
         (f"{MIXTRAL},params_b=46.7", "mixtral-8x7b", 0),
         ("layers=80,hidden=8192,heads=64,kv_heads=8,ffn=28672,vocab=128256", "llama-3.1-70b", 0),
-        ("layers=64,hidden=5120,heads=64,kv_heads=8,head_dim=128,ffn=25600,vocab=151936", "qwen3-32b", 1e-6),  # norms of queries and keys
+        (
+            "layers=64,hidden=5120,heads=64,kv_heads=8,head_dim=128,ffn=25600,vocab=151936",
+            "qwen3-32b",
+            1e-6,
+        ),  # norms of queries and keys
         (GPT, "gpt3-175b", 5e-4),  # biases and learned positions are no part of the figures
         (f"{GPT},params_b=175", "gpt3-175b", 5e-4),
     ],
@@ -29,7 +33,12 @@ def test_figures_of_a_known_model_give_its_counts(figures, name, error):
     made, known = load_model(CATALOGUE, figures), load_model(CATALOGUE, name)
     assert made.parameters == pytest.approx(known.parameters, rel=error, abs=0)
     assert made.active_parameters == pytest.approx(known.active_parameters, rel=error, abs=0)
-    assert (made.layers, made.hidden, made.vocabulary, made.cached) == (known.layers, known.hidden, known.vocabulary, known.cached)
+    assert (made.layers, made.hidden, made.vocabulary, made.cached) == (
+        known.layers,
+        known.hidden,
+        known.vocabulary,
+        known.cached,
+    )
     assert made.tied == known.tied
     assert made.blocks[0].feed_forward.matrices == known.blocks[0].feed_forward.matrices
 
@@ -44,7 +53,11 @@ def test_figures_of_a_known_model_give_its_counts(figures, name, error):
         (f"{LLAMA},matrices=2", 2, True),
         (f"{GPT},tied=no", 2, False),
         (f"{LLAMA},tied=yes", 3, True),
-        ("layers=48,hidden=6144,heads=24,kv_heads=24,ffn=24576,vocab=32000,params_b=29", 3, False),  # as wide as GPT's, but gated
+        (
+            "layers=48,hidden=6144,heads=24,kv_heads=24,ffn=24576,vocab=32000,params_b=29",
+            3,
+            False,
+        ),  # as wide as GPT's, but gated
         ("layers=28,hidden=1536,heads=12,kv_heads=2,ffn=8960,vocab=151936,params_b=1.54", 3, True),
         ("layers=28,hidden=1536,heads=12,kv_heads=2,ffn=8960,vocab=151936,params_b=1.78", 3, False),
     ],
@@ -55,7 +68,14 @@ def test_gate_and_tied_embeddings_follow_the_parameters(figures, matrices, tied)
 
 
 def test_the_text_and_the_columns_of_a_row_name_one_model():
-    row = {"vocab": 32000.0, "layers": 40.0, "hidden": 5120.0, "heads": 40.0, "ffn": 13824.0, "params_b": 13.02}
+    row = {
+        "vocab": 32000.0,
+        "layers": 40.0,
+        "hidden": 5120.0,
+        "heads": 40.0,
+        "ffn": 13824.0,
+        "params_b": 13.02,
+    }
     text = figures_text(row)
     assert text == "layers=40,hidden=5120,heads=40,ffn=13824,vocab=32000,params_b=13.02"
     assert load_model(CATALOGUE, text).parameters == load_model(CATALOGUE, "llama-2-13b").parameters
@@ -70,8 +90,14 @@ def test_the_text_and_the_columns_of_a_row_name_one_model():
         (f"{LLAMA},experts=8", "missing active"),
         (f"{LLAMA},active=2", "missing experts"),
         (f"{LLAMA},experts=8,active=9", "active is 9, expected a whole number from 1 to 8"),
-        (LLAMA.replace("heads=40", "heads=48", 1), "heads is 48, expected a divisor of hidden, 5120"),
-        (LLAMA.replace("kv_heads=40", "kv_heads=7"), "kv_heads is 7, expected a divisor of the 40 heads"),
+        (
+            LLAMA.replace("heads=40", "heads=48", 1),
+            "heads is 48, expected a divisor of hidden, 5120",
+        ),
+        (
+            LLAMA.replace("kv_heads=40", "kv_heads=7"),
+            "kv_heads is 7, expected a divisor of the 40 heads",
+        ),
         (LLAMA.replace("layers=40", "layers=40.5"), "layers is 40.5, expected a whole number"),
         (LLAMA.replace("layers=40", "layers=0"), "layers is 0, expected a whole number"),
         (LLAMA.replace("layers=40", "layers=many"), "layers is 'many', expected a whole number"),
@@ -89,8 +115,15 @@ def test_wrong_figures_are_named(figures, says):
 
 
 def test_a_scenario_takes_stated_figures():
-    short = {"workload.input_tokens": "1024", "workload.output_tokens": "128", "workload.interactivity": "20 token/s"}
-    own, known = (tco.evaluate("gb200-nvl72", {"workload.model": model, **short}) for model in (LLAMA, "llama-2-13b"))
+    short = {
+        "workload.input_tokens": "1024",
+        "workload.output_tokens": "128",
+        "workload.interactivity": "20 token/s",
+    }
+    own, known = (
+        tco.evaluate("gb200-nvl72", {"workload.model": model, **short})
+        for model in (LLAMA, "llama-2-13b")
+    )
     assert own.metrics == known.metrics
     with pytest.raises(DataError, match="unknown key 'lyers'; did you mean 'layers'"):
         tco.evaluate("gb200-nvl72", {"workload.model": LLAMA.replace("layers", "lyers"), **short})

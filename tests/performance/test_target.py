@@ -21,7 +21,9 @@ RATE = "output_tokens_per_s_per_chip"
 @pytest.mark.parametrize("speed", [30, 47.3])
 def test_users_get_the_speed_asked_for(system, speed):
     """Or a little more where the next batch is a step of tiles: a larger one then misses the speed, or makes less."""
-    gives_the_speed(system, evaluate(system, {"workload.interactivity": f"{speed} token/s"}), speed, 1e-3)
+    gives_the_speed(
+        system, evaluate(system, {"workload.interactivity": f"{speed} token/s"}), speed, 1e-3
+    )
 
 
 def gives_the_speed(system, found, speed, over):
@@ -29,11 +31,16 @@ def gives_the_speed(system, found, speed, over):
     assert speed <= found.metrics["tokens_per_s_per_user"]
     if found.metrics["tokens_per_s_per_user"] > speed * (1 + over):
         decode = found.plan.decode
-        larger = evaluate(system, plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003))).metrics
+        larger = evaluate(
+            system,
+            plan=found.plan._replace(decode=decode._replace(sequences=decode.sequences * 1.003)),
+        ).metrics
         assert larger["tokens_per_s_per_user"] < speed or larger[RATE] < found.metrics[RATE]
 
 
-@pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
+@pytest.mark.parametrize(
+    "system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"]
+)
 def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(system):
     """The speed is the one asked for to a few hundred-thousandths, or a step; what the search took of arrays is what numbers give."""
     found = evaluate(system)
@@ -58,7 +65,9 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), made.per_token)
     best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
     chosen = found.plan.decode
-    assert FORMULA.decode_rate(chosen.sequences, attention_chips(chosen), found.serving.decode.per_token) >= best * (1 - 1e-4)
+    assert FORMULA.decode_rate(
+        chosen.sequences, attention_chips(chosen), found.serving.decode.per_token
+    ) >= best * (1 - 1e-4)
 
 
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
@@ -77,13 +86,24 @@ def test_no_plan_of_some_size_makes_more(system, speed):
 @pytest.mark.parametrize("deployed", ["0", "1"])
 def test_a_faster_speed_never_makes_more(deployed):
     asked = {"workload.as_deployed": deployed}
-    rates = [evaluate("gb200-nvl72", asked | {"workload.interactivity": f"{speed} token/s"}).metrics[RATE] for speed in (20, 35, 35.5, 36, 50, 80)]
+    rates = [
+        evaluate("gb200-nvl72", asked | {"workload.interactivity": f"{speed} token/s"}).metrics[
+            RATE
+        ]
+        for speed in (20, 35, 35.5, 36, 50, 80)
+    ]
     assert all(faster <= slower * (1 + 1e-7) for slower, faster in itertools.pairwise(rates))
 
 
-@pytest.mark.parametrize(("path", "value", "unit"), [("performance.nvidia.launch_time", 2.0, "us"), ("parts.gb200-gpu.hbm_bandwidth", 8.0, "TB/s")])
+@pytest.mark.parametrize(
+    ("path", "value", "unit"),
+    [("performance.nvidia.launch_time", 2.0, "us"), ("parts.gb200-gpu.hbm_bandwidth", 8.0, "TB/s")],
+)
 def test_no_input_falls_off_a_cliff(path, value, unit):
-    rates = [evaluate("gb200-nvl72", {path: f"{value * share:.6g} {unit}"}).metrics[RATE] for share in (1, 1.001, 1.002, 1.003)]
+    rates = [
+        evaluate("gb200-nvl72", {path: f"{value * share:.6g} {unit}"}).metrics[RATE]
+        for share in (1, 1.001, 1.002, 1.003)
+    ]
     for one, other in itertools.pairwise(rates):
         assert abs(other / one - 1) < 0.01
 
@@ -91,8 +111,18 @@ def test_no_input_falls_off_a_cliff(path, value, unit):
 def test_a_batch_is_asked_for_again():
     found = evaluate("gb200-nvl72", ALIKE)
     plan = found.report.plan
-    again = evaluate("gb200-nvl72", ALIKE, plan={"chips": str(plan["decode"]["chips"]), "tp": str(plan["tp"]), "batch": repr(plan["batch"])})
-    assert again.metrics["tokens_per_s_per_user"] == pytest.approx(found.metrics["tokens_per_s_per_user"], rel=1e-9)
+    again = evaluate(
+        "gb200-nvl72",
+        ALIKE,
+        plan={
+            "chips": str(plan["decode"]["chips"]),
+            "tp": str(plan["tp"]),
+            "batch": repr(plan["batch"]),
+        },
+    )
+    assert again.metrics["tokens_per_s_per_user"] == pytest.approx(
+        found.metrics["tokens_per_s_per_user"], rel=1e-9
+    )
 
 
 def test_a_target_that_no_plan_meets_names_the_nearest():

@@ -18,11 +18,22 @@ def plans_by_hand(count, seed):
     """Return so many systems with a speed, axes of a plan and of a pool that reads prompts, and a depth of drafts, at random."""
     dice = random.Random(seed)
     for _ in range(count):
-        axes = {"tp": dice.choice((1, 2, 4, 8, 16))} | ({"pp": dice.choice((1, 2, 4, 8))} if dice.random() < 0.3 else {})
+        axes = {"tp": dice.choice((1, 2, 4, 8, 16))} | (
+            {"pp": dice.choice((1, 2, 4, 8))} if dice.random() < 0.3 else {}
+        )
         if dice.random() < 0.5:
-            axes |= {"prefill_tp": dice.choice((1, 2, 4, 8))} if dice.random() < 0.5 else {"prefill_chips": dice.choice((2, 4, 8, 16))}
+            axes |= (
+                {"prefill_tp": dice.choice((1, 2, 4, 8))}
+                if dice.random() < 0.5
+                else {"prefill_chips": dice.choice((2, 4, 8, 16))}
+            )
             axes |= {"prefill_pp": dice.choice((1, 2, 4, 8))} if dice.random() < 0.5 else {}
-        yield dice.choice(CATALOGUE.ids("systems")), dice.choice(SPEEDS), axes, dice.choice((0, 1, 2, 3, None))
+        yield (
+            dice.choice(CATALOGUE.ids("systems")),
+            dice.choice(SPEEDS),
+            axes,
+            dice.choice((0, 1, 2, 3, None)),
+        )
 
 
 def beaten(count, seed, settings=None):
@@ -31,10 +42,18 @@ def beaten(count, seed, settings=None):
     for system, speed, axes, drafts in plans_by_hand(count, seed):
         asked = ALIKE | {"workload.interactivity": f"{speed} token/s"} | (settings or {})
         if (system, speed) not in answers:
-            answers[system, speed] = evaluate(system, asked, catalogue=CATALOGUE, refuse=False).metrics[RATE]
+            answers[system, speed] = evaluate(
+                system, asked, catalogue=CATALOGUE, refuse=False
+            ).metrics[RATE]
         fixed = asked if drafts is None else asked | {"workload.draft_tokens": str(drafts)}
         try:
-            by_hand = evaluate(system, fixed, {name: str(one) for name, one in axes.items()}, catalogue=CATALOGUE, refuse=False)
+            by_hand = evaluate(
+                system,
+                fixed,
+                {name: str(one) for name, one in axes.items()},
+                catalogue=CATALOGUE,
+                refuse=False,
+            )
             made = by_hand.metrics[RATE]
         except DataError:  # no plan has these axes, or none is quick enough
             continue
@@ -51,18 +70,27 @@ def offered(result):
 
     TensorRT-LLM splits the attention of a sequence over one chip or over all of a worker.
     """
-    family = served_by(CATALOGUE, family_of(CATALOGUE, CATALOGUE.document("systems", result.system, "system")[1]["chip"]))
+    family = served_by(
+        CATALOGUE,
+        family_of(CATALOGUE, CATALOGUE.document("systems", result.system, "system")[1]["chip"]),
+    )
     if result.plan.decode.drafts and family["engine"] not in family.get("drafting", ()):
         return False
     pools = result.plan.decode, result.plan.prefill
-    groups = ((pool.tensor_parallel * pool.context_parallel, pool.chips / pool.pipeline_parallel) for pool in pools)
+    groups = (
+        (pool.tensor_parallel * pool.context_parallel, pool.chips / pool.pipeline_parallel)
+        for pool in pools
+    )
     return family["engine"] != "trtllm" or all(group in (1, stage) for group, stage in groups)
 
 
 FREE = {"workload.ttft": "0 s"}  # no first token is promised
 
 
-@pytest.mark.parametrize(("count", "settings"), [(48, {}), *(pytest.param(200, one, marks=pytest.mark.thorough) for one in ({}, FREE))])
+@pytest.mark.parametrize(
+    ("count", "settings"),
+    [(48, {}), *(pytest.param(200, one, marks=pytest.mark.thorough) for one in ({}, FREE))],
+)
 def test_no_plan_fixed_by_hand_beats_the_answer(count, settings):
     found, least = beaten(count, count, settings)
     assert found > count / 4
@@ -72,16 +100,26 @@ def test_no_plan_fixed_by_hand_beats_the_answer(count, settings):
 def test_every_depth_of_drafts_is_best_somewhere():
     """At a slow speed large batches fill the matrix units, and drafts cost what they would save; at a quick one few sequences leave them idle."""
     asked = [{"workload.interactivity": f"{speed} token/s"} for speed in (1, 50, 100, 200)]
-    depths = [evaluate("gb200-nvl72", ALIKE | one, catalogue=CATALOGUE).plan.decode.drafts for one in asked]
+    depths = [
+        evaluate("gb200-nvl72", ALIKE | one, catalogue=CATALOGUE).plan.decode.drafts
+        for one in asked
+    ]
     assert depths == sorted(depths)
     assert depths[0] == 0
     assert depths[-1] > depths[1] > 0
 
 
 def test_a_depth_beyond_the_head_is_refused_and_names_the_most():
-    with pytest.raises(DataError, match=r"workload.draft_tokens is 9, a head drafts at most 3 tokens a step \(workload.draft_limit\)"):
+    with pytest.raises(
+        DataError,
+        match=r"workload.draft_tokens is 9, a head drafts at most 3 tokens a step \(workload.draft_limit\)",
+    ):
         evaluate("gb200-nvl72", {"workload.draft_tokens": "9"}, catalogue=CATALOGUE)
-    deeper = evaluate("gb200-nvl72", {"workload.draft_tokens": "5", "workload.draft_limit": "5"}, catalogue=CATALOGUE)
+    deeper = evaluate(
+        "gb200-nvl72",
+        {"workload.draft_tokens": "5", "workload.draft_limit": "5"},
+        catalogue=CATALOGUE,
+    )
     assert deeper.plan.decode.drafts == 5
 
 
@@ -95,5 +133,7 @@ def test_a_promised_first_token_is_kept_or_refused_with_the_least():
     found = evaluate("trn3-nl72x2", {"workload.ttft": "1 ms"}, catalogue=CATALOGUE)
     assert found.metrics[RATE] is None
     least = float(re.search(r"the quickest prefill takes ([0-9.]+) s", found.serving.reason)[1])
-    soonest = evaluate("trn3-nl72x2", {"workload.ttft": f"{least * 1.01 + 0.2} s"}, catalogue=CATALOGUE)
+    soonest = evaluate(
+        "trn3-nl72x2", {"workload.ttft": f"{least * 1.01 + 0.2} s"}, catalogue=CATALOGUE
+    )
     assert least <= soonest.metrics["ttft_s"] <= least * 1.01 + 0.2

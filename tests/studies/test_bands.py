@@ -16,7 +16,12 @@ from tests.studies.room import AXES, DRAWS, SEED, Dice, designs_of, ranges_of, s
 ASKED = "workload.interactivity"
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
-BANDED = ("usd_per_million_output_tokens", "usd_per_million_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")
+BANDED = (
+    "usd_per_million_output_tokens",
+    "usd_per_million_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_facility_mw",
+)
 
 
 @cache
@@ -30,12 +35,16 @@ def test_the_band_where_the_workload_stands_is_the_range_of_a_comparison():
     rows = document("compare", TRN3, GB200)["rows"]
     for row in rows:
         found = banded(row["scenario"])
-        (band,) = (band for band, point in zip(found.bands, found.points, strict=True) if point.chosen)
+        (band,) = (
+            band for band, point in zip(found.bands, found.points, strict=True) if point.chosen
+        )
         for metric in BANDED:
             ours, theirs = band.ranges[metric], row["range"][metric]
             assert ours.get("reason") == theirs.get("reason")
             for end in ("p10", "p50", "p90"):
-                assert ours[end] == (None if theirs[end] is None else pytest.approx(theirs[end], rel=0.05)), metric  # as test_sureness
+                assert ours[end] == (
+                    None if theirs[end] is None else pytest.approx(theirs[end], rel=0.05)
+                ), metric  # as test_sureness
         assert band.meets.mean() == row["share_of_draws_that_meet_the_target"]
 
 
@@ -49,18 +58,30 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
     drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
     still = settings_of(ranges, {path: np.full(2, one.home) for path, one in ranges.items()})
     for place in range(3):
-        decode, prefill = (pool._replace(**{axis: float(many[place]) for axis, many in pool._asdict().items()}) for pool in found.held[:2])
+        decode, prefill = (
+            pool._replace(**{axis: float(many[place]) for axis, many in pool._asdict().items()})
+            for pool in found.held[:2]
+        )
         held = result.structure._replace(plan=found.held._replace(decode=decode, prefill=prefill))
         speed = found.points[place].tokens_per_s_per_user
         alone, point = (
-            tco.evaluate_draws(GB200, many | {ASKED: (np.full(count, speed), "token/s")}, structure=held, catalogue=CATALOGUE)
+            tco.evaluate_draws(
+                GB200,
+                many | {ASKED: (np.full(count, speed), "token/s")},
+                structure=held,
+                catalogue=CATALOGUE,
+            )
             for many, count in ((drawn, DRAWS), (still, 2))
         )
         assert np.array_equal(found.bands[place].meets, alone.meets)
         assert point.meets.all()
         for metric in BANDED:
-            assert found.bands[place].draws[metric][alone.meets] == pytest.approx(alone.metrics[metric][alone.meets], rel=1e-12), metric
-            assert point.metrics[metric] == pytest.approx(getattr(found.points[place], metric), rel=1e-6), metric
+            assert found.bands[place].draws[metric][alone.meets] == pytest.approx(
+                alone.metrics[metric][alone.meets], rel=1e-12
+            ), metric
+            assert point.metrics[metric] == pytest.approx(
+                getattr(found.points[place], metric), rel=1e-6
+            ), metric
 
 
 @pytest.mark.thorough
@@ -76,7 +97,10 @@ def test_points_together_are_what_each_is_alone(place):
     assert (band.meets == alone.meets).mean() > 0.99
     both = band.meets & alone.meets
     for metric in BANDED:
-        assert np.mean(np.abs(band.draws[metric][both] / alone.metrics[metric][both] - 1) > 2e-3) < 0.02, metric
+        assert (
+            np.mean(np.abs(band.draws[metric][both] / alone.metrics[metric][both] - 1) > 2e-3)
+            < 0.02
+        ), metric
 
 
 @pytest.mark.thorough
@@ -99,8 +123,14 @@ def test_the_share_of_draws_in_which_a_design_is_beaten():
                 if not (own.meets[draw] and theirs.meets[draw]):
                     beaten += theirs.meets[draw]
                     continue
-                cost, rate, _, power = ((theirs.draws.get(axis), own.draws.get(axis)) for axis in AXES)
-                beaten += cost[0][draw] <= cost[1][draw] and rate[0][draw] >= rate[1][draw] and power[0][draw] >= power[1][draw]
+                cost, rate, _, power = (
+                    (theirs.draws.get(axis), own.draws.get(axis)) for axis in AXES
+                )
+                beaten += (
+                    cost[0][draw] <= cost[1][draw]
+                    and rate[0][draw] >= rate[1][draw]
+                    and power[0][draw] >= power[1][draw]
+                )
         assert one.chance == pytest.approx(beaten / either)
 
 

@@ -50,7 +50,11 @@ def put(path, states, schema="tco.baseline/2"):
 
 def found(*options, name="main", **settings):
     """What moved from the baseline, by the rule of some options."""
-    set_ = [word for path, text in settings.items() for word in ("--set", f"{path.replace('__', '.')}={text}")]
+    set_ = [
+        word
+        for path, text in settings.items()
+        for word in ("--set", f"{path.replace('__', '.')}={text}")
+    ]
     done = tco("baseline", "check", name, *options, *set_, "--format", "json")
     drift = json.loads(done.stdout)["drift"]
     assert done.exit_code == bool(drift)
@@ -81,12 +85,17 @@ def test_inputs_are_kept_as_the_catalogue_writes_them(plain):
 
 
 def test_states_keep_twelve_digits(plain):
-    assert plain["metrics"] == {name: float(f"{again(NAME).metrics[name]:.12g}") for name in plain["metrics"]}
+    assert plain["metrics"] == {
+        name: float(f"{again(NAME).metrics[name]:.12g}") for name in plain["metrics"]
+    }
 
 
 def test_what_is_not_saved_again_stays(file, plain):
     put(file, {NAME: plain, "mine": plain})
-    assert "As they were: mine." in tco("baseline", "save", "main", NAME, OTHER, "--set", "site.pue=1.5").stdout
+    assert (
+        "As they were: mine."
+        in tco("baseline", "save", "main", NAME, OTHER, "--set", "site.pue=1.5").stdout
+    )
     states = json.loads(file.read_text())["scenarios"]
     assert list(states) == [NAME, "mine", OTHER]
     assert states["mine"] == plain
@@ -95,7 +104,10 @@ def test_what_is_not_saved_again_stays(file, plain):
 
 def test_a_drift_names_its_cause(there):
     drifted = found(site__electricity_price="0.3 USD/kWh")
-    assert {one["metric"] for one in drifted} >= {"energy_usd_per_chip_hour", "tco_usd_per_chip_hour"}
+    assert {one["metric"] for one in drifted} >= {
+        "energy_usd_per_chip_hour",
+        "tco_usd_per_chip_hour",
+    }
     for one in drifted:
         (step,) = one["steps"]
         assert one["why"] == ["price site.electricity_price: 0.0861 -> 0.3 USD/kWh"]
@@ -108,10 +120,21 @@ def test_no_drift_no_news(there):
 
 
 @pytest.mark.parametrize(
-    ("most", "drifted"), [((), True), (("50%",), False), (("0.5",), False), (("1e-6",), True), (("500W",), False), (("1 W",), True)]
+    ("most", "drifted"),
+    [
+        ((), True),
+        (("50%",), False),
+        (("0.5",), False),
+        (("1e-6",), True),
+        (("500W",), False),
+        (("1 W",), True),
+    ],
 )
 def test_getting_worse_may_be_tolerated(there, most, drifted):
-    assert ("facility_power_w_per_chip" in moved(*(("--max-increase", *most) if most else ()), site__pue="1.3")) is drifted
+    assert (
+        "facility_power_w_per_chip"
+        in moved(*(("--max-increase", *most) if most else ()), site__pue="1.3")
+    ) is drifted
 
 
 def test_getting_better_never_fails_a_greatest_increase(there):
@@ -127,7 +150,10 @@ def test_only_the_metrics_that_are_named(there):
     assert moved(*wanted, site__pue="1.3") == {"tco_usd_per_chip_hour"}
 
 
-@pytest.mark.parametrize(("threshold", "drifted"), [("0.005USD", True), ("0.5 USD", False), (" 0.5 USD/chip/h ", False), ("0.05 kUSD", False)])
+@pytest.mark.parametrize(
+    ("threshold", "drifted"),
+    [("0.005USD", True), ("0.5 USD", False), (" 0.5 USD/chip/h ", False), ("0.05 kUSD", False)],
+)
 def test_a_threshold_may_be_an_amount(there, threshold, drifted):
     assert ("tco_usd_per_chip_hour" in moved("--threshold", threshold, site__pue="1.3")) is drifted
 
@@ -136,7 +162,9 @@ def test_an_amount_says_nothing_of_metrics_in_other_units(there):
     assert "facility_power_w_per_chip" in moved("--threshold", "1000 USD", site__pue="1.3")
 
 
-@pytest.mark.parametrize("text", ["", "much", "-2%", "2%%", "1 apple", "nan", "inf", "1e999", "1.2.3"])
+@pytest.mark.parametrize(
+    "text", ["", "much", "-2%", "2%%", "1 apple", "nan", "inf", "1e999", "1.2.3"]
+)
 def test_what_is_no_limit(there, text):
     done = tco("baseline", "check", "main", "--max-increase", text)
     assert done.exit_code == 2
@@ -147,10 +175,23 @@ def test_what_is_no_limit(there, text):
 def test_every_metric_has_a_sense():
     assert METRICS.keys() >= MORE_IS_BETTER | NEITHER
     less = METRICS.keys() - MORE_IS_BETTER - NEITHER
-    costs = {name for name, metric in METRICS.items() if metric.unit.startswith(("USD", "W", "g/"))} - {"rebate_usd_per_chip"}
+    costs = {
+        name for name, metric in METRICS.items() if metric.unit.startswith(("USD", "W", "g/"))
+    } - {"rebate_usd_per_chip"}
     assert costs <= less
-    assert less - costs == {"ttft_s", "tpot_s", "step_s", "exposed_communication", "pipeline_bubble", "host_floor"}
-    assert (is_worse("capex_usd", 1.0), is_worse("mfu", 1.0), is_worse("chips", 1.0)) == (True, False, None)
+    assert less - costs == {
+        "ttft_s",
+        "tpot_s",
+        "step_s",
+        "exposed_communication",
+        "pipeline_bubble",
+        "host_floor",
+    }
+    assert (is_worse("capex_usd", 1.0), is_worse("mfu", 1.0), is_worse("chips", 1.0)) == (
+        True,
+        False,
+        None,
+    )
 
 
 def test_performance_per_cost_moves_with_both_scenarios(there, tmp_path, monkeypatch):
@@ -166,16 +207,30 @@ def test_performance_per_cost_moves_with_both_scenarios(there, tmp_path, monkeyp
     cost = "usd_per_million_output_tokens"
     dearer = again(OTHER, site__pue="1.3").metrics[cost]
     assert drift["old"] == pytest.approx(again(NAME).metrics[cost] / dearer, rel=1e-9)
-    assert [[cause["path"] for cause in step["causes"]] for step in drift["steps"]] == [["site.pue"], ["terms.rate"]]
-    assert sum(step["difference"] for step in drift["steps"]) == pytest.approx(drift["new"] - drift["old"], rel=1e-12)
-    assert drift["steps"][0]["ratio"] == pytest.approx(dearer / again(OTHER).metrics[cost], rel=1e-9)
-    assert math.prod(step["ratio"] for step in drift["steps"]) == pytest.approx(drift["new"] / drift["old"], rel=1e-12)
+    assert [[cause["path"] for cause in step["causes"]] for step in drift["steps"]] == [
+        ["site.pue"],
+        ["terms.rate"],
+    ]
+    assert sum(step["difference"] for step in drift["steps"]) == pytest.approx(
+        drift["new"] - drift["old"], rel=1e-12
+    )
+    assert drift["steps"][0]["ratio"] == pytest.approx(
+        dearer / again(OTHER).metrics[cost], rel=1e-9
+    )
+    assert math.prod(step["ratio"] for step in drift["steps"]) == pytest.approx(
+        drift["new"] / drift["old"], rel=1e-12
+    )
 
 
 def test_a_metric_that_went_is_a_loss(file, plain):
     put(file, {NAME: {**plain, "metrics": {**plain["metrics"], "mfu": 0.9}}})
     (drift,) = found("--max-increase", "50%")
-    assert (drift["metric"], drift["new"], drift["worse"], drift["steps"]) == ("mfu", None, True, [])
+    assert (drift["metric"], drift["new"], drift["worse"], drift["steps"]) == (
+        "mfu",
+        None,
+        True,
+        [],
+    )
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "/etc/passwd"])
@@ -189,11 +244,27 @@ def test_baselines_are_listed_the_broken_ones_too(file, plain):
     put(file.with_name("b.json"), {NAME: plain})
     file.with_name("a.json").write_text("{")
     done = tco("baseline", "list", "--format", "json")
-    assert [(one["id"], one["scenarios"]) for one in json.loads(done.stdout)["items"] if one["id"] == "b"] == [("b", [NAME])]
-    assert f"{BASELINES}/a.json: is no baseline; `tco baseline save` writes one" in " ".join((done.stdout + done.stderr).split())
+    assert [
+        (one["id"], one["scenarios"])
+        for one in json.loads(done.stdout)["items"]
+        if one["id"] == "b"
+    ] == [("b", [NAME])]
+    assert f"{BASELINES}/a.json: is no baseline; `tco baseline save` writes one" in " ".join(
+        (done.stdout + done.stderr).split()
+    )
 
 
-FOREIGN = ["", "{", "[]", "{}", '{"scenarios": {}}', '{"schema": "tco.result/1"}', '{"schema": "tco.baseline/2"}', "[" * 100_000, '{"schema": 1}']
+FOREIGN = [
+    "",
+    "{",
+    "[]",
+    "{}",
+    '{"scenarios": {}}',
+    '{"schema": "tco.result/1"}',
+    '{"schema": "tco.baseline/2"}',
+    "[" * 100_000,
+    '{"schema": 1}',
+]
 
 
 @pytest.mark.parametrize("content", FOREIGN, ids=range(len(FOREIGN)))
@@ -210,16 +281,25 @@ def test_a_file_that_is_no_baseline(file, content):
 def test_a_file_of_another_version(file, schema):
     put(file, {}, schema)
     for words in (("check", "main"), ("save", "main", NAME)):
-        assert f"was saved by another version of tco ({schema}, expected tco.baseline/2)" in tco("baseline", *words).stderr
+        assert (
+            f"was saved by another version of tco ({schema}, expected tco.baseline/2)"
+            in tco("baseline", *words).stderr
+        )
 
 
 BAD = {
     "no table": (3, "expected a table"),
     "no metrics": ({"metrics": None}, "metrics is 'None', expected a table of numbers"),
     "a text for a metric": ({"metrics": {"capex_usd": "much"}}, "expected a table of numbers"),
-    "an input without a unit": ({"inputs": {"site.pue": [1.2]}}, "site.pue is '[1.2]', expected a number and its unit"),
+    "an input without a unit": (
+        {"inputs": {"site.pue": [1.2]}},
+        "site.pue is '[1.2]', expected a number and its unit",
+    ),
     "no number": ({"inputs": {"site.pue": [float("nan"), ""]}}, "expected a number and its unit"),
-    "another plan": ({"plan": {"decode": {}}}, "plan: decode is no plan: expected a table of chips, tensor_parallel"),
+    "another plan": (
+        {"plan": {"decode": {}}},
+        "plan: decode is no plan: expected a table of chips, tensor_parallel",
+    ),
     "no texts": ({"texts": []}, "expected a table of texts"),
 }
 
@@ -242,6 +322,10 @@ def test_what_the_draws_say_moves_beyond_a_limit_or_not_at_all():
     old = {"50": {"a": {"choose": "a", "share_of_best": 0.8, "p90": None}}}
     new = {"50": {"a": {"choose": "b", "share_of_best": 0.81, "p90": 2.0}}}
     assert shifts(old, old, Limit(0.0)) == []
-    assert [one.figure for one in shifts(old, new, Limit(0.0))] == ["choose", "share_of_best", "p90"]
+    assert [one.figure for one in shifts(old, new, Limit(0.0))] == [
+        "choose",
+        "share_of_best",
+        "p90",
+    ]
     assert [one.figure for one in shifts(old, new, Limit(0.02))] == ["choose", "p90"]
     assert [one.new for one in shifts(old, {}, Limit(0.02))] == [None, None]

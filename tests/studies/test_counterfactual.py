@@ -10,8 +10,17 @@ import tco
 from tests.cli import document
 from tests.cli import tco as command
 
-COST, HOUR, USED = "usd_per_million_output_tokens", "tco_usd_per_chip_hour", "tco_usd_per_used_chip_hour"
-PAIRS = [("trn3-nl72x2", "gb200-nvl72"), ("gb200-nvl72", "mi450x-ualoe72"), ("tpuv7-cube64", "a100-hgx8"), ("trn1-16", "tpuv6e-256")]
+COST, HOUR, USED = (
+    "usd_per_million_output_tokens",
+    "tco_usd_per_chip_hour",
+    "tco_usd_per_used_chip_hour",
+)
+PAIRS = [
+    ("trn3-nl72x2", "gb200-nvl72"),
+    ("gb200-nvl72", "mi450x-ualoe72"),
+    ("tpuv7-cube64", "a100-hgx8"),
+    ("trn1-16", "tpuv6e-256"),
+]
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS, ids="-".join)
@@ -20,9 +29,16 @@ def test_the_steps_and_the_rest_are_the_whole_change(a, b):
     own, other = (document("price", name)["metrics"][found["metric"]] for name in (a, b))
     steps = found["steps"]
     assert len({step["cause"] for step in steps}) >= 6
-    assert [step["from"] for step in steps] == pytest.approx([own, *(step["to"] for step in steps[:-1])], rel=1e-12)
-    assert all(step["change"] == pytest.approx(step["to"] - step["from"], rel=1e-9, abs=1e-12) for step in steps)
-    assert math.fsum(step["change"] for step in steps) + found["residual"] == pytest.approx(other - own, rel=1e-9)
+    assert [step["from"] for step in steps] == pytest.approx(
+        [own, *(step["to"] for step in steps[:-1])], rel=1e-12
+    )
+    assert all(
+        step["change"] == pytest.approx(step["to"] - step["from"], rel=1e-9, abs=1e-12)
+        for step in steps
+    )
+    assert math.fsum(step["change"] for step in steps) + found["residual"] == pytest.approx(
+        other - own, rel=1e-9
+    )
     assert len(command("diff", a, b).stdout.splitlines()) <= 22
 
 
@@ -32,15 +48,21 @@ def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
     costs, speeds = ([step for step in steps if step["of"] == of] for of in ("cost", "performance"))
     for side, name in (("own", a), ("other", b)):
         price = document("price", name)
-        assert math.fsum(step[side] for step in costs[:-1]) == pytest.approx(price["metrics"][HOUR], rel=1e-9)
+        assert math.fsum(step[side] for step in costs[:-1]) == pytest.approx(
+            price["metrics"][HOUR], rel=1e-9
+        )
         assert costs[0][side] == pytest.approx(
             math.fsum(
-                line["usd_per_chip_hour"] for line in price["lines"] if {"trn3", "gb200-gpu"} & {*line["path"].split("/")} or line["path"] == "design"
+                line["usd_per_chip_hour"]
+                for line in price["lines"]
+                if {"trn3", "gb200-gpu"} & {*line["path"].split("/")} or line["path"] == "design"
             ),
             rel=1e-9,
         )
     hour = tco.evaluate(a).metrics[USED]
-    start = speeds[0]["from"] / tco.evaluate(a).metrics[COST] * hour  # the utilised hour of the other
+    start = (
+        speeds[0]["from"] / tco.evaluate(a).metrics[COST] * hour
+    )  # the utilised hour of the other
     settings = {}
     for step in speeds:
         settings |= step["set"]
@@ -51,7 +73,9 @@ def test_costs_are_the_lines_of_the_other_and_speed_is_what_settings_give():
 def test_what_is_asked_for_comes_first():
     steps = document("diff", "gb200-nvl72", "trn3-nl72x2", "--set", "terms.life=4 year")["steps"]
     assert (steps[0]["cause"], steps[0]["set"]) == ("settings", {"terms.life": "4 year"})
-    assert steps[0]["to"] == pytest.approx(tco.evaluate("gb200-nvl72", {"terms.life": "4 year"}).metrics[COST], rel=1e-12)
+    assert steps[0]["to"] == pytest.approx(
+        tco.evaluate("gb200-nvl72", {"terms.life": "4 year"}).metrics[COST], rel=1e-12
+    )
 
 
 def test_all_that_differs_is_listed_in_full():
@@ -61,7 +85,9 @@ def test_all_that_differs_is_listed_in_full():
     assert "parts.gb200-gpu.price" not in short
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("gb200", "gb200-nvl72"), ("h100", "h100-hgx8"), ("gaudi", "gaudi3")])
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("gb200", "gb200-nvl72"), ("h100", "h100-hgx8"), ("gaudi", "gaudi3")]
+)
 def test_a_near_miss_is_a_system_first(typed, meant):
     done = command("diff", typed, "trn3-nl72x2")
     assert (done.exit_code, f"did you mean '{meant}'?" in done.stderr) == (3, True), done.stderr

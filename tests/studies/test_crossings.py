@@ -12,12 +12,24 @@ from scipy.optimize import brentq
 
 from tco.studies.solve import crossings
 
-FUNCTIONS = {"cubic": lambda x: x**3 - 2, "exponential": lambda x: math.exp(3 * x) - 9, "steep": lambda x: math.atan(40 * (x - 0.7))}
+FUNCTIONS = {
+    "cubic": lambda x: x**3 - 2,
+    "exponential": lambda x: math.exp(3 * x) - 9,
+    "steep": lambda x: math.atan(40 * (x - 0.7)),
+}
 
 
 @given(st.lists(st.integers(-2, 2), min_size=2, max_size=12))
-def test_a_stepwise_function_crosses_between_neighbours_of_another_sign_and_where_it_is_zero(values):
-    found = list(crossings(lambda at: float(values[int(at)]), [float(at) for at in range(len(values))], stepwise=True))
+def test_a_stepwise_function_crosses_between_neighbours_of_another_sign_and_where_it_is_zero(
+    values,
+):
+    found = list(
+        crossings(
+            lambda at: float(values[int(at)]),
+            [float(at) for at in range(len(values))],
+            stepwise=True,
+        )
+    )
     zeros = [(at, at) for at, value in enumerate(values) if value == 0]
     changes = [(at, at + 1) for at in range(len(values) - 1) if values[at] * values[at + 1] < 0]
     assert found == sorted(zeros + changes)
@@ -39,7 +51,9 @@ def test_a_zero_is_that_of_another_method_in_fewer_calls_than_halving(name):
 
 def test_every_zero_that_the_grid_parts_is_found_in_order():
     found = list(crossings(math.sin, list(np.linspace(0.5, 10, 20))))
-    assert [one.before for one in found] == pytest.approx([math.pi, 2 * math.pi, 3 * math.pi], rel=1e-12)
+    assert [one.before for one in found] == pytest.approx(
+        [math.pi, 2 * math.pi, 3 * math.pi], rel=1e-12
+    )
 
 
 @given(at=st.floats(0.01, 0.99), low=st.floats(-1e6, -1e-6), high=st.floats(1e-6, 1e6))

@@ -19,7 +19,11 @@ from tests.shipped import CATALOGUE
 
 GB200, TRN3, MI450X = "gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"
 HEADLINE = ("trn3-nl32x2", TRN3, GB200, MI450X)
-COST, RATIO, SPEED = "usd_per_million_output_tokens", "perf_per_tco_vs_baseline", "workload.interactivity"
+COST, RATIO, SPEED = (
+    "usd_per_million_output_tokens",
+    "perf_per_tco_vs_baseline",
+    "workload.interactivity",
+)
 SPEEDS = (20, 30, 50, 75, 100)
 DRAWS = 512  # of a comparison
 TRAINED = ("llama-3.1-405b-training-gb200-nvl72", "llama-3.1-405b-training-trn3-nl72x2")
@@ -55,8 +59,12 @@ def test_at_its_own_speed_the_curve_is_the_answer():
         assert (own[COST], own[RATIO]) == (row["metrics"][COST], row["metrics"][RATIO])
         assert own["meets"] == row["share_of_draws_that_meet_the_target"]
         if row["scenario"] != GB200:
-            assert own["probability_better_than_baseline"] == row["probability_better_than_baseline"]
-            assert {at: own["range"][at] for at in ("p10", "p50", "p90")} == {at: row["range"][RATIO][at] for at in ("p10", "p50", "p90")}
+            assert (
+                own["probability_better_than_baseline"] == row["probability_better_than_baseline"]
+            )
+            assert {at: own["range"][at] for at in ("p10", "p50", "p90")} == {
+                at: row["range"][RATIO][at] for at in ("p10", "p50", "p90")
+            }
 
 
 def test_a_higher_speed_is_never_cheaper_and_met_no_more_often():
@@ -86,18 +94,31 @@ def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
     """On the same draws; a plan among those that are looked at for one speed alone may be missing, or there be more."""
     for name in (TRN3, MI450X):
         one = found()[1][name, speed]
-        study = tco.uncertainty(name, GB200, samples=DRAWS, seed=0, set={SPEED: f"{speed} token/s"}).sample
+        study = tco.uncertainty(
+            name, GB200, samples=DRAWS, seed=0, set={SPEED: f"{speed} token/s"}
+        ).sample
         many = study.metrics[RATIO]
         assert one["meets"] == pytest.approx(study.meets.mean(), abs=2 / DRAWS)
-        assert one["probability_better_than_baseline"] == pytest.approx(np.mean(many > 1), abs=3 / DRAWS)
+        assert one["probability_better_than_baseline"] == pytest.approx(
+            np.mean(many > 1), abs=3 / DRAWS
+        )
         if one["range"]["p50"] is not None and one["range"]["p50"] > 0:
-            assert one["range"]["p50"] == pytest.approx(np.quantile(many[~np.isnan(many)], 0.5), rel=0.02)
+            assert one["range"]["p50"] == pytest.approx(
+                np.quantile(many[~np.isnan(many)], 0.5), rel=0.02
+            )
 
 
 @pytest.mark.parametrize("end", ["public", "best"])
 def test_the_ends_of_software_are_what_setting_it_gives(end):
-    rows = {row["scenario"]: row["metrics"] for row in document("compare", TRN3, GB200, "--no-range", "--set", f"workload.software={end}")["rows"]}
-    assert found()[1][TRN3, 50]["by_software"][end][RATIO] == pytest.approx(rows[TRN3][RATIO], rel=1e-3)
+    rows = {
+        row["scenario"]: row["metrics"]
+        for row in document(
+            "compare", TRN3, GB200, "--no-range", "--set", f"workload.software={end}"
+        )["rows"]
+    }
+    assert found()[1][TRN3, 50]["by_software"][end][RATIO] == pytest.approx(
+        rows[TRN3][RATIO], rel=1e-3
+    )
 
 
 @pytest.mark.thorough
@@ -108,12 +129,25 @@ def test_no_strong_input_leaves_the_printed_range(name):
     span = range_["p95"] - range_["p5"]
     inputs = document("sensitivity", name, "--metric", RATIO)["inputs"][:6]
     rows = [
-        document("compare", name, GB200, "--no-range", "--set", f"{one['path']}={one[end]!r} {one['unit']}".strip())["rows"]
+        document(
+            "compare",
+            name,
+            GB200,
+            "--no-range",
+            "--set",
+            f"{one['path']}={one[end]!r} {one['unit']}".strip(),
+        )["rows"]
         for one in inputs
         for end in ("low", "high")
     ]
-    ratios = [{row["scenario"]: row["metrics"][RATIO] or 0.0 for row in some}[name] for some in rows]
-    outside = [ratio for ratio in ratios if not range_["p5"] - 0.1 * span <= ratio <= range_["p95"] + 0.1 * span]
+    ratios = [
+        {row["scenario"]: row["metrics"][RATIO] or 0.0 for row in some}[name] for some in rows
+    ]
+    outside = [
+        ratio
+        for ratio in ratios
+        if not range_["p5"] - 0.1 * span <= ratio <= range_["p95"] + 0.1 * span
+    ]
     assert len(outside) <= 1
 
 
@@ -122,8 +156,12 @@ def test_no_strong_input_leaves_the_printed_range(name):
 def test_a_comparison_and_other_draws_agree_within_their_errors(name):
     one = found()[1][name, 50]
     other = document("uncertainty", name, "--baseline", GB200, "--samples", "4000", "--seed", "5")
-    errors = np.hypot(one["probability_error"], other["monte_carlo_error"]["probability_better_than_baseline"])
-    assert one["probability_better_than_baseline"] == pytest.approx(other["probability_better_than_baseline"], abs=3 * errors)
+    errors = np.hypot(
+        one["probability_error"], other["monte_carlo_error"]["probability_better_than_baseline"]
+    )
+    assert one["probability_better_than_baseline"] == pytest.approx(
+        other["probability_better_than_baseline"], abs=3 * errors
+    )
 
 
 # ---------------------------------------------------------------- speeds that are asked for
@@ -134,7 +172,9 @@ def test_speeds_can_be_chosen_and_one_beyond_all_plans_has_a_reason():
     assert "100000 tokens/s" in curve[TRN3, 100000]["note"]
 
 
-@pytest.mark.parametrize("text", ["banana", "0", "-5", "20,,x", "nan", "inf", ",".join(map(str, range(1, 101)))])
+@pytest.mark.parametrize(
+    "text", ["banana", "0", "-5", "20,,x", "nan", "inf", ",".join(map(str, range(1, 101)))]
+)
 def test_what_is_no_list_of_speeds_is_refused(text):
     done = command("compare", "--speeds", text)
     assert done.exit_code == 2
@@ -151,7 +191,9 @@ def test_training_has_no_speed_and_is_rated_by_what_its_tokens_cost():
     rows = {row["scenario"]: row for row in said["rows"]}
     costs = {name: row["metrics"]["train_usd_per_trillion_tokens"] for name, row in rows.items()}
     assert said["curve"] == []
-    assert rows[TRAINED[1]]["metrics"][RATIO] == pytest.approx(costs[TRAINED[0]] / costs[TRAINED[1]], rel=1e-12)
+    assert rows[TRAINED[1]]["metrics"][RATIO] == pytest.approx(
+        costs[TRAINED[0]] / costs[TRAINED[1]], rel=1e-12
+    )
     range_ = rows[TRAINED[1]]["range"][RATIO]
     assert range_["p10"] < range_["p50"] < range_["p90"]
     assert len(rows[TRAINED[1]]["drivers"]) == 3
@@ -180,7 +222,9 @@ def test_the_least_regret_is_picked_and_as_sure_as_resamplings_say():
     """Of 100 draws 5 in 100 resamplings have 1.6 standard errors fewer: 92 wins are surely 75, not 90."""
     kinds = {55: "tie", 76: "close", 85: "likely", 92: "likely", 97: "clear", 100: "clear"}
     for count, kind in kinds.items():
-        (one,) = regimes_of(["a", "b", "c"], (20.0,), [costs_of(wins(count), ONE, lambda draw: 9 * ONE(draw))], True)
+        (one,) = regimes_of(
+            ["a", "b", "c"], (20.0,), [costs_of(wins(count), ONE, lambda draw: 9 * ONE(draw))], True
+        )
         assert (one.kind, one.foremost, one.rival, one.probability) == (kind, "a", "b", count / 100)
         assert (one.picks, one.choose) == ((("a", "b"), None) if kind == "tie" else (("a",), "a"))
         assert (one.start, one.end) == (None, None)
@@ -215,16 +259,26 @@ def test_what_misses_a_speed_loses_to_all_that_reach_it():
 def test_neighbours_with_one_choice_are_one_regime_and_no_speed_is_left_out():
     some = [costs_of(wins(count), ONE) for count in (97, 92, 80, 3)]
     found = regimes_of(["a", "b"], (20.0, 30.0, 50.0, 200.0), some, True)
-    assert [(one.kind, one.choose, one.speeds, one.probability) for one in found] == [("close", "a", (20, 30, 50), 0.8), ("clear", "b", (200,), 0.97)]
+    assert [(one.kind, one.choose, one.speeds, one.probability) for one in found] == [
+        ("close", "a", (20, 30, 50), 0.8),
+        ("clear", "b", (200,), 0.97),
+    ]
     assert [(one.start, one.end) for one in found] == [(None, 100), (100, None)]
     assert (found[0].keeps, found[0].most) == (pytest.approx(0.9), pytest.approx(0.985))
 
 
 def test_where_each_end_of_software_surely_has_another_choice_it_decides():
     for count, kind in ((97, "software"), (80, "tie")):
-        ends = {"public": costs_of(wins(100 - count), ONE).drawn, "best": costs_of(wins(count), ONE).drawn}
+        ends = {
+            "public": costs_of(wins(100 - count), ONE).drawn,
+            "best": costs_of(wins(count), ONE).drawn,
+        }
         (one,) = regimes_of(["a", "b"], (20.0,), [costs_of(wins(60), ONE, ends=ends)], True)
-        assert (one.kind, one.by_software, one.foremost) == (kind, {"public": ("b",), "best": ("a",)}, "a")
+        assert (one.kind, one.by_software, one.foremost) == (
+            kind,
+            {"public": ("b",), "best": ("a",)},
+            "a",
+        )
 
 
 def test_the_document_covers_every_speed():
@@ -236,7 +290,13 @@ def test_the_document_covers_every_speed():
     assert [speed for one in regimes for speed in one["speeds"]] == list(SPEEDS)
     for one in regimes:
         if one["leader"] not in (None, GB200):
-            assert max(curve[one["leader"], speed]["probability_better_than_baseline"] for speed in one["speeds"]) >= 0.5
+            assert (
+                max(
+                    curve[one["leader"], speed]["probability_better_than_baseline"]
+                    for speed in one["speeds"]
+                )
+                >= 0.5
+            )
     drafts = {name: tco.evaluate(name).plan.decode.drafts for name in HEADLINE}
     assert said["deployed"]["draft_tokens"] == drafts
     assert min(drafts.values()) >= 1
@@ -245,7 +305,10 @@ def test_the_document_covers_every_speed():
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        ((GB200, "moe-3t-decode-gb200-nvl72"), "its workload.model is moe-3t, that of gb200-nvl72 deepseek-v3"),
+        (
+            (GB200, "moe-3t-decode-gb200-nvl72"),
+            "its workload.model is moe-3t, that of gb200-nvl72 deepseek-v3",
+        ),
         ((GB200, "tpuv6e-256"), "its terms.owner is Google, that of gb200-nvl72 Amazon"),
     ],
 )
@@ -283,25 +346,49 @@ def test_the_first_table_fits_a_screen_and_names_what_more_there_is():
     lines = text.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines)) <= 80
-    assert all(word in text for word in (*HEADLINE, "regret", "cheapest at 50", "Cheapest of all", "draft", *(f"at {speed}" for speed in SPEEDS)))
+    assert all(
+        word in text
+        for word in (
+            *HEADLINE,
+            "regret",
+            "cheapest at 50",
+            "Cheapest of all",
+            "draft",
+            *(f"at {speed}" for speed in SPEEDS),
+        )
+    )
     assert all(word in lines[-1] for word in ("--full", "--why", "--evidence"))
 
 
 def test_a_row_of_a_csv_is_one_scenario_or_one_of_its_speeds():
-    plain, tidy = (command("compare", *more, "--format", "csv").stdout.splitlines() for more in ((), ("--curve",)))
+    plain, tidy = (
+        command("compare", *more, "--format", "csv").stdout.splitlines()
+        for more in ((), ("--curve",))
+    )
     assert (len(plain), len(tidy)) == (1 + 4, 1 + 20)
-    assert {"scenario", "tokens_per_s_per_user", "date", "set", f"{RATIO}_p10"} <= {*tidy[0].split(",")}
+    assert {"scenario", "tokens_per_s_per_user", "date", "set", f"{RATIO}_p10"} <= {
+        *tidy[0].split(",")
+    }
 
 
 # ---------------------------------------------------------------- as bought
 def test_whole_engines_on_few_racks_cost_more_and_what_perf_says_of_one_domain():
     _, fleet = found()
     _, two = found("--racks", "2")
-    dearer = {key: two[key][COST] / one[COST] for key, one in fleet.items() if one[COST] is not None and two[key][COST] is not None}
+    dearer = {
+        key: two[key][COST] / one[COST]
+        for key, one in fleet.items()
+        if one[COST] is not None and two[key][COST] is not None
+    }
     assert min(dearer.values()) >= 1 - 1e-9
     assert max(dearer.values()) > 1.5
-    own = document("perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s")  # a domain of two racks
-    share = own["alone"]["output_tokens_per_s_per_chip"] / own["metrics"]["output_tokens_per_s_per_chip"]
+    own = document(
+        "perf", "trn3-nl32x2", "--set", "workload.interactivity=100 token/s"
+    )  # a domain of two racks
+    share = (
+        own["alone"]["output_tokens_per_s_per_chip"]
+        / own["metrics"]["output_tokens_per_s_per_chip"]
+    )
     assert dearer["trn3-nl32x2", 100] == pytest.approx(1 / share, rel=0.02)
 
 
@@ -316,7 +403,9 @@ def test_the_share_of_inputs_in_the_variance_of_ranks():
     places = np.random.default_rng(1).standard_normal((2, 20_000))
     both = places.sum(axis=0)
     assert rank_share(both, list(places)) == pytest.approx(1, abs=0.05)
-    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(0.48, abs=0.02)  # of ranks: Spearman's rho of 0.69, squared
+    assert rank_share(np.exp(both), [places[0]]) == pytest.approx(
+        0.48, abs=0.02
+    )  # of ranks: Spearman's rho of 0.69, squared
     assert rank_share(places[0], [places[1]]) == pytest.approx(0, abs=0.01)
     ended = np.where(both > 1, np.inf, np.where(both < 0, 0.0, both))
     assert 0.3 < rank_share(ended, [places[0]]) < 0.5
@@ -337,10 +426,18 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
     text = command("compare", *tuned).stdout
     assert "performance." not in text
     assert "tco measure" in text or "a serving run" in text
-    for one, table in zip(said["verdict"], text.split("\n\n"), strict=True):  # of a system and of one run of it: one line, with the variance of both
+    for one, table in zip(
+        said["verdict"], text.split("\n\n"), strict=True
+    ):  # of a system and of one run of it: one line, with the variance of both
         lines = re.findall(r"^model error on (\S+) +([+-]\d+\.\d\d) ", table, re.MULTILINE)
-        swings = {name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*" for name, _ in lines}
-        parts = {name: [each["swing"] for each in one["drivers"] if re.fullmatch(path, each["path"])] for name, path in swings.items()}
+        swings = {
+            name: rf"performance\.((configuration|run)-)?{name}\.unexplained_.*"
+            for name, _ in lines
+        }
+        parts = {
+            name: [each["swing"] for each in one["drivers"] if re.fullmatch(path, each["path"])]
+            for name, path in swings.items()
+        }
         assert len(parts) == len(lines)
         assert any(len(some) > 1 for some in parts.values())
         both = {name: np.sign(some[0]) * np.hypot.reduce(some) for name, some in parts.items()}
@@ -350,17 +447,29 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
 @pytest.mark.thorough
 def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
     """Rows of the files that travel with the program; an input that none of them notices is left out, and the answer says so."""
-    inputs, path = tco.evaluate(GB200, catalogue=CATALOGUE).inputs, "performance.nvidia.exchange_wait"
+    inputs, path = (
+        tco.evaluate(GB200, catalogue=CATALOGUE).inputs,
+        "performance.nvidia.exchange_wait",
+    )
     asked = {one: inputs[one] for one in (path, "performance.owner.software_reach")}
     row = next(one for one in evidence_of(CATALOGUE, asked) if one.kind == "inference")
     assert {one.path for one in evidence_of(CATALOGUE, asked)} == {path}
     low = inputs[path].low
     scored = {}
     for end, more in {"error": (), "error_low": ("--set", f"{path}={low!r} s")}.items():
-        files = (f"data/measured/{name}.csv.gz" for name in ("inference", "mlperf_inference", "trainium_inference"))
-        some = [one for file in files for one in document("validate", file, "--rows", *more)["rows"]]
+        files = (
+            f"data/measured/{name}.csv.gz"
+            for name in ("inference", "mlperf_inference", "trainium_inference")
+        )
+        some = [
+            one for file in files for one in document("validate", file, "--rows", *more)["rows"]
+        ]
         scored[end] = [np.log1p(one["error"]) for one in some if not one["skipped"]]
-    moved = [(one, other) for one, other in zip(scored["error"], scored["error_low"], strict=True) if one != other]
+    moved = [
+        (one, other)
+        for one, other in zip(scored["error"], scored["error_low"], strict=True)
+        if one != other
+    ]
     assert row.rows == len(moved)
     at_value, at_low = (np.sqrt(np.mean(np.array(side) ** 2)) for side in zip(*moved, strict=True))
     assert row.errors[:2] == pytest.approx((at_low, at_value), rel=1e-6)

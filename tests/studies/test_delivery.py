@@ -27,12 +27,16 @@ def test_every_row_says_when_it_is_delivered_and_of_when_its_prices_are():
 def test_the_later_picks_are_those_of_a_comparison_at_that_date():
     said = document("compare", GB200, MI450X, *SPEEDS)
     later = said["later"]
-    assert later["date"] == next(row["delivered"] for row in said["rows"] if row["scenario"] == MI450X)
+    assert later["date"] == next(
+        row["delivered"] for row in said["rows"] if row["scenario"] == MI450X
+    )
     then = document("compare", GB200, MI450X, *SPEEDS, "--date", later["date"])
     assert "later" not in then
     for speed in (20, 50):
         assert picks_at(later["verdict"], speed) == picks_at(then["verdict"], speed)
-    assert later["differs"] == any(picks_at(later["verdict"], speed) != picks_at(said["verdict"], speed) for speed in (20, 50))
+    assert later["differs"] == any(
+        picks_at(later["verdict"], speed) != picks_at(said["verdict"], speed) for speed in (20, 50)
+    )
 
 
 def test_what_is_there_within_three_months_waits_for_nothing():
@@ -48,7 +52,9 @@ def test_without_new_plans_or_draws_there_is_no_later_comparison(option):
 
 def test_waiting_is_a_line_of_the_cost_where_it_is_asked_for():
     """Spread as a loan over five years at 9 % a year, paid every month."""
-    plain, waits = (document("price", MI450X, *more) for more in ((), ("--set", "terms.waiting=yes")))
+    plain, waits = (
+        document("price", MI450X, *more) for more in ((), ("--set", "terms.waiting=yes"))
+    )
     (line,) = [line for line in waits["lines"] if line["path"] == "waiting"]
     assert not [line for line in plain["lines"] if line["path"] == "waiting"]
     month = 0.09 / 12
@@ -56,12 +62,17 @@ def test_waiting_is_a_line_of_the_cost_where_it_is_asked_for():
     assert line["usd_per_chip_hour"] == pytest.approx(hour, rel=1e-9)
     cost = "tco_usd_per_chip_hour"
     assert waits["metrics"][cost] == pytest.approx(plain["metrics"][cost] + hour, rel=1e-9)
-    assert sum(line["usd_per_chip_hour"] for line in waits["lines"]) == pytest.approx(waits["metrics"][cost], rel=1e-9)
+    assert sum(line["usd_per_chip_hour"] for line in waits["lines"]) == pytest.approx(
+        waits["metrics"][cost], rel=1e-9
+    )
     assert waits["waiting_usd_per_chip"] == pytest.approx(plain["waiting_usd_per_chip"], rel=1e-12)
 
 
 def test_waiting_buys_nothing():
-    plain, waits = (document("gigawatt", MI450X, *more)["rows"][0] for more in ((), ("--set", "terms.waiting=yes")))
+    plain, waits = (
+        document("gigawatt", MI450X, *more)["rows"][0]
+        for more in ((), ("--set", "terms.waiting=yes"))
+    )
     assert waits["usd_per_grid_w"] == plain["usd_per_grid_w"]
 
 
@@ -73,6 +84,8 @@ def test_an_unknown_answer_to_waiting_is_refused():
 
 
 def test_a_renter_has_nothing_over_whose_life_waiting_is_spread():
-    done = command("price", GB200, "--set", "terms.waiting=yes", "--set", "terms.perspective=renter")
+    done = command(
+        "price", GB200, "--set", "terms.waiting=yes", "--set", "terms.perspective=renter"
+    )
     assert done.exit_code == 3
     assert "set terms.waiting=no" in done.stderr

@@ -54,10 +54,14 @@ def test_a_dearer_kilowatt_hour_is_named():
 
 
 def test_another_variant_is_a_change_of_quantities(catalogue):
-    before, after = (evaluate(NAME, catalogue=catalogue, variant={"switch": kind}) for kind in ("gen1", "gen2"))
+    before, after = (
+        evaluate(NAME, catalogue=catalogue, variant={"switch": kind}) for kind in ("gen1", "gen2")
+    )
     kinds = {cause.kind for cause in causes(before, after)}
     assert "quantity" in kinds
-    quantities = {cause.path.rpartition("/")[2] for cause in causes(before, after) if cause.kind == "quantity"}
+    quantities = {
+        cause.path.rpartition("/")[2] for cause in causes(before, after) if cause.kind == "quantity"
+    }
     assert quantities == {"scorpio-x-160", "scorpio-x-320"}
 
 
@@ -67,15 +71,22 @@ def test_another_system_is_the_first_cause():
 
 
 def test_a_value_in_another_unit_is_the_same_value():
-    before, same, other = (again(NAME, site__electricity_price=text) for text in ("0.0861 USD/kWh", "86.1 USD/MWh", "90 USD/MWh"))
+    before, same, other = (
+        again(NAME, site__electricity_price=text)
+        for text in ("0.0861 USD/kWh", "86.1 USD/MWh", "90 USD/MWh")
+    )
     assert causes(before, same) == []
     (cause,) = causes(before, other)
     assert (cause.old, cause.new, cause.unit) == (pytest.approx(86.1, rel=1e-12), 90, "USD/MWh")
 
 
-@pytest.mark.parametrize(("factor", "count"), [(1.0, 0), (1 + 1e-10, 0), (1 + 1e-8, 1), (1 - 1e-8, 1)])
+@pytest.mark.parametrize(
+    ("factor", "count"), [(1.0, 0), (1 + 1e-10, 0), (1 + 1e-8, 1), (1 - 1e-8, 1)]
+)
 def test_the_threshold_holds_both_ways(apart, factor, count):
-    found = apart(lambda state: state["metrics"].update(capex_usd=state["metrics"]["capex_usd"] * factor))
+    found = apart(
+        lambda state: state["metrics"].update(capex_usd=state["metrics"]["capex_usd"] * factor)
+    )
     assert len(found.moves) == count
 
 
@@ -96,13 +107,18 @@ def test_a_metric_may_come_and_go(apart):
     ],
 )
 def test_prices_and_assumptions(path, text, kind):
-    assert [(cause.kind, cause.path) for cause in diff(NAME, NAME, {path: text}).causes] == [(kind, path)]
+    assert [(cause.kind, cause.path) for cause in diff(NAME, NAME, {path: text}).causes] == [
+        (kind, path)
+    ]
 
 
 def test_words_of_a_cause():
     before, after = again(NAME), again(NAME, terms__rate="0.3")
     (cause,) = causes(before, after)
-    assert cause.words() == f"assumption terms.rate: {result(NAME).inputs['terms.rate'].value:g} -> 0.3"
+    assert (
+        cause.words()
+        == f"assumption terms.rate: {result(NAME).inputs['terms.rate'].value:g} -> 0.3"
+    )
     before, after = again(NAME), again(NAME, parts__trn3__tdp="1.1 kW")
     (cause,) = causes(before, after)
     assert cause.words() == "assumption parts.trn3.tdp: 1 -> 1.1 kW"
@@ -114,7 +130,9 @@ def test_a_changed_formula_is_named_beside_what_else_differs(apart):
         state["inputs"]["site.electricity_price"] = [0.3, "USD/kWh"]
 
     found = apart(other).causes
-    assert [cause.words() for cause in found if cause.kind == "formula"] == ["program changed: formula used_chip_hour is another"]
+    assert [cause.words() for cause in found if cause.kind == "formula"] == [
+        "program changed: formula used_chip_hour is another"
+    ]
     assert [cause.path for cause in found] == ["site.electricity_price", "used_chip_hour"]
 
 

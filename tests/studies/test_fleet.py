@@ -14,12 +14,25 @@ def test_each_wave_is_its_own_hall_at_its_own_prices():
     found = document("fleet", *WAVES, "--power", "100 MW", *STATED)
     assert [wave["scenario"] for wave in found["waves"]] == ["trn3-nl32x2", "gb200-nvl72"]
     halls = [
-        document("compare", wave["scenario"], "--no-range", "--hall", power, "--set", f"terms.date={wave['date']}", *STATED)["rows"][0]
+        document(
+            "compare",
+            wave["scenario"],
+            "--no-range",
+            "--hall",
+            power,
+            "--set",
+            f"terms.date={wave['date']}",
+            *STATED,
+        )["rows"][0]
         for wave, power in zip(found["waves"], ("60 MW", "40 MW"), strict=True)
     ]
     for wave, row in zip(found["waves"], halls, strict=True):
-        assert {name: wave[name] for name in ("racks", "chips", "capex_usd")} == {name: row["hall"][name] for name in ("racks", "chips", "capex_usd")}
-        assert wave["cost_usd_per_year"] == pytest.approx(row["metrics"]["tco_usd_per_chip_hour"] * wave["chips"] * 8760)
+        assert {name: wave[name] for name in ("racks", "chips", "capex_usd")} == {
+            name: row["hall"][name] for name in ("racks", "chips", "capex_usd")
+        }
+        assert wave["cost_usd_per_year"] == pytest.approx(
+            row["metrics"]["tco_usd_per_chip_hour"] * wave["chips"] * 8760
+        )
         paid = wave["cost_usd_per_year"] / (wave["output_tokens_per_s"] * 8760 * 3600) * 1e6
         assert paid == pytest.approx(row["metrics"]["usd_per_million_output_tokens"])
     for name, value in found["fleet"].items():
@@ -31,8 +44,16 @@ def test_the_table_has_a_row_for_all():
     done = tco("fleet", *WAVES, "--power", "100 MW", *STATED)
     assert done.exit_code == 0
     assert "100 of 100 MW are taken" in done.stdout
-    assert [line.split()[0] for line in done.stdout.splitlines() if line[:2] == "20" or line[:4] == "all "] == ["2025-12", "2026-06", "all"]
-    assert tco("fleet", *WAVES, *STATED, "--format", "csv").stdout.splitlines()[0].startswith("date,scenario,site_power_w,racks")
+    assert [
+        line.split()[0]
+        for line in done.stdout.splitlines()
+        if line[:2] == "20" or line[:4] == "all "
+    ] == ["2025-12", "2026-06", "all"]
+    assert (
+        tco("fleet", *WAVES, *STATED, "--format", "csv")
+        .stdout.splitlines()[0]
+        .startswith("date,scenario,site_power_w,racks")
+    )
 
 
 def test_who_states_no_rate_has_no_tokens():
@@ -63,8 +84,16 @@ def test_bad_waves(wave, code, message):
 def test_what_is_not_there_arrives_later_and_counts_from_then():
     waves = ("mi450x-ualoe72:40 MW:2025-12", "gb200-nvl72:20 MW:2026-06")
     first, last = document("fleet", *waves)["waves"]
-    assert (first["scenario"], first["arrives"], last["scenario"], last["date"]) == ("gb200-nvl72", "2026-06", "mi450x-ualoe72", "2025-12")
+    assert (first["scenario"], first["arrives"], last["scenario"], last["date"]) == (
+        "gb200-nvl72",
+        "2026-06",
+        "mi450x-ualoe72",
+        "2025-12",
+    )
     assert last["arrives"] > "2026-06"
     assert first["so_far"]["chips"] == first["chips"]
     assert last["so_far"]["waiting_usd"] == last["waiting_usd"] > 0 == first["waiting_usd"]
-    assert "mi450x-ualoe72: not there in numbers in 2025-12: it arrives in 2027" in tco("fleet", *waves).stderr
+    assert (
+        "mi450x-ualoe72: not there in numbers in 2025-12: it arrives in 2027"
+        in tco("fleet", *waves).stderr
+    )

@@ -14,9 +14,13 @@ def test_forecasts_are_dated_and_scored():
     came = [row for row in rows if row["measured"] is not None]
     assert len(came) >= 3
     assert len(rows) - len(came) >= 6
-    assert all(row["made"] and row["version"] and row["hash"] and row["predicted"] > 0 for row in rows)
+    assert all(
+        row["made"] and row["version"] and row["hash"] and row["predicted"] > 0 for row in rows
+    )
     assert all(abs(row["error"]) <= 0.2 for row in came)
-    assert [row["error"] for row in came] == pytest.approx([row["predicted"] / row["measured"] - 1 for row in came])
+    assert [row["error"] for row in came] == pytest.approx(
+        [row["predicted"] / row["measured"] - 1 for row in came]
+    )
 
 
 def test_ranges_hold_their_forecast():
@@ -25,7 +29,11 @@ def test_ranges_hold_their_forecast():
     assert len({one.id for one in rows}) == len(rows)
 
 
-@pytest.mark.parametrize("one", [one for one in read_forecasts(CATALOGUE) if one.system in ("vr-nvl144", "trn3-nl72x2")], ids=lambda one: one.id)
+@pytest.mark.parametrize(
+    "one",
+    [one for one in read_forecasts(CATALOGUE) if one.system in ("vr-nvl144", "trn3-nl72x2")],
+    ids=lambda one: one.id,
+)
 def test_its_settings_make_a_forecast_again_within_its_range(one):
     """Parameters move; a forecast that today's program would not call likely any more is told by this."""
     settings = [word for text in one.settings.split("; ") for word in ("--set", text)]
@@ -38,7 +46,12 @@ def test_its_settings_make_a_forecast_again_within_its_range(one):
 
 @pytest.mark.parametrize(
     ("column", "text", "said"),
-    [("predicted", "", "predicted"), ("made", "soon", "made"), ("measured", "9 t", "measured"), ("version", "", "the version that made it")],
+    [
+        ("predicted", "", "predicted"),
+        ("made", "soon", "made"),
+        ("measured", "9 t", "measured"),
+        ("version", "", "the version that made it"),
+    ],
 )
 def test_a_row_that_cannot_be_is_refused(tmp_path, monkeypatch, column, text, said):
     rows = list(csv.DictReader((DATA / FILE).read_text(encoding="utf-8").splitlines()))

@@ -54,4 +54,6 @@ def test_the_error_of_rows_is_told_in_widths_of_the_belief():
         for row in (CATALOGUE.folders[0] / "accuracy/kinds.csv").read_text().splitlines()
         if row.startswith("inference,accelerator")
     )
-    assert error_of(CATALOGUE, "inference", one) == pytest.approx(math.log1p(missed) / 0.6745 / width)
+    assert error_of(CATALOGUE, "inference", one) == pytest.approx(
+        math.log1p(missed) / 0.6745 / width
+    )

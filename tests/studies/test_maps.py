@@ -20,13 +20,28 @@ SPEED, PRICE = "workload.interactivity", "parts.gb200-gpu.price"
 
 
 def test_a_point_is_what_an_evaluation_finds_there():
-    found = map_of([TRN3, GB200], (SPEED, PRICE), TOKEN, (("20 token/s", "60 token/s"), ("20000 USD", "60000 USD")))
+    found = map_of(
+        [TRN3, GB200],
+        (SPEED, PRICE),
+        TOKEN,
+        (("20 token/s", "60 token/s"), ("20000 USD", "60000 USD")),
+    )
     for row, column in ((0, 0), (len(found.y.values) - 1, 3)):
-        settings = {SPEED: f"{float(found.x.values[column])!r} token/s", PRICE: f"{float(found.y.values[row])!r} USD"}
-        costs = [tco.evaluate(name, settings, catalogue=CATALOGUE).metrics[TOKEN] for name in (TRN3, GB200)]
-        assert found.values[:, row, column] == pytest.approx(costs, rel=0.02)  # a batch is solved here, and searched on a grid there
+        settings = {
+            SPEED: f"{float(found.x.values[column])!r} token/s",
+            PRICE: f"{float(found.y.values[row])!r} USD",
+        }
+        costs = [
+            tco.evaluate(name, settings, catalogue=CATALOGUE).metrics[TOKEN]
+            for name in (TRN3, GB200)
+        ]
+        assert found.values[:, row, column] == pytest.approx(
+            costs, rel=0.02
+        )  # a batch is solved here, and searched on a grid there
         assert found.best[row, column] == int(np.argmin(costs))
-    assert np.ptp(found.values[0], axis=0) == pytest.approx(0)  # the price of the other's chip moves nothing
+    assert np.ptp(found.values[0], axis=0) == pytest.approx(
+        0
+    )  # the price of the other's chip moves nothing
     assert sum(found.leaders.values()) == pytest.approx(1)
 
 
@@ -67,9 +82,17 @@ def test_the_command_prints_table_and_document():
     ("words", "code", "said"),
     [
         (("--vary", PRICE, "--until", f"{TOKEN}={GB200}"), 2, "name both"),
-        (("--vary", "site.electricty_price", "--until", f"{TOKEN}={GB200}"), 3, "did you mean 'site.electricity_price'"),
+        (
+            ("--vary", "site.electricty_price", "--until", f"{TOKEN}={GB200}"),
+            3,
+            "did you mean 'site.electricity_price'",
+        ),
         (("--vary", SPEED, "--until", f"{TOKEN}=3"), 2, "expected METRIC=SCENARIO"),
-        (("--vary", SPEED, "--from", "3", "--until", f"{TOKEN}={GB200}"), 2, "--from is given 1 times and --vary 2"),
+        (
+            ("--vary", SPEED, "--from", "3", "--until", f"{TOKEN}={GB200}"),
+            2,
+            "--from is given 1 times and --vary 2",
+        ),
     ],
 )
 def test_what_cannot_be_mapped_is_refused(words, code, said):
@@ -79,4 +102,9 @@ def test_what_cannot_be_mapped_is_refused(words, code, said):
 
 def test_inputs_that_move_nothing_are_refused():
     with pytest.raises(DataError, match="do not move"):
-        map_of([TRN3], (PRICE, "parts.h100-sxm.price"), TOKEN, (("1e4 USD", "6e4 USD"), ("1e4 USD", "6e4 USD")))
+        map_of(
+            [TRN3],
+            (PRICE, "parts.h100-sxm.price"),
+            TOKEN,
+            (("1e4 USD", "6e4 USD"), ("1e4 USD", "6e4 USD")),
+        )

@@ -47,7 +47,12 @@ def money(catalogue, settings=None, workload="stated"):
 # ---------------------------------------------------------------- folds
 @pytest.mark.parametrize(
     ("amounts", "rate"),
-    [([-100, 39, 59, 55, 20], 0.2809484), ([-250000, 100000, 150000, 200000, 250000, 300000], 0.5672303), ([-100, 110], 0.1), ([-100, 50], -0.5)],
+    [
+        ([-100, 39, 59, 55, 20], 0.2809484),
+        ([-250000, 100000, 150000, 200000, 250000, 300000], 0.5672303),
+        ([-100, 110], 0.1),
+        ([-100, 50], -0.5),
+    ],
 )
 def test_rates_of_return_of_manuals(amounts, rate):
     assert rate_of_return(yearly(amounts)) == pytest.approx(rate, abs=1e-6)
@@ -59,7 +64,9 @@ def test_a_rate_of_return_is_a_spreadsheets(income, share):
     price = share * sum(income)
     each = pyxirr.irr([-price, *income])
     assume(each < 1)
-    found = rate_of_return([Payment(month, usd, "x") for month, usd in enumerate([price, *(-usd for usd in income)])])
+    found = rate_of_return(
+        [Payment(month, usd, "x") for month, usd in enumerate([price, *(-usd for usd in income)])]
+    )
     assert found == pytest.approx((1 + each) ** 12 - 1, rel=1e-6)
 
 
@@ -78,14 +85,23 @@ def test_no_rate_where_nothing_comes_back_or_nothing_is_paid(amounts):
 @given(AMOUNTS)
 def test_payback_is_the_month_after_which_nothing_is_owed(amounts):
     owed = list(accumulate(amounts))
-    expected = next((month for month in range(len(owed)) if all(one <= 1e-9 for one in owed[month:])), None)
+    expected = next(
+        (month for month in range(len(owed)) if all(one <= 1e-9 for one in owed[month:])), None
+    )
     found = payback([Payment(month, usd, "x") for month, usd in enumerate(amounts)])
     if all(abs(one) > 1e-6 for one in owed):
         assert found == expected
 
 
 # ---------------------------------------------------------------- one world
-@pytest.mark.parametrize("lives", [{}, {"terms.life_network": "3 year"}, {"terms.life_network": "2 year", "terms.residual": "0.2"}])
+@pytest.mark.parametrize(
+    "lives",
+    [
+        {},
+        {"terms.life_network": "3 year"},
+        {"terms.life_network": "2 year", "terms.residual": "0.2"},
+    ],
+)
 def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
     """Bought again where it does not last, worth at the end what is left of it: the present value is that of the yearly charges."""
     result, found = money(catalogue, lives)
@@ -135,24 +151,32 @@ def test_a_loan_is_repaid_as_a_spreadsheet_says(catalogue):
     _, without = money(catalogue, {**DEAL, "money.debt_share": "0"})
     assert (found.npv, found.irr) == (without.npv, without.irr)  # of the project, whoever lends
     assert without.equity_irr is None
-    assert (found.equity_irr > found.irr) == (found.irr > (1 + 0.11 / 12) ** 12 - 1)  # dear debt helps nobody
+    assert (found.equity_irr > found.irr) == (
+        found.irr > (1 + 0.11 / 12) ** 12 - 1
+    )  # dear debt helps nobody
 
 
 def test_the_calendar_of_a_deal(catalogue):
     result, found = money(catalogue, DEAL)
-    servers = sum(line.usd for line in result.lines if line.asset in ("servers", "storage", "network"))
+    servers = sum(
+        line.usd for line in result.lines if line.asset in ("servers", "storage", "network")
+    )
     assert sum(one.usd for one in found.payments if one.month == -6) == pytest.approx(0.2 * servers)
     income = {one.month: -one.usd for one in found.payments if one.line == INCOME and one.month > 4}
     assert min(income) == 5
     assert max(income) == 64
     full = 3.3 * 72 * 730 * result.metrics["goodput"] * 0.8
     assert income[5] == pytest.approx(full / 6 * 0.75)
-    assert income[40] == pytest.approx(full * 0.75)  # the contract's last month, a quarter of it paid ahead
+    assert income[40] == pytest.approx(
+        full * 0.75
+    )  # the contract's last month, a quarter of it paid ahead
     assert income[41] == pytest.approx(full * 0.8 ** (41 / 12))
     ahead = next(-one.usd for one in found.payments if one.line == INCOME and one.month == 4)
     assert ahead == pytest.approx(sum(income[month] for month in range(5, 41)) / 3)
     least = money(catalogue, {**DEAL, "money.take_or_pay": "1"})[1]
-    assert min(-one.usd for one in least.payments if one.line == INCOME and 4 < one.month <= 40) == pytest.approx(full / 0.8 * 0.75)
+    assert min(
+        -one.usd for one in least.payments if one.line == INCOME and 4 < one.month <= 40
+    ) == pytest.approx(full / 0.8 * 0.75)
 
 
 def test_books_fall_to_the_residual(catalogue):
@@ -160,7 +184,9 @@ def test_books_fall_to_the_residual(catalogue):
     first, last = found.books[0], found.books[-1]
     assert first.straight_line == first.declining
     assert last.straight_line == pytest.approx(0.1 * first.straight_line)
-    assert [book.declining / first.declining for book in found.books] == pytest.approx([0.6**year for year in range(6)])
+    assert [book.declining / first.declining for book in found.books] == pytest.approx(
+        [0.6**year for year in range(6)]
+    )
 
 
 def test_the_chip_hour_knows_nothing_of_the_deal(catalogue):
@@ -181,10 +207,17 @@ def test_software_that_grows_up(catalogue):
     young = {**TOKENS, "money.maturity_start": "0.7167", "money.maturity_time": "12 month"}
     grown = income_of(money(catalogue, young)[1])
     for month in (1, 6, 12, 40):
-        assert grown[month] == pytest.approx(plain[month] * (0.7167 + 0.2833 * min(month / 12, 1)), rel=1e-12)
-    assert money(catalogue, young)[1].break_even_tokens > money(catalogue, TOKENS)[1].break_even_tokens
+        assert grown[month] == pytest.approx(
+            plain[month] * (0.7167 + 0.2833 * min(month / 12, 1)), rel=1e-12
+        )
+    assert (
+        money(catalogue, young)[1].break_even_tokens > money(catalogue, TOKENS)[1].break_even_tokens
+    )
     rent = {"money.rent": "3.3 USD/chip/h"}
-    assert money(catalogue, {**rent, "money.maturity_start": "0.5"})[1].npv == money(catalogue, rent)[1].npv
+    assert (
+        money(catalogue, {**rent, "money.maturity_start": "0.5"})[1].npv
+        == money(catalogue, rent)[1].npv
+    )
 
 
 def test_what_is_paid_before_the_first_revenue_bears_interest(catalogue):
@@ -194,13 +227,21 @@ def test_what_is_paid_before_the_first_revenue_bears_interest(catalogue):
         if one.month <= 4 and one.line not in (INCOME, DEBT):
             early[one.month] += one.usd
     assert found.tied_up == pytest.approx(sum(early.values()))
-    assert found.tied_up == pytest.approx(sum(line.usd for line in result.lines if line.usd is not None))
-    assert found.carrying == pytest.approx(sum(usd * ((1 + 0.09 / 12) ** (4 - month) - 1) for month, usd in early.items()))
+    assert found.tied_up == pytest.approx(
+        sum(line.usd for line in result.lines if line.usd is not None)
+    )
+    assert found.carrying == pytest.approx(
+        sum(usd * ((1 + 0.09 / 12) ** (4 - month) - 1) for month, usd in early.items())
+    )
     assert money(catalogue)[1].carrying == 0
 
 
 def swapped(catalogue, month=24, key="switch", value="gen2", **settings):
-    wanted = {"workload": "stated", **TOKENS, **{path.replace("__", "."): text for path, text in settings.items()}}
+    wanted = {
+        "workload": "stated",
+        **TOKENS,
+        **{path.replace("__", "."): text for path, text in settings.items()},
+    }
     before = evaluate("trn3-nl72x2", wanted, catalogue=catalogue)
     after = evaluate("trn3-nl72x2", wanted, catalogue=catalogue, variant={key: value})
     return before, after, money_of(before, catalogue, after, month)
@@ -211,14 +252,21 @@ def test_switches_swapped_in_the_field(catalogue):
     before, after, found = swapped(catalogue)
     spent = [one for one in found.payments if one.line.startswith("swap/")]
     new = next(line for line in after.bill.lines if line.part == "scorpio-x-320")
-    assert [(one.month, one.line, one.usd) for one in spent] == [(24, "swap/scorpio-x-320", pytest.approx(40 * new.unit_price))]
+    assert [(one.month, one.line, one.usd) for one in spent] == [
+        (24, "swap/scorpio-x-320", pytest.approx(40 * new.unit_price))
+    ]
     income = income_of(found)
-    up, full = [result.metrics["goodput"] for result in (before, after)], 1000 * 144 * 730 * 3600 * 0.8 / 1e6
+    up, full = (
+        [result.metrics["goodput"] for result in (before, after)],
+        1000 * 144 * 730 * 3600 * 0.8 / 1e6,
+    )
     assert income[24] == pytest.approx(full * up[0])
     assert income[25] == pytest.approx(full * up[1] * (1 - 72 / 730))
     assert income[26] == pytest.approx(full * up[1])
     energy = {one.month: one.usd for one in found.payments if one.line == "site/energy"}
-    assert energy[24] / energy[25] == pytest.approx(before.metrics["energy_usd_per_chip_hour"] / after.metrics["energy_usd_per_chip_hour"])
+    assert energy[24] / energy[25] == pytest.approx(
+        before.metrics["energy_usd_per_chip_hour"] / after.metrics["energy_usd_per_chip_hour"]
+    )
     assert len(energy) == 60
 
 
@@ -255,10 +303,18 @@ def test_the_command_says_what_follows():
     plain = document("price", SYSTEM, "--cash-flow")
     assert plain["money"]["npv_usd"] is None
     assert plain["money_notes"]
-    assert plain["money"]["break_even_usd_per_used_chip_hour"] == pytest.approx(plain["metrics"]["tco_usd_per_used_chip_hour"], rel=0.05)
+    assert plain["money"]["break_even_usd_per_used_chip_hour"] == pytest.approx(
+        plain["metrics"]["tco_usd_per_used_chip_hour"], rel=0.05
+    )
     settings = [word for path, value in DEAL.items() for word in ("--set", f"{path}={value}")]
     done = tco("price", SYSTEM, "--cash-flow", *settings)
-    for words in ("internal rate of return", "paid back by month", "debt", "A month's delay costs", "-11-0"):
+    for words in (
+        "internal rate of return",
+        "paid back by month",
+        "debt",
+        "A month's delay costs",
+        "-11-0",
+    ):
         assert words in done.stdout
     assert "nothing in this scenario rests on it" not in done.stderr
 

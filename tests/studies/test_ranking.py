@@ -17,32 +17,49 @@ COST = "usd_per_million_output_tokens"
 
 def test_every_system_has_a_place_or_a_reason():
     rows = document("compare", "--all")["rows"]
-    assert sorted(row["system"] for row in rows) == sorted(one["id"] for one in document("systems", "list")["items"])
+    assert sorted(row["system"] for row in rows) == sorted(
+        one["id"] for one in document("systems", "list")["items"]
+    )
     ranked = [row for row in rows if row["rank"] is not None]
     middles = [row[f"median_{COST}"] for row in sorted(ranked, key=lambda row: row["rank"])]
     assert middles == sorted(middles)
     assert sorted(row["rank"] for row in ranked) == [*range(1, len(ranked) + 1)]
     costs = [row["metrics"][COST] for row in ranked]
     assert costs == sorted(costs)
-    assert all(row["reason"] for row in rows[len(ranked) :])  # no cost, or none in half of the draws
+    assert all(
+        row["reason"] for row in rows[len(ranked) :]
+    )  # no cost, or none in half of the draws
     for row in ranked[::8]:
-        assert row["metrics"][COST] == pytest.approx(tco.evaluate(row["system"]).metrics[COST], rel=1e-12)
-        assert row["metrics"]["perf_per_tco_vs_baseline"] == pytest.approx(tco.evaluate("gb200-nvl72").metrics[COST] / row["metrics"][COST])
+        assert row["metrics"][COST] == pytest.approx(
+            tco.evaluate(row["system"]).metrics[COST], rel=1e-12
+        )
+        assert row["metrics"]["perf_per_tco_vs_baseline"] == pytest.approx(
+            tco.evaluate("gb200-nvl72").metrics[COST] / row["metrics"][COST]
+        )
 
 
 def test_the_middle_of_a_system_is_that_of_its_comparison():
     """With fewer speeds the plans that are looked at differ a little."""
-    curve = {(one["scenario"], one["tokens_per_s_per_user"]): one for one in document("compare")["curve"]}
+    curve = {
+        (one["scenario"], one["tokens_per_s_per_user"]): one for one in document("compare")["curve"]
+    }
     rows = {row["system"]: row for row in document("compare", "--all")["rows"]}
     for name in ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72"):
-        assert rows[name][f"median_{COST}"] == pytest.approx(curve[name, 50][f"median_{COST}"], rel=0.01)
+        assert rows[name][f"median_{COST}"] == pytest.approx(
+            curve[name, 50][f"median_{COST}"], rel=0.01
+        )
 
 
 def test_what_is_shipped_of_the_order_is_todays():
     """`python -m tco.studies.ranking` writes it anew."""
     shipped = csv.DictReader((ROOT / "data/ranking.csv").read_text().splitlines())
-    today = sorted((row for row in document("compare", "--all")["rows"] if row["rank"] is not None), key=lambda row: row["rank"])
-    assert [(row["system"], float(row[COST])) for row in shipped] == [(row["system"], float(f"{row[f'median_{COST}']:.3g}")) for row in today]
+    today = sorted(
+        (row for row in document("compare", "--all")["rows"] if row["rank"] is not None),
+        key=lambda row: row["rank"],
+    )
+    assert [(row["system"], float(row[COST])) for row in shipped] == [
+        (row["system"], float(f"{row[f'median_{COST}']:.3g}")) for row in today
+    ]
 
 
 def test_the_cheapest_of_all_is_named_below_the_shipped_comparison_alone():
@@ -54,14 +71,19 @@ def test_a_line_each():
     lines = command("compare", "--all").stdout.splitlines()
     systems = [one["id"] for one in document("systems", "list")["items"]]
     assert len(lines) <= len(systems) + 6
-    assert all(sum(f" {system} " in line or f" {system}:" in line for line in lines) == 1 for system in systems)
+    assert all(
+        sum(f" {system} " in line or f" {system}:" in line for line in lines) == 1
+        for system in systems
+    )
 
 
 def test_those_of_a_vendor_that_air_cools_at_a_date():
     rows = document("compare", "--all", "--vendor", "amd", "--air", "--date", "2026-06")["rows"]
     assert {row["system"] for row in rows} == {"mi300x-8", "mi325x-8"}
     alone = tco.evaluate("mi300x-8", {"terms.date": "2026-06"}).metrics[COST]
-    assert next(row["metrics"][COST] for row in rows if row["system"] == "mi300x-8") == pytest.approx(alone, rel=1e-12)
+    assert next(
+        row["metrics"][COST] for row in rows if row["system"] == "mi300x-8"
+    ) == pytest.approx(alone, rel=1e-12)
 
 
 @pytest.mark.parametrize(

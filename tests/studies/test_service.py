@@ -26,11 +26,19 @@ def loose():
 
 
 @pytest.mark.parametrize(
-    "tighter", [("ttft p99 <= 1 s", "tpot p90 <= 60 ms"), ("ttft p90 <= 5 s", "tpot p90 <= 15 ms"), ("ttft p99 <= 0.6 s", "tpot p99 <= 15 ms")]
+    "tighter",
+    [
+        ("ttft p99 <= 1 s", "tpot p90 <= 60 ms"),
+        ("ttft p90 <= 5 s", "tpot p90 <= 15 ms"),
+        ("ttft p99 <= 0.6 s", "tpot p99 <= 15 ms"),
+    ],
 )
 def test_a_tighter_promise_is_never_cheaper(loose, tighter):
     tight = answer(*BASE, *(word for text in tighter for word in ("--promise", text)))
-    assert tight["metrics"]["usd_per_million_output_tokens"] >= loose["metrics"]["usd_per_million_output_tokens"]
+    assert (
+        tight["metrics"]["usd_per_million_output_tokens"]
+        >= loose["metrics"]["usd_per_million_output_tokens"]
+    )
     for text in tighter:
         one = promise_of(text)
         assert tight["metrics"][f"{one.metric}_p{one.quantile * 100:g}_s"] <= one.limit
@@ -43,14 +51,22 @@ def test_figures_hang_together(loose):
     assert got["requests_per_s_per_chip"] == pytest.approx(200 / got["chips"])
     tokens_per_month = got["output_tokens_per_s_per_chip"] * got["chips"] * 730.5 * 3600
     cost_in_use = got["usd_per_million_output_tokens_in_use"]
-    assert got["usd_per_month"] == pytest.approx(got["usd_per_million_output_tokens"] * tokens_per_month / 1e6)
-    assert cost_in_use == pytest.approx(got["usd_per_million_output_tokens"] * got["chips"] / got["chips_bought"])
+    assert got["usd_per_month"] == pytest.approx(
+        got["usd_per_million_output_tokens"] * tokens_per_month / 1e6
+    )
+    assert cost_in_use == pytest.approx(
+        got["usd_per_million_output_tokens"] * got["chips"] / got["chips_bought"]
+    )
     sessions = got["agents_per_chip"] * got["chips"]
     assert got["usd_per_agent_hour"] * sessions * 730.5 == pytest.approx(got["usd_per_month"])
     assert 0 < got["utilisation"] <= 1
     assert got["hit_rate"] == 0  # of chat nothing is read again
     assert "chips in use" in loose["power_basis"]
-    assert all(got["ttft_p50_s"] > 20 * error for name, error in loose["errors"].items() if name == "ttft_p50_s")
+    assert all(
+        got["ttft_p50_s"] > 20 * error
+        for name, error in loose["errors"].items()
+        if name == "ttft_p50_s"
+    )
 
 
 # Chips and racks of a scale-up domain, as the makers state them.
@@ -80,7 +96,10 @@ def test_service_buys_whole_scale_up_domains(system):
 def test_agents_are_cheapest_by_what_is_bought_and_not_by_what_is_used():
     """At 10 requests/s MI450X needs the fewest chips, and most of the rack that is bought idles."""
     rows = answer("service", "gb200-nvl72", "mi450x-ualoe72", "--traffic", "agents")["rows"]
-    costs = {metric: [row["metrics"][metric] for row in rows] for metric in ("usd_per_million_output_tokens", "usd_per_million_output_tokens_in_use")}
+    costs = {
+        metric: [row["metrics"][metric] for row in rows]
+        for metric in ("usd_per_million_output_tokens", "usd_per_million_output_tokens_in_use")
+    }
     gb200, mi450x = costs["usd_per_million_output_tokens"]
     assert gb200 < mi450x
     assert rows[1]["metrics"]["chips"] < rows[0]["metrics"]["chips"]
@@ -106,22 +125,36 @@ def test_range_is_of_what_is_bought():
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_one_nearly_so(loose):
-    again, other = (answer(*BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms", "--seed", seed) for seed in ("0", "7"))
+    again, other = (
+        answer(
+            *BASE, "--promise", "ttft p90 <= 5 s", "--promise", "tpot p90 <= 60 ms", "--seed", seed
+        )
+        for seed in ("0", "7")
+    )
     assert again["metrics"] == loose["metrics"]
     assert other["metrics"]["ttft_p50_s"] != loose["metrics"]["ttft_p50_s"]
     assert other["metrics"]["chips"] == pytest.approx(loose["metrics"]["chips"], rel=0.2)
 
 
 def test_agents_cost_less_where_their_contexts_are_found_again():
-    kept, lost = (answer("service", "gb300-nvl72", "--traffic", "agents", "--set", f"traffic.reuse={share}")["metrics"] for share in (0.931, 0.5))
+    kept, lost = (
+        answer("service", "gb300-nvl72", "--traffic", "agents", "--set", f"traffic.reuse={share}")[
+            "metrics"
+        ]
+        for share in (0.931, 0.5)
+    )
     assert kept["hit_rate"] > 0.8 > 0.5 >= lost["hit_rate"]
     assert kept["usd_per_agent_hour"] < lost["usd_per_agent_hour"]
 
 
 def test_racks_are_held_against_the_best_of_them_and_those_that_keep_no_promise_are_named():
-    done = answer("service", "gb200-nvl72", "trn2-nl16", "h100-hgx8", "--promise", "tpot p50 <= 8 ms")
+    done = answer(
+        "service", "gb200-nvl72", "trn2-nl16", "h100-hgx8", "--promise", "tpot p50 <= 8 ms"
+    )
     cost = [row["metrics"]["usd_per_million_output_tokens"] for row in done["rows"]]
-    assert [row["share_of_best"] for row in done["rows"]] == pytest.approx([min(cost) / own for own in cost])
+    assert [row["share_of_best"] for row in done["rows"]] == pytest.approx(
+        [min(cost) / own for own in cost]
+    )
     assert [row["scenario"] for row in done["rows"]] == ["gb200-nvl72", "h100-hgx8"]
     assert any(note.startswith("trn2-nl16: no plan keeps") for note in done["notes"])
     both = answer("service", "gb200-nvl72", "trn3-nl72x2", "--traffic", "agents")
@@ -163,9 +196,16 @@ def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
         names = (f"{side}_p{at}" for side in ("input", "output") for at in (50, 90, 99))
         own = {"requests_per_s": rate, "arrival_cv": 1, **dict(zip(names, tokens, strict=True))}
         settings = [f"traffic.{key}={value}" for key, value in own.items()]
-        settings += [f"workload.model={model}", "workload.precision=fp4", "workload.draft_tokens=0", "workload.as_deployed=0"]  # tuned
+        settings += [
+            f"workload.model={model}",
+            "workload.precision=fp4",
+            "workload.draft_tokens=0",
+            "workload.as_deployed=0",
+        ]  # tuned
         promised = ("--promise", f"ttft p99 <= {first} ms", "--promise", f"tpot p99 <= {each} ms")
-        found = answer("service", system, *promised, *(word for text in settings for word in ("--set", text)))
+        found = answer(
+            "service", system, *promised, *(word for text in settings for word in ("--set", text))
+        )
         plan = found["plan"].values()
         off.append(sum(pool["chips"] * pool["engines"] for pool in plan) / chips - 1)
     assert np.median(np.abs(off)) <= 0.15
@@ -182,14 +222,22 @@ def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
     if not traffic.parts:
         for side, many in (("input", found.prompt), ("output", found.answer)):
             for at in (50, 90, 99):
-                assert np.quantile(many, at / 100) == pytest.approx(traffic.values[f"{side}_p{at}"], rel=0.06)
-        assert np.diff(found.arrived).std() / np.diff(found.arrived).mean() == pytest.approx(traffic.values["arrival_cv"], rel=0.1)
+                assert np.quantile(many, at / 100) == pytest.approx(
+                    traffic.values[f"{side}_p{at}"], rel=0.06
+                )
+        assert np.diff(found.arrived).std() / np.diff(found.arrived).mean() == pytest.approx(
+            traffic.values["arrival_cv"], rel=0.1
+        )
     assert len(before.slot) == 50_000
 
 
 def test_means_of_lengths_are_those_of_the_traces():
     """The means that the traces have and the documents do not state: 1,155 and 211; 2,048 and 28; 12,035 and 343 tokens."""
-    for name, means in (("chat", (1154.7, 211.1)), ("code", (2047.8, 27.9)), ("long-documents", (12035.1, 342.6))):
+    for name, means in (
+        ("chat", (1154.7, 211.1)),
+        ("code", (2047.8, 27.9)),
+        ("long-documents", (12035.1, 342.6)),
+    ):
         found = load_traffic(CATALOGUE, name).requests(1, "random", 50_000, 0, 60.0)[1]
         assert (found.prompt.mean(), found.answer.mean()) == pytest.approx(means, rel=0.18)
 
@@ -198,22 +246,34 @@ def test_a_trace_comes_back_as_the_traffic_it_was_made_of(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     _, made = load_traffic(CATALOGUE, "chat").requests(1, "random", 20_000, 0, 60.0)
     rows = zip(made.arrived.tolist(), made.prompt.tolist(), made.answer.tolist(), strict=True)
-    (tmp_path / "trace.csv").write_text(HEADER + "".join(f"{a!r},{p:g},{o:g}\n" for a, p, o in rows))
+    (tmp_path / "trace.csv").write_text(
+        HEADER + "".join(f"{a!r},{p:g},{o:g}\n" for a, p, o in rows)
+    )
     assert tco("traffic", "from", "trace.csv", "-o", "mine.toml").exit_code == 0
     mine, like = (load_traffic(CATALOGUE, name).values for name in ("mine.toml", "chat"))
     for key in ("requests_per_s", "arrival_cv", "input_p50", "input_p99", "output_p90"):
         assert mine[key] == pytest.approx(like[key], rel=0.1)
     priced, shipped = (
-        answer("service", "gb200-nvl72", "--traffic", name, "--promise", "ttft p90 <= 2 s")["metrics"] for name in ("mine.toml", "chat")
+        answer("service", "gb200-nvl72", "--traffic", name, "--promise", "ttft p90 <= 2 s")[
+            "metrics"
+        ]
+        for name in ("mine.toml", "chat")
     )
-    assert priced["usd_per_million_output_tokens"] == pytest.approx(shipped["usd_per_million_output_tokens"], rel=0.25)
+    assert priced["usd_per_million_output_tokens"] == pytest.approx(
+        shipped["usd_per_million_output_tokens"], rel=0.25
+    )
 
 
 def test_sessions_and_prefixes_of_a_trace_are_read(tmp_path):
     rows = [f"{at},1000,50,{'ab'[at % 2]},{900 if at > 1 else 0}\n" for at in range(20)]
     (tmp_path / "trace.csv").write_text(f"{HEADER.strip()},session,prefix\n" + "".join(rows))
     found = figures_of(read_trace(tmp_path / "trace.csv"))
-    assert (found["turns"], found["thinking_time"], found["reuse"], found["arrival_cv"]) == (10, 2, pytest.approx(0.9), 0)
+    assert (found["turns"], found["thinking_time"], found["reuse"], found["arrival_cv"]) == (
+        10,
+        2,
+        pytest.approx(0.9),
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,7 +321,10 @@ def test_promises_are_read():
         (("--set", "traffic.reuse=3"), "lies outside 0 to 1"),
         (("--set", "workload.drafts=3"), "unknown input path 'workload.drafts'"),
         (("--set", "parts.gb200-gpuu.price=3 USD"), "unknown"),
-        (("--traffic", "mix", "--set", "traffic.reuse=0.3"), "of it requests_per_s and arrival_cv may be set"),
+        (
+            ("--traffic", "mix", "--set", "traffic.reuse=0.3"),
+            "of it requests_per_s and arrival_cv may be set",
+        ),
         (("--set", "traffic.input_p50=9000"), "do not rise"),
         (("--set", "workload.input_tokens=3"), "set traffic.* instead"),
     ],

@@ -13,7 +13,19 @@ from tco.studies.response import places_of
 from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
-from tests.studies.room import COST, DRAWS, P95, PERT, SEED, Range, confidence_of, evaluate_each, ranges_of, share, spread
+from tests.studies.room import (
+    COST,
+    DRAWS,
+    P95,
+    PERT,
+    SEED,
+    Range,
+    confidence_of,
+    evaluate_each,
+    ranges_of,
+    share,
+    spread,
+)
 
 GB200, RATIO = "gb200-nvl72", "perf_per_tco_vs_baseline"
 LINE = Range("any", 1.0, 4.0, 16.0, "", 0.0, 1e9, False, None, "any")
@@ -39,8 +51,12 @@ def test_ranges_are_those_of_the_study(name):
     for metric in ("tco_usd_per_chip_hour", COST, RATIO):
         whole, ours = spread(metric, study.metrics[metric]), found()[name].range(metric)
         assert {at: ours[at] for at in ("p10", "p50", "p90")} == {
-            at: one if one is None else pytest.approx(one, rel=0.01 if at == "p50" else 0.05) for at in ("p10", "p50", "p90") for one in [whole[at]]
-        }, metric  # beside other speeds more plans are looked at, and of a hundred draws one or two find a better one
+            at: one if one is None else pytest.approx(one, rel=0.01 if at == "p50" else 0.05)
+            for at in ("p10", "p50", "p90")
+            for one in [whole[at]]
+        }, (
+            metric
+        )  # beside other speeds more plans are looked at, and of a hundred draws one or two find a better one
         assert ("reason" in ours) == (None in ours.values())
     assert found()[name].probability == share(study.better)
     assert found()[name].meets == share(study.meets)
@@ -51,12 +67,16 @@ def test_ranges_are_those_of_the_study(name):
 def test_ranges_of_tuned_runs_are_those_of_the_study():
     """To seven digits, but for a P90 beside other speeds, for which more plans are looked at: it may be cheaper by half a hundredth, never dearer."""
     tuned = {"workload.as_deployed": "0"}
-    sure = dict(zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, tuned), GB200).sure, strict=True))
+    sure = dict(
+        zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, tuned), GB200).sure, strict=True)
+    )
     for name in HEADLINE:
         study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED, set=tuned).sample
         for metric in ("tco_usd_per_chip_hour", COST):
             whole, ours = spread(metric, study.metrics[metric]), sure[name].range(metric)
-            assert [ours[at] for at in ("p10", "p50")] == pytest.approx([whole[at] for at in ("p10", "p50")], rel=1e-7), (name, metric)
+            assert [ours[at] for at in ("p10", "p50")] == pytest.approx(
+                [whole[at] for at in ("p10", "p50")], rel=1e-7
+            ), (name, metric)
             assert 1 - 5e-3 <= ours["p90"] / whole["p90"] <= 1 + 1e-7, (name, metric)
 
 
@@ -69,11 +89,31 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
         costs = []
         for side in (GB200, name):
             own = driver.path in asked[side].result.inputs
-            each = [tco.evaluate(side, {driver.path: (end, one.unit)} if own else {}, catalogue=asked[side].catalogue) for end in wanted]
-            costs.append(np.array([np.nan if found.metrics[COST] is None else found.metrics[COST] for found in each]))
+            each = [
+                tco.evaluate(
+                    side,
+                    {driver.path: (end, one.unit)} if own else {},
+                    catalogue=asked[side].catalogue,
+                )
+                for end in wanted
+            ]
+            costs.append(
+                np.array(
+                    [
+                        np.nan if found.metrics[COST] is None else found.metrics[COST]
+                        for found in each
+                    ]
+                )
+            )
         low, high, there = costs[0] / costs[1]
-        assert driver.swing == pytest.approx(high - low, rel=3e-4)  # alone, a plan beyond a step of tiles is found that draws pass by
-        assert (driver.flips_at is None) == ((low > 1) == (high > 1) == (asked[GB200].result.metrics[COST] > asked[name].result.metrics[COST]))
+        assert driver.swing == pytest.approx(
+            high - low, rel=3e-4
+        )  # alone, a plan beyond a step of tiles is found that draws pass by
+        assert (driver.flips_at is None) == (
+            (low > 1)
+            == (high > 1)
+            == (asked[GB200].result.metrics[COST] > asked[name].result.metrics[COST])
+        )
         if driver.flips_at is not None:
             assert there == pytest.approx(1, abs=0.06)
             assert one.low <= driver.flips_at <= one.high
@@ -84,7 +124,11 @@ def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
 
 def flip(one, law):
     """Where a ratio that is a known function of one input passes one."""
-    return flips_of({"any": one}, {"any": law(one.at(places_of(one)))}, lambda places: law(one.at(places["any"]))).get("any")
+    return flips_of(
+        {"any": one},
+        {"any": law(one.at(places_of(one)))},
+        lambda places: law(one.at(places["any"])),
+    ).get("any")
 
 
 def test_a_power_law_flips_where_it_is_one():
@@ -123,7 +167,12 @@ def test_the_table_says_how_sure_it_is_and_what_would_flip_it():
 
 
 def test_the_document_has_the_keys_of_the_contract():
-    rows = {row["scenario"]: row for row in document("compare", "trn3-nl72x2", GB200, "--set", "workload.interactivity=120 token/s")["rows"]}
+    rows = {
+        row["scenario"]: row
+        for row in document(
+            "compare", "trn3-nl72x2", GB200, "--set", "workload.interactivity=120 token/s"
+        )["rows"]
+    }
     own = rows["trn3-nl72x2"]
     assert own["range"][RATIO].keys() == {"p10", "p50", "p90"}
     assert own["range"][COST]["p90"] is None
@@ -143,17 +192,29 @@ def test_what_cannot_be_drawn_says_why():
     assert "gb300-nvl72: no range, it does not fit its site" in done.stderr
 
 
-def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_data_is_not(tmp_path):
+def test_a_kept_result_of_todays_data_is_drawn_as_its_scenario_and_one_of_other_data_is_not(
+    tmp_path,
+):
     settings = {"workload": "reasoning", "terms.rate": "0.08"}
     kept = tco.evaluate(GB200, settings, catalogue=cases()[0].catalogue)
     kept.save(tmp_path / "kept.json")
-    (live,), (saved,) = evaluate_each([GB200], None, settings), evaluate_each([tmp_path / "kept.json"], None, {})
+    (live,), (saved,) = (
+        evaluate_each([GB200], None, settings),
+        evaluate_each([tmp_path / "kept.json"], None, {}),
+    )
     one, other = (confidence_of([case], GB200).sure[0].range(COST) for case in (live, saved))
     assert one == other
-    text = (tmp_path / "kept.json").read_text().replace(kept.origin.data_hash(), "0" * len(kept.origin.data_hash()))
+    text = (
+        (tmp_path / "kept.json")
+        .read_text()
+        .replace(kept.origin.data_hash(), "0" * len(kept.origin.data_hash()))
+    )
     (tmp_path / "older.json").write_text(text)
     (older,) = evaluate_each([tmp_path / "older.json"], None, {})
-    assert confidence_of([older], GB200).sure[0].reason == "it was saved on other data, and has no draws; name its scenario"
+    assert (
+        confidence_of([older], GB200).sure[0].reason
+        == "it was saved on other data, and has no draws; name its scenario"
+    )
 
 
 @pytest.mark.thorough
@@ -173,5 +234,7 @@ def test_what_is_kept_is_what_was_drawn(tmp_path, monkeypatch):
 @pytest.mark.thorough
 def test_own_settings_are_never_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    confidence_of(evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72")
+    confidence_of(
+        evaluate_each(["gb200-nvl72", "trn3-nl72x2"], None, {"site.pue": "1.3"}), "gb200-nvl72"
+    )
     assert not (tmp_path / "tco").exists()

@@ -37,16 +37,36 @@ def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(other):
 def test_a_price_that_both_pay_alike_turns_nothing():
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
     prices = span.at(dice.places(span))
-    racks = [Priced(name, {PATH: span}, base, {PATH: (base / 2, base * 2)}) for name, base in (("a", 100.0), ("b", 110.0))]
+    racks = [
+        Priced(name, {PATH: span}, base, {PATH: (base / 2, base * 2)})
+        for name, base in (("a", 100.0), ("b", 110.0))
+    ]
     assert price_turns(racks, np.array([prices, 1.1 * prices]), "a", dice) == []
 
 
-@pytest.mark.parametrize("path", ["parts.mi450x.price", "site.usd_per_mw", "site.electricity_price", "shares.amd.price", "parts.x.stack_price"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "parts.mi450x.price",
+        "site.usd_per_mw",
+        "site.electricity_price",
+        "shares.amd.price",
+        "parts.x.stack_price",
+    ],
+)
 def test_a_price_is_told_by_its_attribute(path):
     assert is_price(path)
 
 
-@pytest.mark.parametrize("path", ["terms.rate", "parts.trn3.design_cost", "parts.mi450x.hbm_bandwidth", "performance.nvidia.price"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "terms.rate",
+        "parts.trn3.design_cost",
+        "parts.mi450x.hbm_bandwidth",
+        "performance.nvidia.price",
+    ],
+)
 def test_what_is_no_price_is_none(path):
     assert not is_price(path)
 
@@ -56,12 +76,22 @@ def test_base_cases_cost_the_same_at_the_break_even_price_and_another_is_picked_
     turn = next(one for one in said["price_turns"] if one["path"] == PATH)
     at = {
         row["scenario"]: row["metrics"]
-        for row in document("compare", GB200, MI450X, "--no-range", "--set", f"{PATH}={turn['break_even']} USD")["rows"]
+        for row in document(
+            "compare", GB200, MI450X, "--no-range", "--set", f"{PATH}={turn['break_even']} USD"
+        )["rows"]
     }
     assert at[MI450X]["perf_per_tco_vs_baseline"] == pytest.approx(1, rel=1e-6)
     picks = []
     for factor in (0.93, 1.07):
-        verdict = document("compare", GB200, MI450X, "--speeds", "50", "--set", f"{PATH}={factor * turn['turns_at']} USD")["verdict"]
+        verdict = document(
+            "compare",
+            GB200,
+            MI450X,
+            "--speeds",
+            "50",
+            "--set",
+            f"{PATH}={factor * turn['turns_at']} USD",
+        )["verdict"]
         picks.append(set(verdict[0]["picks"]))
     assert MI450X in picks[0]
     assert GB200 in picks[1]

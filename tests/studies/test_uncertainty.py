@@ -25,7 +25,21 @@ from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
 from tests.cli import tco as command
 from tests.shipped import CATALOGUE, DATA, attributes, read_csv
-from tests.studies.room import COST, LOGNORMAL, NORMAL, P95, PERT, TRIANGULAR, Dice, Range, drawable, evaluate_each, ranges_of, share, spread
+from tests.studies.room import (
+    COST,
+    LOGNORMAL,
+    NORMAL,
+    P95,
+    PERT,
+    TRIANGULAR,
+    Dice,
+    Range,
+    drawable,
+    evaluate_each,
+    ranges_of,
+    share,
+    spread,
+)
 
 COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
 
@@ -35,7 +49,17 @@ CASES = {one.name: one for one in evaluate_each(HEADLINE, None, {})}
 MANY = 200_000
 
 
-def one(low, value, high, minimum=-1e9, maximum=1e9, steps=False, path="site.pue", leader=None, belief=LOGNORMAL):
+def one(
+    low,
+    value,
+    high,
+    minimum=-1e9,
+    maximum=1e9,
+    steps=False,
+    path="site.pue",
+    leader=None,
+    belief=LOGNORMAL,
+):
     return Range(path, low, value, high, "", minimum, maximum, steps, None, leader or path, belief)
 
 
@@ -69,7 +93,9 @@ def test_no_input_with_a_range_is_left_undrawn(name):
 def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_at_home(one):
     places = Dice(CATALOGUE, 3, 0, MANY).throw("any")
     below = 0.5 if one.belief not in (PERT, TRIANGULAR) else norm.cdf(one.home)
-    assert np.quantile(one.at(places), [0.05, below, 0.95]) == pytest.approx([one.low, one.value, one.high], rel=0.01, abs=0.03)
+    assert np.quantile(one.at(places), [0.05, below, 0.95]) == pytest.approx(
+        [one.low, one.value, one.high], rel=0.01, abs=0.03
+    )
 
 
 def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
@@ -86,7 +112,9 @@ def test_the_deviates_are_normal_and_of_one_path_alone():
     assert [np.mean(here**power) for power in (1, 2, 3, 4)] == pytest.approx([0, 1, 0, 3], abs=0.04)
     assert np.mean(here > 3) == pytest.approx(0.00135, rel=0.2)
     assert np.array_equal(here[1::2], -here[::2])  # antithetic: each is followed by its opposite
-    assert np.corrcoef([here[2::2], here[:-2:2], there[2::2]])[np.triu_indices(3, 1)] == pytest.approx(0, abs=0.01)
+    assert np.corrcoef([here[2::2], here[:-2:2], there[2::2]])[
+        np.triu_indices(3, 1)
+    ] == pytest.approx(0, abs=0.01)
     assert not np.array_equal(here, Dice(CATALOGUE, 12, 0, MANY).throw("site.pue"))
 
 
@@ -100,10 +128,20 @@ def test_splitmix_gives_the_numbers_of_its_authors():
 
 def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
     whole = Dice(CATALOGUE, 5, 0, 5000)
-    for start, stop in ((1234, 1300), (1233, 1300), (1234, 1301), (1233, 1234), (0, 1), (4999, 5000)):
+    for start, stop in (
+        (1234, 1300),
+        (1233, 1300),
+        (1234, 1301),
+        (1233, 1234),
+        (0, 1),
+        (4999, 5000),
+    ):
         part = Dice(CATALOGUE, 5, start, stop)
         for path in ("parts.ddr5-dimm.price", "terms.rate"):
-            assert np.array_equal(whole.places(one(1, 2, 3, path=path))[start:stop], part.places(one(1, 2, 3, path=path)))
+            assert np.array_equal(
+                whole.places(one(1, 2, 3, path=path))[start:stop],
+                part.places(one(1, 2, 3, path=path)),
+            )
 
 
 def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monkeypatch):
@@ -113,7 +151,9 @@ def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monk
     assert more.to_frame()[:40].equals(few.to_frame())
     table = more.table()
     assert list(table) == ["p5", "p10", "p50", "p90", "p95"]
-    assert table.loc["capex_usd", "p90"] == pytest.approx(np.percentile(more.sample.metrics["capex_usd"], 90), rel=1e-12)
+    assert table.loc["capex_usd", "p90"] == pytest.approx(
+        np.percentile(more.sample.metrics["capex_usd"], 90), rel=1e-12
+    )
     assert share(more.sample.better) == 0
     assert np.all(more.sample.metrics[RATIO][more.sample.meets] == 1)
 
@@ -127,14 +167,25 @@ def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch)
     def elsewhere(workers, cluster, ground, ask, make, numbers):
         assert ground().data == (CATALOGUE.hash(),) * 2
         assert agree(ask(), pickle.loads(pickle.dumps(ask))())
-        return ((number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}") for number in reversed(numbers))
+        return (
+            (number, pickle.loads(pickle.dumps(make))(number), f"numpy {number % 2}")
+            for number in reversed(numbers)
+        )
 
     told = []
     monkeypatch.setattr("tco.studies.sweep.work.done_by", elsewhere)
     found = tco.uncertainty(TRN3, GB200, samples=200, seed=9, workers=3, tell=told.append)
     assert found.to_frame().equals(alone)
-    assert notes(found)[-1] == "made with numpy 0 and with numpy 1: figures agree to 1e-09, not to the byte"
-    assert [(one.made, one.finished, one.partitions) for one in told] == [(8, 1, 4), (72, 2, 4), (136, 3, 4), (200, 4, 4)]
+    assert (
+        notes(found)[-1]
+        == "made with numpy 0 and with numpy 1: figures agree to 1e-09, not to the byte"
+    )
+    assert [(one.made, one.finished, one.partitions) for one in told] == [
+        (8, 1, 4),
+        (72, 2, 4),
+        (136, 3, 4),
+        (200, 4, 4),
+    ]
     monkeypatch.undo()
     whole = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
     assert whole.equals(alone)
@@ -154,10 +205,15 @@ def test_draws_are_the_same_to_the_byte_on_however_many_cores(hold, monkeypatch)
 def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(monkeypatch):
     home = os.getpid()
     monkeypatch.setattr("tco.graph.run.CORES", 3)
-    assert dict(side_by_side(lambda one: one if os.getpid() == home else os._exit(9), [5, 6, 7, 8])) == {0: 5, 1: 6, 2: 7, 3: 8}
+    assert dict(
+        side_by_side(lambda one: one if os.getpid() == home else os._exit(9), [5, 6, 7, 8])
+    ) == {0: 5, 1: 6, 2: 7, 3: 8}
     with pytest.raises(ZeroDivisionError):
         dict(side_by_side(lambda one: 1 / one, [1, 0]))
-    assert dict(side_by_side(lambda one: dict(side_by_side(abs, [-one, one])), [1, 2])) == {0: {0: 1, 1: 1}, 1: {0: 2, 1: 2}}
+    assert dict(side_by_side(lambda one: dict(side_by_side(abs, [-one, one])), [1, 2])) == {
+        0: {0: 1, 1: 1},
+        1: {0: 2, 1: 2},
+    }
 
 
 @pytest.mark.parametrize("refused", ["fork", "memfd_create"])
@@ -213,7 +269,10 @@ def test_copies_end_where_nobody_takes_what_they_make(monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(("--workers", "0"), "expected one or more"), (("--workers", "2", "--cluster", "tcp://127.0.0.1:1"), "give one of them")],
+    [
+        (("--workers", "0"), "expected one or more"),
+        (("--workers", "2", "--cluster", "tcp://127.0.0.1:1"), "give one of them"),
+    ],
     ids=str,
 )
 def test_workers_are_so_many_or_those_of_a_scheduler(options, words):
@@ -229,9 +288,14 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
     assert "performance.amd.exchange_wait" in followers
     for path in followers:
         assert np.array_equal(dice.places(ranges[path]), dice.throw(ranges[path].leader))
-    loading = {path: loadings(CATALOGUE, path)["memory"] for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price")}
+    loading = {
+        path: loadings(CATALOGUE, path)["memory"]
+        for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price")
+    }
     dimm, flash = (dice.places(one(1, 2, 3, path=path)) for path in loading)
-    assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(np.prod(list(loading.values())), abs=0.01)
+    assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(
+        np.prod(list(loading.values())), abs=0.01
+    )
     assert dimm.std() == pytest.approx(1, abs=0.01)
 
 
@@ -240,7 +304,8 @@ def test_what_both_share_cancels():
     """On common draws a ratio spreads far less than with each side drawn by itself; what only scales both leaves it where it is."""
     hour = "tco_usd_per_used_chip_hour"
     own, base, apart = (
-        drawable(CASES[name]).drawn(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour] for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
+        drawable(CASES[name]).drawn(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour]
+        for name, seed in ((TRN3, 2), (GB200, 2), (GB200, 99))
     )
     assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
     there = {"terms.availability": (np.array([0.9, 0.95, 0.99]), "")}
@@ -263,23 +328,42 @@ def test_two_seeds_agree_within_their_errors():
                 spread(name, other.metrics[name]),
                 [error_of_spread(name, one.metrics[name]) for one in (one, other)],
             )
-            known = [at for at in ("p10", "p50", "p90") if first[at] is not None and second[at] is not None and error[0][at]]
-            away += [(first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in known]
+            known = [
+                at
+                for at in ("p10", "p50", "p90")
+                if first[at] is not None and second[at] is not None and error[0][at]
+            ]
+            away += [
+                (first[at] - second[at]) / np.hypot(error[0][at], error[1][at]) for at in known
+            ]
     assert np.abs(away).max() < 5
     assert 0.3 < np.mean(np.square(away)) < 3
     chances = [share(sample.better) for sample in (one, other)]
-    assert abs(chances[0] - chances[1]) < 4 * np.hypot(error_of_share(one.better), error_of_share(other.better))
+    assert abs(chances[0] - chances[1]) < 4 * np.hypot(
+        error_of_share(one.better), error_of_share(other.better)
+    )
 
 
 def test_percentiles_are_those_of_numbers_in_order():
     """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what has no value lies beyond the worse end."""
     many = spread("tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float))
-    assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {"p5": 5, "p10": 10, "p50": 50, "p90": 90, "p95": 95}
+    assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {
+        "p5": 5,
+        "p10": 10,
+        "p50": 50,
+        "p90": 90,
+        "p95": 95,
+    }
     two = spread("tco_usd_per_chip_hour", np.array([3.0, 1.0]))
     assert (two["p5"], two["p50"], two["p90"]) == pytest.approx((1.1, 2, 2.8), rel=1e-12)
     assert (two["mean"], two["sd"]) == pytest.approx((2, np.sqrt(2)), rel=1e-12)
     three = spread("tco_usd_per_chip_hour", np.array([3.0, np.nan, 1.0]))
-    assert (three["p5"], three["p50"], three["p90"], three["mean"]) == (pytest.approx(1.2, rel=1e-12), 3, None, None)
+    assert (three["p5"], three["p50"], three["p90"], three["mean"]) == (
+        pytest.approx(1.2, rel=1e-12),
+        3,
+        None,
+        None,
+    )
     assert spread("tco_usd_per_chip_hour", np.array([np.nan, 1.0])) is None
 
 
@@ -306,7 +390,12 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
         "sd": None,
     }
     rate = spread("output_tokens_per_s_per_chip", cost)
-    assert (rate["p5"], rate["p10"], rate["p50"], rate["p90"]) == (None, None, pytest.approx(2.5), pytest.approx(6.1))
+    assert (rate["p5"], rate["p10"], rate["p50"], rate["p90"]) == (
+        None,
+        None,
+        pytest.approx(2.5),
+        pytest.approx(6.1),
+    )
     found = ratios(np.array([4.0, 4, np.nan, np.nan]), np.array([2.0, np.nan, 2, np.nan]))
     assert found.tolist()[:3] == [2, 0, np.inf]
     assert np.isnan(found[3])
@@ -330,14 +419,18 @@ def test_chance_and_ties_are_those_of_the_draws_counted_one_by_one(target):
 
 @pytest.mark.thorough
 def test_draws_that_miss_the_target_are_counted_and_have_no_price():
-    found = tco.uncertainty(TRN3, samples=800, seed=4, set={"workload.interactivity": "100 token/s"})
+    found = tco.uncertainty(
+        TRN3, samples=800, seed=4, set={"workload.interactivity": "100 token/s"}
+    )
     meets = found.sample.meets
     assert 0 < share(meets) < 1
     assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
     assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
     assert found.sample.better is None
     every = drawable(CASES[TRN3]).at({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
-    assert every[0] == pytest.approx(CASES[TRN3].result.metrics[COST], rel=0.05)  # the plan's batch is solved, not taken from a grid
+    assert every[0] == pytest.approx(
+        CASES[TRN3].result.metrics[COST], rel=0.05
+    )  # the plan's batch is solved, not taken from a grid
 
 
 def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_and_costs_no_more():
@@ -345,12 +438,17 @@ def test_a_plan_that_each_draw_chooses_meets_the_target_where_the_one_held_does_
     dearer = {}
     for flag in "01":
         asked = size | {"workload.as_deployed": flag}
-        held, free = (tco.uncertainty(GB200, samples=300, hold=hold, set=asked).sample for hold in (True, False))
+        held, free = (
+            tco.uncertainty(GB200, samples=300, hold=hold, set=asked).sample
+            for hold in (True, False)
+        )
         assert np.all(free.meets >= held.meets)
         dearer[flag] = free.metrics[COST][held.meets] / held.metrics[COST][held.meets] - 1
     assert dearer["0"].max() <= 2e-3
     assert np.mean(dearer["1"] > 2e-3) < 0.01
-    assert dearer["1"].max() < 0.01  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
+    assert (
+        dearer["1"].max() < 0.01
+    )  # a batch is chosen by what decodes, and a quicker user has prompts read by other software too
 
 
 def test_the_size_of_the_cluster_is_chosen_and_never_drawn():
@@ -362,12 +460,31 @@ def test_the_size_of_the_cluster_is_chosen_and_never_drawn():
 
 @pytest.mark.thorough
 def test_the_document_repeats_to_the_byte_and_changes_with_the_seed():
-    one, again, other = (document("uncertainty", TRN3, "--baseline", GB200, "--samples", "100", "--seed", seed) for seed in ("7", "7", "8"))
+    one, again, other = (
+        document("uncertainty", TRN3, "--baseline", GB200, "--samples", "100", "--seed", seed)
+        for seed in ("7", "7", "8")
+    )
     assert one == again
     assert one["metrics"] != other["metrics"]
-    assert one["metrics"]["tco_usd_per_chip_hour"].keys() == {"p5", "p10", "p50", "p90", "p95", "mean", "sd"}
+    assert one["metrics"]["tco_usd_per_chip_hour"].keys() == {
+        "p5",
+        "p10",
+        "p50",
+        "p90",
+        "p95",
+        "mean",
+        "sd",
+    }
     assert one["monte_carlo_error"]["metrics"][COST]["p50"] > 0
-    rate = {"path": "terms.rate", "low": 0.06, "value": 0.09, "high": 0.13, "unit": "ratio", "distribution": "pert", "follows": None}
+    rate = {
+        "path": "terms.rate",
+        "low": 0.06,
+        "value": 0.09,
+        "high": 0.13,
+        "unit": "ratio",
+        "distribution": "pert",
+        "follows": None,
+    }
     assert rate in one["drawn"]
 
 
@@ -392,11 +509,19 @@ def test_what_is_refused(options, words):
 
 def test_inputs_of_two_causes_go_with_either_as_far_as_stated(monkeypatch):
     """The places stay normal, and the correlation with each cause is the one stated, whatever other causes there are."""
-    monkeypatch.setitem(CATALOGUE.cache, ("loadings", "site.staff"), {"building": 0.4, "wages": 0.7})
+    monkeypatch.setitem(
+        CATALOGUE.cache, ("loadings", "site.staff"), {"building": 0.4, "wages": 0.7}
+    )
     dice = Dice(CATALOGUE, 8, 0, MANY)
-    staff, building = (dice.places(one(1, 2, 3, path=f"site.{name}")) for name in ("staff", "usd_per_mw"))
-    assert [np.corrcoef(staff, dice.throw(f"cause {name}"))[0, 1] for name in ("building", "wages")] == pytest.approx([0.4, 0.7], abs=0.01)
-    assert np.corrcoef(staff, building)[0, 1] == pytest.approx(0.4 * loadings(CATALOGUE, "site.usd_per_mw")["building"], abs=0.01)
+    staff, building = (
+        dice.places(one(1, 2, 3, path=f"site.{name}")) for name in ("staff", "usd_per_mw")
+    )
+    assert [
+        np.corrcoef(staff, dice.throw(f"cause {name}"))[0, 1] for name in ("building", "wages")
+    ] == pytest.approx([0.4, 0.7], abs=0.01)
+    assert np.corrcoef(staff, building)[0, 1] == pytest.approx(
+        0.4 * loadings(CATALOGUE, "site.usd_per_mw")["building"], abs=0.01
+    )
     assert staff.std() == pytest.approx(1, abs=0.01)
 
 
@@ -409,7 +534,10 @@ def test_of_patterns_of_one_cause_the_first_holds():
 def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
     """Lines of one building that rise together spread further than each by itself: by their closed form where all are normal."""
     dice = Dice(CATALOGUE, 8, 0, MANY)
-    lines = [one(8, 10, 12, belief=NORMAL, path=f"site.{name}") for name in ("usd_per_mw", "backup_usd_per_mw")]
+    lines = [
+        one(8, 10, 12, belief=NORMAL, path=f"site.{name}")
+        for name in ("usd_per_mw", "backup_usd_per_mw")
+    ]
     a, b = (loadings(CATALOGUE, line.path)["building"] for line in lines)
     together = sum(line.at(dice.places(line)) for line in lines)
     assert together.std() == pytest.approx(np.sqrt(2 + 2 * a * b) * 2 / P95, rel=0.01)

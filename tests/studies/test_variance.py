@@ -56,8 +56,12 @@ def test_the_indices_are_those_of_another_library_on_the_same_samples(name):
         mixed = a.copy()
         mixed[:, column] = b[:, column]
         theirs = [part - middle for part in (at_a, function(mixed), at_b)]
-        assert found.first[column] == pytest.approx(float(first_order(*theirs)), rel=1e-9, abs=1e-12)
-        assert found.total[column] == pytest.approx(float(total_order(*theirs)), rel=1e-9, abs=1e-12)
+        assert found.first[column] == pytest.approx(
+            float(first_order(*theirs)), rel=1e-9, abs=1e-12
+        )
+        assert found.total[column] == pytest.approx(
+            float(total_order(*theirs)), rel=1e-9, abs=1e-12
+        )
 
 
 def test_the_error_covers_the_closed_form_and_falls_with_the_sample():

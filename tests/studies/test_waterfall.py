@@ -20,7 +20,12 @@ COST = "usd_per_million_output_tokens"
 
 
 def asked(name=NAME, variant=None, **settings):
-    return evaluate(name, {path.replace("__", "."): text for path, text in settings.items()}, catalogue=CATALOGUE, variant=variant)
+    return evaluate(
+        name,
+        {path.replace("__", "."): text for path, text in settings.items()},
+        catalogue=CATALOGUE,
+        variant=variant,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,9 @@ def whole(before, after):
         if move.old is None or move.new is None:
             continue
         assert move.steps
-        assert move.old + math.fsum(step.difference for step in move.steps) == pytest.approx(move.new, rel=1e-14, abs=1e-15 * abs(move.old))
+        assert move.old + math.fsum(step.difference for step in move.steps) == pytest.approx(
+            move.new, rel=1e-14, abs=1e-15 * abs(move.old)
+        )
         ratios = [step.ratio for step in move.steps]
         if None not in ratios:  # a rebate may pass through zero
             assert math.prod(ratios) == pytest.approx(move.new / move.old, rel=1e-13)
@@ -66,7 +73,11 @@ def whole(before, after):
 @pytest.mark.parametrize("name", CATALOGUE.scenarios)
 def test_a_state_is_evaluated_again_to_the_last_digit(name):
     """Otherwise a step would say that the program has changed."""
-    path, text = ("terms.rate", "0.123") if "terms.rate" in asked(name).inputs else ("workload.output_tokens", "777")
+    path, text = (
+        ("terms.rate", "0.123")
+        if "terms.rate" in asked(name).inputs
+        else ("workload.output_tokens", "777")
+    )
     after = evaluate(name, {path: text}, catalogue=CATALOGUE)
     moved = [move for move in diff(asked(name), after).moves if move.steps]
     assert moved
@@ -74,18 +85,35 @@ def test_a_state_is_evaluated_again_to_the_last_digit(name):
 
 
 def test_inputs_move_one_by_one_in_the_order_of_their_paths():
-    after = asked(terms__rate="0.1", site__electricity_price="0.3 USD/kWh", parts__trn3__hbm_bandwidth="3.9 TB/s")
+    after = asked(
+        terms__rate="0.1",
+        site__electricity_price="0.3 USD/kWh",
+        parts__trn3__hbm_bandwidth="3.9 TB/s",
+    )
     found = whole(result(NAME), after)
-    price, rate = "price site.electricity_price: 0.0861 -> 0.3 USD/kWh", "assumption terms.rate: 0.09 -> 0.1"
-    assert found[COST] == [["assumption parts.trn3.hbm_bandwidth: 4.9 -> 3.9 TB/s"], [price], [rate]]
+    price, rate = (
+        "price site.electricity_price: 0.0861 -> 0.3 USD/kWh",
+        "assumption terms.rate: 0.09 -> 0.1",
+    )
+    assert found[COST] == [
+        ["assumption parts.trn3.hbm_bandwidth: 4.9 -> 3.9 TB/s"],
+        [price],
+        [rate],
+    ]
     assert found["tco_usd_per_chip_hour"] == [[price], [rate]]
     assert found["capex_usd"] == []
 
 
 def test_what_a_step_adds_is_what_that_change_does():
-    changes = {"parts__trn3__hbm_bandwidth": "3.9 TB/s", "site__electricity_price": "0.3 USD/kWh", "terms__rate": "0.1"}
+    changes = {
+        "parts__trn3__hbm_bandwidth": "3.9 TB/s",
+        "site__electricity_price": "0.3 USD/kWh",
+        "terms__rate": "0.1",
+    }
     at, given = result(NAME).metrics[COST], {}
-    for step, (path, text) in zip(steps(result(NAME), asked(**changes), COST), changes.items(), strict=True):
+    for step, (path, text) in zip(
+        steps(result(NAME), asked(**changes), COST), changes.items(), strict=True
+    ):
         given[path] = text
         new = asked(**given).metrics[COST]
         assert step.difference == pytest.approx(new - at, rel=1e-8)
@@ -100,30 +128,49 @@ def test_dates_move_prices_one_by_one():
 
 def test_a_part_that_a_price_makes_the_cheapest_counts_with_that_price():
     found = whole(result(NAME), asked(**{"parts__scorpio-p-64__price": "400 USD"}))
-    assert found["it_power_w_per_chip"] == found[COST] == [["price parts.scorpio-p-64.price: absent -> 400 USD"]]
+    assert (
+        found["it_power_w_per_chip"]
+        == found[COST]
+        == [["price parts.scorpio-p-64.price: absent -> 400 USD"]]
+    )
 
 
 def test_another_plan_counts_with_the_change_that_brought_it():
-    assert whole(result(NAME), asked(workload__concurrency="64"))[COST] == [["assumption workload.concurrency: 0 -> 64"]]
+    assert whole(result(NAME), asked(workload__concurrency="64"))[COST] == [
+        ["assumption workload.concurrency: 0 -> 64"]
+    ]
 
 
 def test_another_model_is_a_text():
     found = whole(result(NAME), asked(workload__model="gpt-oss-120b", site__pue="1.3"))[COST]
-    formats = ["workload.attention_format: absent -> bf16", "workload.expert_format: absent -> w4a8"]  # those the model is published in
+    formats = [
+        "workload.attention_format: absent -> bf16",
+        "workload.expert_format: absent -> w4a8",
+    ]  # those the model is published in
     model = "workload.model: deepseek-v3 -> gpt-oss-120b"
     assert found == [[f"assumption {one}"] for one in ("site.pue: 1.15 -> 1.3", *formats, model)]
 
 
 def test_a_variant_and_a_system_come_last():
-    found = whole(result(NAME), asked(variant={"nic": "400g"}, site__pue="1.3"))["tco_usd_per_chip_hour"]
-    assert [words[0].partition(":")[0] for words in found] == ["assumption site.pue", "assumption variant nic"]
+    found = whole(result(NAME), asked(variant={"nic": "400g"}, site__pue="1.3"))[
+        "tco_usd_per_chip_hour"
+    ]
+    assert [words[0].partition(":")[0] for words in found] == [
+        "assumption site.pue",
+        "assumption variant nic",
+    ]
     found = whole(result(NAME), asked("gb200-nvl72", site__pue="1.3"))["tco_usd_per_chip_hour"]
-    assert [words[0].partition(":")[0] for words in found] == ["assumption site.pue", "assumption system"]
+    assert [words[0].partition(":")[0] for words in found] == [
+        "assumption site.pue",
+        "assumption system",
+    ]
 
 
 def test_a_cut_stays_cut():
     cut = asked(metrics__tco_usd_per_chip_hour="1 USD/chip/h")
-    assert whole(result(NAME), cut)["tco_usd_per_used_chip_hour"] == [["assumption metrics.tco_usd_per_chip_hour: absent -> 1 USD/chip/h"]]
+    assert whole(result(NAME), cut)["tco_usd_per_used_chip_hour"] == [
+        ["assumption metrics.tco_usd_per_chip_hour: absent -> 1 USD/chip/h"]
+    ]
     dearer = asked(metrics__tco_usd_per_chip_hour="1 USD/chip/h", site__pue="1.3")
     assert "tco_usd_per_used_chip_hour" not in whole(cut, dearer)
 
@@ -132,7 +179,10 @@ def test_training_moves_too():
     name = "train-gpt3-175b-a100x64"
     after = asked(name, site__pue="1.3", terms__rate="0.2")
     found = whole(asked(name), after)["train_usd_per_trillion_tokens"]
-    assert [words[0].split(":")[0] for words in found] == ["assumption site.pue", "assumption terms.rate"]
+    assert [words[0].split(":")[0] for words in found] == [
+        "assumption site.pue",
+        "assumption terms.rate",
+    ]
 
 
 def dearer(state):
@@ -145,9 +195,13 @@ def dearer(state):
 def test_a_formula_is_told_from_an_input_that_moved_with_it(earlier):
     before, after = earlier(dearer), asked(site__electricity_price="0.0862 USD/kWh")
     formula, price = steps(before, after, COST)
-    assert [cause.words() for cause in formula.causes] == ["program changed: formula usd_per_million is another"]
+    assert [cause.words() for cause in formula.causes] == [
+        "program changed: formula usd_per_million is another"
+    ]
     assert formula.ratio == pytest.approx(1.03, rel=1e-11)
-    assert [cause.words() for cause in price.causes] == ["price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"]
+    assert [cause.words() for cause in price.causes] == [
+        "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
+    ]
     assert formula.difference > 100 * price.difference > 0
     (only,) = steps(before, after, "tco_usd_per_chip_hour")
     assert only.causes == price.causes
@@ -155,14 +209,19 @@ def test_a_formula_is_told_from_an_input_that_moved_with_it(earlier):
 
 def test_a_formula_that_really_changes_is_found(earlier, tmp_path, state, monkeypatch):
     """The formula is another one where it is called, as after an edit."""
-    monkeypatch.setattr("tco.chain.metrics.usd_per_million", lambda *given, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*given, **named))
+    monkeypatch.setattr(
+        "tco.chain.metrics.usd_per_million",
+        lambda *given, **named: 1.03 * FORMULA.usd_per_million.__wrapped__(*given, **named),
+    )
     made, after = evaluate(NAME, {"site.pue": "1.3"}, catalogue=CATALOGUE), copy.deepcopy(state)
     after["metrics"] = {name: made.metrics[name] for name in state["metrics"]}
     after["inputs"]["site.pue"] = [1.3, "ratio"]
     after["formulas"]["usd_per_million"] = "0123456789ab"
     (tmp_path / "after.json").write_text(json.dumps({"state": after}))
     first, second = steps(earlier(lambda _: None), tmp_path / "after.json", COST)
-    assert [cause.words() for cause in first.causes] == ["program changed: formula usd_per_million is another"]
+    assert [cause.words() for cause in first.causes] == [
+        "program changed: formula usd_per_million is another"
+    ]
     assert first.ratio == pytest.approx(1.03, rel=1e-11)
     assert [cause.path for cause in second.causes] == ["site.pue"]
 
@@ -172,7 +231,9 @@ def test_what_no_fingerprint_names_is_structure(earlier):
         state["metrics"][COST] *= 1.1
 
     (step,) = steps(earlier(other), result(NAME), COST)
-    assert [cause.words() for cause in step.causes] == ["program changed: code that is no formula, no input differs"]
+    assert [cause.words() for cause in step.causes] == [
+        "program changed: code that is no formula, no input differs"
+    ]
 
 
 def test_a_tree_that_changed_names_its_places(earlier):

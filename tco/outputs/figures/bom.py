@@ -37,7 +37,9 @@ def tiles(sizes: Sequence[float], room: Tile) -> list[Tile]:
         scale = left.width * left.height / sum(rest)
         side = min(left.width, left.height)
         count = 1
-        while count < len(rest) and longest(rest[: count + 1], scale, side) <= longest(rest[:count], scale, side):
+        while count < len(rest) and longest(rest[: count + 1], scale, side) <= longest(
+            rest[:count], scale, side
+        ):
             count += 1
         row, rest = rest[:count], rest[count:]
         deep = sum(row) * scale / side
@@ -45,7 +47,11 @@ def tiles(sizes: Sequence[float], room: Tile) -> list[Tile]:
         for size in row:
             length = size * scale / deep
             upright = left.width >= left.height
-            found.append(Tile(left.x, left.y + along, deep, length) if upright else Tile(left.x + along, left.y, length, deep))
+            found.append(
+                Tile(left.x, left.y + along, deep, length)
+                if upright
+                else Tile(left.x + along, left.y, length, deep)
+            )
             along += length
         if left.width >= left.height:
             left = Tile(left.x + deep, left.y, left.width - deep, left.height)
@@ -76,13 +82,33 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
     ordered = sorted(groups.items(), key=lambda item: -worth(item[1]))
     whole = worth(lines)
     said = "; ".join(f"{name} {worth(group) / whole * 100:.1f} %" for name, group in ordered)
-    drawing = Drawing(f"What {system.name} is made of", f"Prices of the bill, {significant(whole)} USD in all: {said}.", width)
+    drawing = Drawing(
+        f"What {system.name} is made of",
+        f"Prices of the bill, {significant(whole)} USD in all: {said}.",
+        width,
+    )
     racks = f"{system.racks:g} {'rack' if system.racks == 1 else 'racks'}"
-    drawing.paragraph(f"{significant(whole)} USD for {system.chips:g} chips in {racks}, prices of {date}; an area is a price; ~ an estimate")
-    drawing.legend([(f"fill-{series(at)}", f"{name} {worth(group) / whole * 100:.0f} %") for at, (name, group) in enumerate(ordered)])
-    room = Tile(drawing.left, drawing.bottom + 4, drawing.right - drawing.left, max((drawing.right - drawing.left) * TALL, LEAST))
-    for at, ((_, group), space) in enumerate(zip(ordered, tiles([worth(group) for _, group in ordered], room), strict=True)):
-        for line, tile in zip(group, tiles([float(line.extended) for line in group], space), strict=True):
+    drawing.paragraph(
+        f"{significant(whole)} USD for {system.chips:g} chips in {racks}, prices of {date}; an area is a price; ~ an estimate"
+    )
+    drawing.legend(
+        [
+            (f"fill-{series(at)}", f"{name} {worth(group) / whole * 100:.0f} %")
+            for at, (name, group) in enumerate(ordered)
+        ]
+    )
+    room = Tile(
+        drawing.left,
+        drawing.bottom + 4,
+        drawing.right - drawing.left,
+        max((drawing.right - drawing.left) * TALL, LEAST),
+    )
+    for at, ((_, group), space) in enumerate(
+        zip(ordered, tiles([worth(group) for _, group in ordered], room), strict=True)
+    ):
+        for line, tile in zip(
+            group, tiles([float(line.extended) for line in group], space), strict=True
+        ):
             draw_tile(drawing, tile, line, series(at), whole)
     drawing.bottom = room.y + room.height + 4
     return drawing.svg()

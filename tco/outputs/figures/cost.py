@@ -23,25 +23,55 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     assets = list(dict.fromkeys(asset for one in sums for asset in one))
     names = distinct([result.title for result in results], [result.scenario for result in results])
     nets = [result.metrics["tco_usd_per_chip_hour"] for result in results]
-    words = "; ".join(f"{name} {significant(net) or 'none'}" for name, net in zip(names, nets, strict=True))
-    drawing = Drawing("What a chip-hour costs", f"USD for a chip and calendar hour, net of rebates: {words}.", width)
-    drawing.paragraph("USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates")
-    looks = {asset: f"fill-{series(at)}" for at, asset in enumerate(name for name in assets if name != REBATE)} | {REBATE: "hollow"}
+    words = "; ".join(
+        f"{name} {significant(net) or 'none'}" for name, net in zip(names, nets, strict=True)
+    )
+    drawing = Drawing(
+        "What a chip-hour costs",
+        f"USD for a chip and calendar hour, net of rebates: {words}.",
+        width,
+    )
+    drawing.paragraph(
+        "USD for a chip and calendar hour, net of rebates; shares are of the cost before rebates"
+    )
+    looks = {
+        asset: f"fill-{series(at)}"
+        for at, asset in enumerate(name for name in assets if name != REBATE)
+    } | {REBATE: "hollow"}
     drawing.legend([(looks[asset], asset) for asset in assets])
     room = width_of("~00.00 net", BODY, bold=True) + 8
-    ends = [sum(value for value in one.values() if (value < 0) == below) for one in sums for below in (True, False)]
+    ends = [
+        sum(value for value in one.values() if (value < 0) == below)
+        for one in sums
+        for below in (True, False)
+    ]
     scale = Linear.over([0.0, *ends], drawing.left, drawing.right - room)
     top = drawing.bottom + 6
     foot = top + ROW * len(results)
     for value in scale.ticks(max(int((scale.end - scale.start) / 60), 2)):
         drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
-        drawing.text((scale.at(value), foot + 14), tick_words(value), "muted", SMALL, "middle" if value else "start")
+        drawing.text(
+            (scale.at(value), foot + 14),
+            tick_words(value),
+            "muted",
+            SMALL,
+            "middle" if value else "start",
+        )
     for at, (result, name, net, one) in enumerate(zip(results, names, nets, sums, strict=True)):
         y = top + ROW * at + ROW - BAR - 6
         drawing.line((scale.at(0), y - 3), (scale.at(0), y + BAR + 3), "axis")
-        drawing.text((drawing.left, y - 6), fitted(name, drawing.right - drawing.left, BODY, bold=True), bold=True, halo=True)
+        drawing.text(
+            (drawing.left, y - 6),
+            fitted(name, drawing.right - drawing.left, BODY, bold=True),
+            bold=True,
+            halo=True,
+        )
         stack(drawing, scale, y, one, looks)
-        said = "no cost here" if net is None else f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
+        said = (
+            "no cost here"
+            if net is None
+            else f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
+        )
         end = scale.at(sum(value for value in one.values() if value > 0))
         drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
     drawing.bottom = foot + 22
@@ -57,7 +87,9 @@ def by_asset(result: Result) -> dict[str, float]:
     return {asset: value for asset, value in found.items() if value}
 
 
-def stack(drawing: Drawing, scale: Linear, y: float, sums: dict[str, float], looks: dict[str, str]) -> None:
+def stack(
+    drawing: Drawing, scale: Linear, y: float, sums: dict[str, float], looks: dict[str, str]
+) -> None:
     """Draw one bar: what is paid from nought to the right, what is given back to the left, each with its share where there is room."""
     gross = sum(value for value in sums.values() if value > 0)
     right = left = 0.0
@@ -66,8 +98,16 @@ def stack(drawing: Drawing, scale: Linear, y: float, sums: dict[str, float], loo
         right, left = (end, left) if value > 0 else (right, start)
         x, wide = scale.at(start), scale.at(end) - scale.at(start)
         share = f"{abs(value) / gross * 100:.0f} %"
-        drawing.rectangle(x, y, wide, BAR, looks[asset], f"{asset}: {significant(value)} USD, {share}")
+        drawing.rectangle(
+            x, y, wide, BAR, looks[asset], f"{asset}: {significant(value)} USD, {share}"
+        )
         if wide > 1.5:
             drawing.line((x + wide, y), (x + wide, y + BAR), "gap")
         if value > 0 and width_of(share, SMALL) + 6 <= wide:
-            drawing.text((x + wide / 2, y + BAR / 2 + 4), share, looks[asset].replace("fill", "on"), SMALL, "middle")
+            drawing.text(
+                (x + wide / 2, y + BAR / 2 + 4),
+                share,
+                looks[asset].replace("fill", "on"),
+                SMALL,
+                "middle",
+            )

@@ -16,8 +16,15 @@ MEDIAN, APART = "dot-1", "hollow"
 
 def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str:
     """Return a row for each chip of each kind: the median error, that with the chip left out of the fit, and the 90th percentile."""
-    said = "; ".join(f"{row['kind']} {row['part']} {float(row['median_ape']) * 100:.0f} % of {row['n']} rows" for row in rows)
-    drawing = Drawing("How far predictions lie from measurements", f"Median absolute error by kind and chip: {said}.", width)
+    said = "; ".join(
+        f"{row['kind']} {row['part']} {float(row['median_ape']) * 100:.0f} % of {row['n']} rows"
+        for row in rows
+    )
+    drawing = Drawing(
+        "How far predictions lie from measurements",
+        f"Median absolute error by kind and chip: {said}.",
+        width,
+    )
     drawing.paragraph(
         "Absolute error of published measurements, each predicted from its own stated configuration; the line ends at the 90th percentile"
     )
@@ -32,11 +39,21 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
         drawing.text((drawing.left, drawing.bottom + BODY), words, bold=True)
         drawing.bottom += BODY * 1.5
         for value in ticks:
-            drawing.line((scale.at(value), drawing.bottom), (scale.at(value), drawing.bottom + ROW * len(some)), "grid")
+            drawing.line(
+                (scale.at(value), drawing.bottom),
+                (scale.at(value), drawing.bottom + ROW * len(some)),
+                "grid",
+            )
         for row in sorted(some, key=lambda row: (-int(row["n"]), row["part"])):
             draw_chip(drawing, scale, row)
     for value in ticks:
-        drawing.text((scale.at(value), drawing.bottom + 14), f"{tick_words(value)} %", "muted", SMALL, "middle")
+        drawing.text(
+            (scale.at(value), drawing.bottom + 14),
+            f"{tick_words(value)} %",
+            "muted",
+            SMALL,
+            "middle",
+        )
     drawing.bottom += 22
     drawing.paragraph(
         f"Beside a chip: its rows. As of {max(row['date'] for row in rows)}. A chip that is not here has no published measurement of that kind."
@@ -52,8 +69,16 @@ def words_of(kind: str) -> str:
 def draw_chip(drawing: Drawing, scale: Linear, row: Mapping[str, str]) -> None:
     """Draw the errors of a chip in a row of its own."""
     y = drawing.bottom + ROW / 2
-    median, ninth, apart = (float(row[name]) * 100 if row[name] else None for name in ("median_ape", "p90_ape", "left_out"))
-    drawing.text((drawing.left, y + 4), fitted(row["part"], scale.start - drawing.left, SMALL), size=SMALL, tail=f"{int(row['n']):,}")
+    median, ninth, apart = (
+        float(row[name]) * 100 if row[name] else None
+        for name in ("median_ape", "p90_ape", "left_out")
+    )
+    drawing.text(
+        (drawing.left, y + 4),
+        fitted(row["part"], scale.start - drawing.left, SMALL),
+        size=SMALL,
+        tail=f"{int(row['n']):,}",
+    )
     tip = f"{row['part']}: {int(row['n']):,} rows, median error {median:.1f} %"
     if ninth is not None:
         drawing.line((scale.at(0), y), (scale.at(ninth), y), "axis")

@@ -37,9 +37,17 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = W
         for name, one in rows
     )
     drawing = Drawing("Scale-up fabrics", f"GB/s of a chip and direction, and hops: {said}.", width)
-    drawing.paragraph("Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: intermediate devices between two chips.")
+    drawing.paragraph(
+        "Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: intermediate devices between two chips."
+    )
     drawing.legend(
-        [(INJECTION, "injection"), (ALL, "all-to-all"), ("dot-2", "hops, mean"), ("hollow", "hops, worst")], ("square", "square", "circle", "circle")
+        [
+            (INJECTION, "injection"),
+            (ALL, "all-to-all"),
+            ("dot-2", "hops, mean"),
+            ("hollow", "hops, worst"),
+        ],
+        ("square", "square", "circle", "circle"),
     )
     room = width_of("0,000 of 0,000", SMALL) + 6
     middle = drawing.left + (drawing.right - drawing.left) * 0.6
@@ -50,19 +58,45 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = W
     for scale, words, apart in ((left, "GB/s", 56), (right, "hops", 24)):
         for value in scale.ticks(min(max(int((scale.end - scale.start) / apart), 2), 6)):
             drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
-            drawing.text((scale.at(value), foot + 14), tick_words(value), "muted", SMALL, "middle" if value else "start")
+            drawing.text(
+                (scale.at(value), foot + 14),
+                tick_words(value),
+                "muted",
+                SMALL,
+                "middle" if value else "start",
+            )
         drawing.text(((scale.start + scale.end) / 2, foot + 30), words, "muted", BODY, "middle")
     for at, (name, one) in enumerate(rows):
         y = top + ROW * at
-        drawing.text((drawing.left, y + 14), fitted(name, drawing.right - drawing.left, BODY), halo=True)
+        drawing.text(
+            (drawing.left, y + 14), fitted(name, drawing.right - drawing.left, BODY), halo=True
+        )
         _, injection, mean, worst, _, all_to_all = one
         inner, level = left.at(all_to_all) - left.at(0), y + 20 + BAR / 2
-        drawing.rectangle(left.at(0), y + 20, left.at(injection) - left.at(0), BAR, INJECTION, f"{name}: injection {significant(injection)} GB/s")
-        drawing.rectangle(left.at(0), y + 20 + BAR / 4, inner, BAR / 2, ALL, f"{name}: all-to-all {significant(all_to_all)} GB/s")
+        drawing.rectangle(
+            left.at(0),
+            y + 20,
+            left.at(injection) - left.at(0),
+            BAR,
+            INJECTION,
+            f"{name}: injection {significant(injection)} GB/s",
+        )
+        drawing.rectangle(
+            left.at(0),
+            y + 20 + BAR / 4,
+            inner,
+            BAR / 2,
+            ALL,
+            f"{name}: all-to-all {significant(all_to_all)} GB/s",
+        )
         words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
         drawing.text((left.at(injection) + 4, y + 20 + BAR - 2), words, size=SMALL, halo=True)
         drawing.line((right.at(mean), level), (right.at(worst), level), "axis")
-        drawing.mark((right.at(worst), level), 5, "hollow", f"{name}: {significant(worst)} hops at worst")
-        drawing.mark((right.at(mean), level), 4, "dot-2", f"{name}: {significant(mean, 3)} hops on average")
+        drawing.mark(
+            (right.at(worst), level), 5, "hollow", f"{name}: {significant(worst)} hops at worst"
+        )
+        drawing.mark(
+            (right.at(mean), level), 4, "dot-2", f"{name}: {significant(mean, 3)} hops on average"
+        )
     drawing.bottom = foot + 36
     return drawing.svg()

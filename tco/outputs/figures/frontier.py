@@ -23,7 +23,11 @@ AGAINST = {  # what may stand against interactivity, with what the axis says
     "tokens_per_s_per_facility_mw": "output tokens/s a site MW",
 }
 DOT, CHOSEN = 1.8, 5.5  # pixels
-APART, CAP, BESIDE = 13.0, 3.0, 8.0  # pixels: from one range to the next, of the marks at its ends, and from the plot to the first
+APART, CAP, BESIDE = (
+    13.0,
+    3.0,
+    8.0,
+)  # pixels: from one range to the next, of the marks at its ends, and from the plot to the first
 SPAN = "P10 to P90"
 ENDS = ("p10", "p90")
 
@@ -35,7 +39,9 @@ class CostCurve(NamedTuple):
     number: int  # of its colour
     shape: str
     frontier: Frontier
-    range: Mapping[str, float] | None = None  # P10 and P90 of what the cheapest plan of the workload gives
+    range: Mapping[str, float] | None = (
+        None  # P10 and P90 of what the cheapest plan of the workload gives
+    )
 
     @property
     def mark(self) -> tuple[str, str]:
@@ -43,16 +49,24 @@ class CostCurve(NamedTuple):
         return f"fill-{self.number}", self.shape
 
 
-def curves_of(frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]) -> list[CostCurve]:
+def curves_of(
+    frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]
+) -> list[CostCurve]:
     """Return frontiers with their names, colours and shapes."""
     titles = distinct(list(map(title_of, frontiers)), list(map(called, frontiers)))
     colours = vendor_colours([frontier.decode.result for frontier in frontiers])
     every = zip(titles, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
-    return [CostCurve(name, colour, SHAPES[at % len(SHAPES)], frontier, one) for at, (name, colour, frontier, one) in enumerate(every)]
+    return [
+        CostCurve(name, colour, SHAPES[at % len(SHAPES)], frontier, one)
+        for at, (name, colour, frontier, one) in enumerate(every)
+    ]
 
 
 def frontier_figure(
-    frontiers: Sequence[Frontier], against: str = COST, width: float = WIDE, ranges: Sequence[Mapping[str, float] | None] = ()
+    frontiers: Sequence[Frontier],
+    against: str = COST,
+    width: float = WIDE,
+    ranges: Sequence[Mapping[str, float] | None] = (),
 ) -> str:
     """Return a line for each system, both axes in ratios; the large mark is the cheapest plan at the workload's interactivity.
 
@@ -67,11 +81,19 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
     some = [curve for curve in curves if curve.frontier.points]
     results = [curve.frontier.decode.result for curve in some or curves]
     said = "; ".join(f"{curve.name} {chosen_words(curve.frontier, against)}" for curve in curves)
-    drawing = Drawing("What interactivity costs", f"{METRICS[against].label} against tokens/s for each user: {said}.", width)
+    drawing = Drawing(
+        "What interactivity costs",
+        f"{METRICS[against].label} against tokens/s for each user: {said}.",
+        width,
+    )
     drawing.paragraph(workload_line(results))
-    drawing.paragraph("Each point is a plan that no other of its system beats; the large mark is the cheapest for this workload. All are estimates.")
+    drawing.paragraph(
+        "Each point is a plan that no other of its system beats; the large mark is the cheapest for this workload. All are estimates."
+    )
     if any(curve.range for curve in some):
-        drawing.paragraph("On the right P10 to P90 of that plan, every input drawn within its range.")
+        drawing.paragraph(
+            "On the right P10 to P90 of that plan, every input drawn within its range."
+        )
     if some and not draw_plot(drawing, some, against, named):
         return ""
     for curve in curves:
@@ -84,19 +106,37 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
 def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named: bool) -> bool:
     """Draw the curves, with their names beside them or with a legend; say whether every name found room."""
     if not named:
-        drawing.legend([(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves])
+        drawing.legend(
+            [(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves]
+        )
     points = [point for curve in curves for point in curve.frontier.points]
     ranged = [curve for curve in curves if curve.range and curve.frontier.chosen]
-    ends = [curve.range[end] for curve in ranged if curve.range for end in ENDS if curve.range[end] is not None]
+    ends = [
+        curve.range[end]
+        for curve in ranged
+        if curve.range
+        for end in ENDS
+        if curve.range[end] is not None
+    ]
     strip = max(APART * len(ranged) + BESIDE, width_of(SPAN, SMALL)) if ranged else 0.0
     top = drawing.bottom + 26
     plot = Plot(
         drawing,
-        Log.over([getattr(point, SPEED) for point in points], drawing.left + 46, drawing.right - 4 - strip),
-        Log.over([*(getattr(point, against) for point in points), *ends], top + min(drawing.width * 0.75, 380), top),
+        Log.over(
+            [getattr(point, SPEED) for point in points],
+            drawing.left + 46,
+            drawing.right - 4 - strip,
+        ),
+        Log.over(
+            [*(getattr(point, against) for point in points), *ends],
+            top + min(drawing.width * 0.75, 380),
+            top,
+        ),
     )
     plot.axes("tokens/s for each user", AGAINST[against])
-    for target in dict.fromkeys(curve.frontier.decode.values["workload.interactivity"] for curve in curves):
+    for target in dict.fromkeys(
+        curve.frontier.decode.values["workload.interactivity"] for curve in curves
+    ):
         if plot.x.low <= target <= plot.x.high:
             drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
@@ -124,7 +164,9 @@ def point_words(curve: CostCurve, point: Point, against: str) -> str:
 
 def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
     """Return where the points of a frontier lie."""
-    return [plot.at(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points]
+    return [
+        plot.at(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points
+    ]
 
 
 def draw_curve(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> None:
@@ -134,19 +176,31 @@ def draw_curve(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> No
     labels.keep_clear_along(places)
     for point, where in zip(curve.frontier.points, places, strict=True):
         shape, radius = (curve.shape, CHOSEN) if point.chosen else ("circle", DOT)
-        plot.drawing.mark(where, radius, f"fill-{curve.number}", point_words(curve, point, against), shape)
+        plot.drawing.mark(
+            where, radius, f"fill-{curve.number}", point_words(curve, point, against), shape
+        )
         labels.keep_clear(where, radius)
 
 
 def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
     """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload, and the plan's mark."""
-    none = {"p10": plot.y.low, "p90": plot.y.high}  # an end among draws that miss the target lies beyond the plot
-    low, high = (plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS)
+    none = {
+        "p10": plot.y.low,
+        "p90": plot.y.high,
+    }  # an end among draws that miss the target lies beyond the plot
+    low, high = (
+        plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS
+    )
     tip = f"{curve.name}: P10 {range_words(curve, 'p10')}, P90 {range_words(curve, 'p90')} {METRICS[against].unit}"
     plot.drawing.path([(x, low), (x, high)], f"line-{curve.number}", tip)
     for end in (low, high):
         plot.drawing.line((x - CAP, end), (x + CAP, end), f"line-{curve.number}")
-    plot.drawing.mark((x, plot.y.at(getattr(curve.frontier.chosen, against))), CAP + 1.5, f"fill-{curve.number}", shape=curve.shape)
+    plot.drawing.mark(
+        (x, plot.y.at(getattr(curve.frontier.chosen, against))),
+        CAP + 1.5,
+        f"fill-{curve.number}",
+        shape=curve.shape,
+    )
 
 
 def range_words(curve: CostCurve, end: str) -> str:
@@ -156,4 +210,7 @@ def range_words(curve: CostCurve, end: str) -> str:
 
 def draw_name(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> bool:
     """Name a line at one of its points, from its quickest plan on; say whether there was room."""
-    return any(labels.name(where, DOT + 2, curve.name, curve.mark, BODY, bold=True) for where in places_of(plot, curve, against))
+    return any(
+        labels.name(where, DOT + 2, curve.name, curve.mark, BODY, bold=True)
+        for where in places_of(plot, curve, against)
+    )

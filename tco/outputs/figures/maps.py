@@ -25,7 +25,10 @@ def leads_of(field: Map) -> Array:
     """Return by how much the next is worse than the best in every cell; nan where none has a value, or no other has."""
     more = field.metric in MORE_IS_BETTER
     ordered = np.sort(-field.values if more else field.values, axis=0)  # what is nan comes last
-    best, following = ordered[0], ordered[1] if len(ordered) > 1 else np.full_like(ordered[0], np.nan)
+    best, following = (
+        ordered[0],
+        ordered[1] if len(ordered) > 1 else np.full_like(ordered[0], np.nan),
+    )
     found: Array = (best / following if more else following / best) - 1
     return found
 
@@ -37,19 +40,29 @@ def map_figure(field: Map, width: float = WIDE) -> str:
 
 def drawn(field: Map, width: float, named: bool) -> str:
     """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
-    best, names = field.best, distinct([one.title for one in field.results], [one.scenario for one in field.results])
+    best, names = (
+        field.best,
+        distinct([one.title for one in field.results], [one.scenario for one in field.results]),
+    )
     colours = vendor_colours(field.results)
     winners = [at for at in range(len(names)) if (best == at).any()]
     said = "; ".join(f"{names[at]} {np.mean(best == at) * 100:.0f} %" for at in winners)
     label = METRICS[field.metric].label
-    drawing = Drawing("Who wins where", f"Share of the map in which each is best by {label}: {said or 'none has a value anywhere'}.", width)
+    drawing = Drawing(
+        "Who wins where",
+        f"Share of the map in which each is best by {label}: {said or 'none has a value anywhere'}.",
+        width,
+    )
     drawing.paragraph(
         f"Best by {label}, the plan re-optimised in every cell; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer"
     )
     if not named:
         drawing.legend([(f"fill-{colours[at]}", names[at]) for at in winners])
     top = drawing.bottom + 26
-    x, y = scale_of(field.x.values, drawing.left + 52, drawing.right - 10), scale_of(field.y.values, top + min(width * 0.62, 360), top)
+    x, y = (
+        scale_of(field.x.values, drawing.left + 52, drawing.right - 10),
+        scale_of(field.y.values, top + min(width * 0.62, 360), top),
+    )
     plot = Plot(drawing, x, y)
     across, up = borders(field.x.values, x), borders(field.y.values, y)
     for (row, column), lead in np.ndenumerate(leads_of(field)):
@@ -57,11 +70,20 @@ def drawn(field: Map, width: float, named: bool) -> str:
             (below, above), (left, right) = up[row], across[column]
             figures = cell_words(names, winner, field.values[:, row, column])
             tip = f"{significant(field.x.values[column])}, {significant(field.y.values[row])}: {figures}"
-            drawing.rectangle(left, above, right - left, below - above, f"{'pale' if lead < CLOSE else 'fill'}-{colours[winner]}", tip)
+            drawing.rectangle(
+                left,
+                above,
+                right - left,
+                below - above,
+                f"{'pale' if lead < CLOSE else 'fill'}-{colours[winner]}",
+                tip,
+            )
     plot.axes(field.x.words, field.y.words, grid=False)
     labels = Labels(drawing, (x.start, y.end, x.end, y.start))
     draw_today(plot, labels, field)
-    if named and not all(draw_name(labels, names[at], middles(best, at, across, up)) for at in winners):
+    if named and not all(
+        draw_name(labels, names[at], middles(best, at, across, up)) for at in winners
+    ):
         return ""
     drawing.paragraphs(dict.fromkeys([workload_line(field.results), *premises(field.results)]))
     return drawing.svg()
@@ -69,7 +91,10 @@ def drawn(field: Map, width: float, named: bool) -> str:
 
 def cell_words(names: Sequence[str], winner: int, figures: Array) -> str:
     """Say what the best scenario of a cell comes to, and the one that comes next."""
-    nearest = sorted(np.flatnonzero(~np.isnan(figures)).tolist(), key=lambda at: (at != winner, abs(figures[at] - figures[winner])))
+    nearest = sorted(
+        np.flatnonzero(~np.isnan(figures)).tolist(),
+        key=lambda at: (at != winner, abs(figures[at] - figures[winner])),
+    )
     return ", then ".join(f"{names[at]} {significant(figures[at], 3)}" for at in nearest[:2])
 
 
@@ -102,11 +127,24 @@ def runs(best: Array, winner: int) -> Iterator[tuple[int, int, int]]:
             start = end
 
 
-def middles(best: Array, winner: int, across: Sequence[tuple[float, float]], up: Sequence[tuple[float, float]]) -> list[tuple[float, Point]]:
+def middles(
+    best: Array,
+    winner: int,
+    across: Sequence[tuple[float, float]],
+    up: Sequence[tuple[float, float]],
+) -> list[tuple[float, Point]]:
     """Return the widths of a scenario's runs of cells and their middles: the widest first, of alike ones that amid the others."""
-    found = [(across[end - 1][1] - across[start][0], y, (across[start][0] + across[end - 1][1]) / 2) for y, start, end in runs(best, winner)]
+    found = [
+        (across[end - 1][1] - across[start][0], y, (across[start][0] + across[end - 1][1]) / 2)
+        for y, start, end in runs(best, winner)
+    ]
     amid = sum(y for _, y, _ in found) / len(found)
-    return [(wide, (x, sum(up[y]) / 2)) for wide, y, x in sorted(found, key=lambda run: (-round(run[0]), abs(run[1] - amid), run[1]))]
+    return [
+        (wide, (x, sum(up[y]) / 2))
+        for wide, y, x in sorted(
+            found, key=lambda run: (-round(run[0]), abs(run[1] - amid), run[1])
+        )
+    ]
 
 
 def draw_name(labels: Labels, name: str, places: Sequence[tuple[float, Point]]) -> bool:
@@ -122,7 +160,11 @@ def draw_name(labels: Labels, name: str, places: Sequence[tuple[float, Point]]) 
 def draw_today(plot: Plot, labels: Labels, field: Map) -> None:
     """Mark where both inputs are today."""
     x, y = field.x.today, field.y.today
-    if x is None or y is None or not (plot.x.low <= x <= plot.x.high and plot.y.low <= y <= plot.y.high):
+    if (
+        x is None
+        or y is None
+        or not (plot.x.low <= x <= plot.x.high and plot.y.low <= y <= plot.y.high)
+    ):
         return
     at = plot.at(x, y)
     plot.drawing.mark(at, 7, "paper", "today", "diamond")

@@ -30,16 +30,28 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
     so_far = list(accumulate(months[month] for month in when))
     last = so_far[-1] if so_far else 0.0
     said = f"{significant(last, 3)} million USD paid in the end, less what comes in"
-    drawing = Drawing(f"The money of {result.title}, month by month", f"{said}; in month 0 {significant(months.get(0, 0.0), 3)}.", width)
-    drawing.paragraph(f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; {premise(result)}")
+    drawing = Drawing(
+        f"The money of {result.title}, month by month",
+        f"{said}; in month 0 {significant(months.get(0, 0.0), 3)}.",
+        width,
+    )
+    drawing.paragraph(
+        f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; {premise(result)}"
+    )
     entries = {OUT: "paid in a year", IN: "comes in", "rule": "paid so far, less what has come in"}
     shown = [look for look in entries if look != IN or any(below for _, below in years)]
-    drawing.legend([(look, entries[look]) for look in shown], ["square"] * (len(shown) - 1) + ["line"])
+    drawing.legend(
+        [(look, entries[look]) for look in shown], ["square"] * (len(shown) - 1) + ["line"]
+    )
     top = drawing.bottom + 26
     ends = [*so_far, *years.values(), 0.0]
     plot = Plot(
         drawing,
-        Linear.over([min(when, default=0) / 12 - 0.6, max(when, default=0) / 12 + 0.2], drawing.left + 46, drawing.right - 6),
+        Linear.over(
+            [min(when, default=0) / 12 - 0.6, max(when, default=0) / 12 + 0.2],
+            drawing.left + 46,
+            drawing.right - 6,
+        ),
         Linear.rounded(ends, top + min(width * 0.7, 320), top),
     )
     plot.axes("years from the purchase", "million USD")
@@ -47,8 +59,12 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
         middle = year - 0.5 if year > 0 else float(year)
         half = (BAR if year > 0 else PURCHASE) / 2
         (left, base), (right, end) = plot.at(middle - half, 0), plot.at(middle + half, usd)
-        tip = f"{'year ' + str(year) if year > 0 else 'purchase'}: {significant(usd, 3)} million USD"
-        drawing.rectangle(left, min(base, end), right - left, abs(end - base), IN if below else OUT, tip)
+        tip = (
+            f"{'year ' + str(year) if year > 0 else 'purchase'}: {significant(usd, 3)} million USD"
+        )
+        drawing.rectangle(
+            left, min(base, end), right - left, abs(end - base), IN if below else OUT, tip
+        )
     drawing.line(plot.at(plot.x.low, 0), plot.at(plot.x.high, 0), "axis")
     drawing.path(steps(plot, when, so_far), "rule")
     drawing.paragraphs(lines_of(result, money))
@@ -67,9 +83,13 @@ def steps(plot: Plot, months: list[int], so_far: list[float]) -> list[Point]:
 
 def lines_of(result: Result, money: Money) -> list[str]:
     """Return what follows from the payments, in words."""
-    said = [f"An hour that is let breaks even at {marked(result, HOUR, significant(money.break_even_hour, 3))} USD"]
+    said = [
+        f"An hour that is let breaks even at {marked(result, HOUR, significant(money.break_even_hour, 3))} USD"
+    ]
     if money.break_even_tokens is not None:
-        said.append(f"a million output tokens at {marked(result, TOKENS, significant(money.break_even_tokens, 3))} USD")
+        said.append(
+            f"a million output tokens at {marked(result, TOKENS, significant(money.break_even_tokens, 3))} USD"
+        )
     if money.payback is not None:
         said.append(f"everything is paid back in month {money.payback}")
     if not any(one.line == INCOME for one in money.payments):

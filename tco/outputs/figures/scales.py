@@ -29,14 +29,20 @@ class Linear(NamedTuple):
         """Return the scale that spans some values and no more."""
         known = list(values)
         low, high = min(known, default=0.0), max(known, default=0.0)
-        return cls(low, high, start, end) if high > low else cls(low - abs(low) / 2 - (not low), high + abs(high) / 2 + (not high), start, end)
+        return (
+            cls(low, high, start, end)
+            if high > low
+            else cls(low - abs(low) / 2 - (not low), high + abs(high) / 2 + (not high), start, end)
+        )
 
     @classmethod
     def rounded(cls, values: Iterable[float], start: float, end: float, ticks: int = 6) -> Linear:
         """Return the scale that spans some values, its ends on ticks."""
         low, high, *_ = cls.over(values, start, end)
         step = round_step(high - low, ticks)
-        return cls(math.floor(low / step + NEAR) * step, math.ceil(high / step - NEAR) * step, start, end)
+        return cls(
+            math.floor(low / step + NEAR) * step, math.ceil(high / step - NEAR) * step, start, end
+        )
 
     def at(self, value: float) -> float:
         """Return the place of a value."""
@@ -65,16 +71,27 @@ class Log(NamedTuple):
 
     def at(self, value: float) -> float:
         """Return the place of a value."""
-        return self.start + math.log(value / self.low) / math.log(self.high / self.low) * (self.end - self.start)
+        return self.start + math.log(value / self.low) / math.log(self.high / self.low) * (
+            self.end - self.start
+        )
 
     def ticks(self, most: int = 6) -> list[float]:
         """Return powers of ten, with the fives and twos between them where there is room, without some of them where there is little."""
         lowest, highest = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         found: list[float] = []
         for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
-            found = [value for power in range(lowest, highest + 1) for step in steps if self.holds(value := step * 10.0**power)]
+            found = [
+                value
+                for power in range(lowest, highest + 1)
+                for step in steps
+                if self.holds(value := step * 10.0**power)
+            ]
             if len(found) < 2:  # less than a step of these: equal differences
-                return [value for value in Linear(self.low, self.high, self.start, self.end).ticks(most) if value > 0]
+                return [
+                    value
+                    for value in Linear(self.low, self.high, self.start, self.end).ticks(most)
+                    if value > 0
+                ]
             if len(found) <= most:
                 return found
         return found[:: -(-len(found) // most)]
@@ -104,13 +121,23 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     groups: list[list[float]] = []  # of labels that touch: the middle they would have, and how many
     for at in order:
         groups.append([min(max(places[at], low), high), 1.0])
-        while len(groups) > 1 and groups[-1][0] - groups[-2][0] < gap * (groups[-1][1] + groups[-2][1]) / 2:
+        while (
+            len(groups) > 1
+            and groups[-1][0] - groups[-2][0] < gap * (groups[-1][1] + groups[-2][1]) / 2
+        ):
             middle, count = groups.pop()
             before, many = groups[-1]
             whole = count + many
             reach = gap * (whole - 1) / 2
-            groups[-1] = [max(min((middle * count + before * many) / whole, high - reach), low + reach), whole]
-    moved = [middle + gap * (at - (count - 1) / 2) for middle, count in groups for at in range(round(count))]
+            groups[-1] = [
+                max(min((middle * count + before * many) / whole, high - reach), low + reach),
+                whole,
+            ]
+    moved = [
+        middle + gap * (at - (count - 1) / 2)
+        for middle, count in groups
+        for at in range(round(count))
+    ]
     found = [0.0] * len(places)
     for at, place in zip(order, moved, strict=True):
         found[at] = place
@@ -146,7 +173,13 @@ class Plot:
             drawing.line((x, base), (x, base + 4), "axis")
             words = tick_words(value)
             half = width_of(words, SMALL) / 2
-            drawing.text((min(max(x, drawing.left + half), drawing.right - half), base + 16), words, "muted", SMALL, "middle")
+            drawing.text(
+                (min(max(x, drawing.left + half), drawing.right - half), base + 16),
+                words,
+                "muted",
+                SMALL,
+                "middle",
+            )
         drawing.line((left, base), (right, base), "axis")
         drawing.text(((left + right) / 2, base + 33), x_words, "muted", BODY, "middle")
         drawing.bottom = base + 40

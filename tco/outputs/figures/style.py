@@ -17,9 +17,22 @@ SMALL, BODY, TITLE = 11, 12, 15  # pixels
 CLASS = "tco-figure"
 LIGHT = ("#137EEA", "#E66117", "#082D1D", "#B983A0", "#2B1AA5", "#663A09", "#6C5B54", "#8E8ACE")
 DARK = ("#37ACEF", "#F19851", "#2C7345", "#EABDC3", "#5C53E9", "#A55918", "#888888", "#D9CCF8")
-DEEP = {"#082D1D", "#2B1AA5", "#663A09", "#6C5B54", "#2C7345", "#5C53E9", "#A55918"}  # on which white words are read better than black ones
+DEEP = {
+    "#082D1D",
+    "#2B1AA5",
+    "#663A09",
+    "#6C5B54",
+    "#2C7345",
+    "#5C53E9",
+    "#A55918",
+}  # on which white words are read better than black ones
 SERIES = len(LIGHT)
-HUES = {"trainium": (2, 6), "nvidia": (3, 7), "amd": (4, 8), "tpu": (1, 5)}  # family of chips -> numbers of its colours
+HUES = {
+    "trainium": (2, 6),
+    "nvidia": (3, 7),
+    "amd": (4, 8),
+    "tpu": (1, 5),
+}  # family of chips -> numbers of its colours
 OTHERS = (5, 1)
 BLACK, WHITE = "#000000", "#FFFFFF"
 GROUNDS = {  # custom property -> its colour in a light page and on paper, and in a dark page
@@ -51,19 +64,34 @@ def looks() -> dict[str, Look]:
         "muted": Look("fill", "muted", GROUNDS["muted"][0]),
         "paper": Look("fill", "paper", GROUNDS["paper"][0]),
         "hollow": Look("stroke", "ink", GROUNDS["ink"][0], ' fill="none" stroke-width="1"'),
-        "halo": Look("stroke", "paper", GROUNDS["paper"][0], ' fill="none" stroke-width="3" stroke-linejoin="round"'),
+        "halo": Look(
+            "stroke",
+            "paper",
+            GROUNDS["paper"][0],
+            ' fill="none" stroke-width="3" stroke-linejoin="round"',
+        ),
         "gap": Look("stroke", "paper", GROUNDS["paper"][0], ' fill="none" stroke-width="1"'),
         "grid": Look("stroke", "grid", GROUNDS["grid"][0], ' fill="none" stroke-width="1"'),
         "axis": Look("stroke", "muted", GROUNDS["muted"][0], ' fill="none" stroke-width="1"'),
         "rule": Look("stroke", "ink", GROUNDS["ink"][0], ' fill="none" stroke-width="1.5"'),
-        "dashed": Look("stroke", "muted", GROUNDS["muted"][0], ' fill="none" stroke-width="1" stroke-dasharray="4 3"'),
+        "dashed": Look(
+            "stroke",
+            "muted",
+            GROUNDS["muted"][0],
+            ' fill="none" stroke-width="1" stroke-dasharray="4 3"',
+        ),
     }
     for at, colour in enumerate(LIGHT, start=1):
         found[f"fill-{at}"] = Look("fill", f"series-{at}", colour)
         found[f"dot-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.85"')
         found[f"pale-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.55"')
         found[f"on-{at}"] = Look("fill", f"on-series-{at}", ink_on(colour))
-        found[f"line-{at}"] = Look("stroke", f"series-{at}", colour, ' fill="none" stroke-width="2" stroke-linejoin="round"')
+        found[f"line-{at}"] = Look(
+            "stroke",
+            f"series-{at}",
+            colour,
+            ' fill="none" stroke-width="2" stroke-linejoin="round"',
+        )
         found[f"band-{at}"] = Look("fill", f"series-{at}", colour, ' fill-opacity="0.16"')
     return found
 
@@ -81,7 +109,14 @@ def vendor_colours(results: Sequence[Result]) -> list[int]:
     met: dict[str, int] = {}
     found = []
     for result in results:
-        family = next((path.split(".")[1] for path in result.inputs if path.startswith("performance.") and path.endswith(".launch_time")), "")
+        family = next(
+            (
+                path.split(".")[1]
+                for path in result.inputs
+                if path.startswith("performance.") and path.endswith(".launch_time")
+            ),
+            "",
+        )
         hues = HUES.get(family, OTHERS)
         found.append(hues[met.get(family, 0) % len(hues)])
         met[family] = met.get(family, 0) + 1
@@ -105,5 +140,8 @@ def properties(dark: bool) -> str:
 def style_sheet() -> str:
     """Return the rules by which figures take the custom properties of the page they stand in; those it lacks keep the light colours."""
     rules = [f".{CLASS}{{width:100%;height:auto;display:block}}"]
-    rules += [f".{CLASS} .{name}{{{one.paints}:var(--{one.variable},{one.colour})}}" for name, one in LOOKS.items()]
+    rules += [
+        f".{CLASS} .{name}{{{one.paints}:var(--{one.variable},{one.colour})}}"
+        for name, one in LOOKS.items()
+    ]
     return "\n".join(rules) + "\n"

@@ -24,7 +24,10 @@ BOLD = """
 """
 LEAST = 5  # characters that are left of a text at least
 WIDEST = 1.0  # of the size, what any other character takes at most
-WIDTHS, BOLD_WIDTHS = ({chr(32 + at): int(width) / 100 for at, width in enumerate(face.split())} for face in (PLAIN, BOLD))
+WIDTHS, BOLD_WIDTHS = (
+    {chr(32 + at): int(width) / 100 for at, width in enumerate(face.split())}
+    for face in (PLAIN, BOLD)
+)
 WIDTHS["\u00a0"], BOLD_WIDTHS["\u00a0"] = WIDTHS[" "], BOLD_WIDTHS[" "]
 
 
@@ -47,7 +50,9 @@ def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
 
 def distinct(titles: Sequence[str], names: Sequence[str]) -> Sequence[str]:
     """Return titles, or where two are alike or one is another's name, the names that tell apart what they stand for."""
-    mistaken = any(title in names and title != name for title, name in zip(titles, names, strict=True))
+    mistaken = any(
+        title in names and title != name for title, name in zip(titles, names, strict=True)
+    )
     return names if mistaken or len(set(titles)) < len(titles) else titles
 
 
@@ -96,7 +101,9 @@ class Drawing:
         inside = f"><title>{said(tip)}</title></{element}>" if tip else "/>"
         self.marks.append(f"<{element}{attributes(look)}{attributes_of}{inside}")
 
-    def rectangle(self, x: float, y: float, width: float, height: float, look: str, tip: str = "") -> None:
+    def rectangle(
+        self, x: float, y: float, width: float, height: float, look: str, tip: str = ""
+    ) -> None:
         """Add a rectangle by its upper left corner."""
         self.add(
             "rect",
@@ -107,13 +114,24 @@ class Drawing:
 
     def line(self, start: Point, end: Point, look: str) -> None:
         """Add a straight line."""
-        self.add("line", look, f' x1="{place(start[0])}" y1="{place(start[1])}" x2="{place(end[0])}" y2="{place(end[1])}"')
+        self.add(
+            "line",
+            look,
+            f' x1="{place(start[0])}" y1="{place(start[1])}" x2="{place(end[0])}" y2="{place(end[1])}"',
+        )
 
     def path(self, points: Iterable[Point], look: str, tip: str = "") -> None:
         """Add a line through some points, or with a look that is filled the area within them."""
-        self.add("polyline", look, f' points="{" ".join(f"{place(x)},{place(y)}" for x, y in points)}"', tip)
+        self.add(
+            "polyline",
+            look,
+            f' points="{" ".join(f"{place(x)},{place(y)}" for x, y in points)}"',
+            tip,
+        )
 
-    def mark(self, at: Point, radius: float, look: str, tip: str = "", shape: str = "circle") -> None:
+    def mark(
+        self, at: Point, radius: float, look: str, tip: str = "", shape: str = "circle"
+    ) -> None:
         """Add a point in one of the shapes, or a short line."""
         x, y = at
         if shape == "line":
@@ -122,10 +140,22 @@ class Drawing:
         if shape == "circle":
             self.add("circle", look, f' cx="{place(x)}" cy="{place(y)}" r="{place(radius)}"', tip)
             return
-        turns = {"square": (0.125, 0.375, 0.625, 0.875), "diamond": (0.0, 0.25, 0.5, 0.75), "triangle": (0.25, 0.5833, 0.9167)}[shape]
+        turns = {
+            "square": (0.125, 0.375, 0.625, 0.875),
+            "diamond": (0.0, 0.25, 0.5, 0.75),
+            "triangle": (0.25, 0.5833, 0.9167),
+        }[shape]
         reach = radius * 1.3
-        corners = [(x + reach * math.cos(turn * math.tau), y - reach * math.sin(turn * math.tau)) for turn in turns]
-        self.add("polygon", look, f' points="{" ".join(f"{place(one)},{place(other)}" for one, other in corners)}"', tip)
+        corners = [
+            (x + reach * math.cos(turn * math.tau), y - reach * math.sin(turn * math.tau))
+            for turn in turns
+        ]
+        self.add(
+            "polygon",
+            look,
+            f' points="{" ".join(f"{place(one)},{place(other)}" for one, other in corners)}"',
+            tip,
+        )
 
     def text(
         self,
@@ -146,12 +176,16 @@ class Drawing:
         small = f' dx="{TAIL}" font-size="{SMALL}" font-weight="normal"'
         if halo:
             behind = f"<tspan{small}>{more}</tspan>" if tail else ""
-            self.marks.append(f'<text aria-hidden="true"{attributes("halo")}{where}>{line}{behind}</text>')
+            self.marks.append(
+                f'<text aria-hidden="true"{attributes("halo")}{where}>{line}{behind}</text>'
+            )
         behind = f"<tspan{attributes('muted')}{small}>{more}</tspan>" if tail else ""
         self.marks.append(f"<text{attributes(look)}{where}>{line}{behind}</text>")
 
     # ---------------------------------------------------------------- what stands above and below the marks
-    def paragraph(self, words: str, look: str = "muted", size: float = SMALL, bold: bool = False) -> None:
+    def paragraph(
+        self, words: str, look: str = "muted", size: float = SMALL, bold: bool = False
+    ) -> None:
         """Add words below all that is there, broken to the width."""
         for line in wrapped(words, self.right - self.left, size, bold):
             self.text((self.left, self.bottom + size), line, look, size, bold=bold)
@@ -162,7 +196,9 @@ class Drawing:
         for line in lines:
             self.paragraph(line)
 
-    def legend(self, entries: Sequence[tuple[str, str]], shapes: Sequence[str] = ("square",)) -> None:
+    def legend(
+        self, entries: Sequence[tuple[str, str]], shapes: Sequence[str] = ("square",)
+    ) -> None:
         """Add what looks mean: each with its words and in its shape, in as many rows as they need."""
         x, row, lead = self.left, BODY * 1.5, BODY + 4
         self.bottom += 4
@@ -171,7 +207,12 @@ class Drawing:
             wide = lead + max(width_of(line, BODY) for line in lines)
             if x + wide > self.right and x > self.left:
                 x, self.bottom = self.left, self.bottom + row
-            self.mark((x + BODY / 2, self.bottom + BODY / 2 + 1), BODY / 2 - 1, look, shape=shapes[at % len(shapes)])
+            self.mark(
+                (x + BODY / 2, self.bottom + BODY / 2 + 1),
+                BODY / 2 - 1,
+                look,
+                shape=shapes[at % len(shapes)],
+            )
             for line in lines[:-1]:
                 self.text((x + lead, self.bottom + BODY - 1), line)
                 self.bottom += BODY * LEADING
@@ -186,7 +227,9 @@ class Drawing:
         head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" role="img" viewBox="0 0 {wide} {height}" width="{wide}" height="{height}"'
         about = f"<title>{said(self.title)}</title>\n<desc>{said(self.description)}</desc>"
         paper = f'<rect{attributes("paper")} width="{wide}" height="{height}"/>'
-        return "\n".join([f'{head} font-family="{FONT}">', about, paper, *self.marks, "</svg>"]) + "\n"
+        return (
+            "\n".join([f'{head} font-family="{FONT}">', about, paper, *self.marks, "</svg>"]) + "\n"
+        )
 
 
 STEP = 5.0  # pixels from one to the next of the places a line takes
@@ -212,9 +255,23 @@ class Labels:
             steps = math.ceil(math.dist(start, end) / STEP)
             for at in range(steps + 1):
                 share = at / max(steps, 1)
-                self.keep_clear((start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])), STEP / 2)
+                self.keep_clear(
+                    (
+                        start[0] + share * (end[0] - start[0]),
+                        start[1] + share * (end[1] - start[1]),
+                    ),
+                    STEP / 2,
+                )
 
-    def name(self, at: Point, radius: float, words: str, mark: Mark | None = None, size: float = SMALL, bold: bool = False) -> bool:
+    def name(
+        self,
+        at: Point,
+        radius: float,
+        words: str,
+        mark: Mark | None = None,
+        size: float = SMALL,
+        bold: bool = False,
+    ) -> bool:
         """Write words beside a point, if there is room; say whether there was."""
         wide = width_of(words, size, bold) + (MARK if mark else 0.0)
         for anchor, start, base in self.places(at, radius + 4, size):
@@ -223,14 +280,22 @@ class Labels:
                 self.taken.append(box)
                 if mark:
                     look, shape = mark
-                    self.drawing.mark((box[0] + MARK / 2, base - size * 0.35), size * 0.36, look, shape=shape)
-                    self.drawing.text((box[0] + MARK, base), words, "ink", size, bold=bold, halo=True)
+                    self.drawing.mark(
+                        (box[0] + MARK / 2, base - size * 0.35), size * 0.36, look, shape=shape
+                    )
+                    self.drawing.text(
+                        (box[0] + MARK, base), words, "ink", size, bold=bold, halo=True
+                    )
                 else:
-                    self.drawing.text((start, base), words, "ink", size, anchor, bold=bold, halo=True)
+                    self.drawing.text(
+                        (start, base), words, "ink", size, anchor, bold=bold, halo=True
+                    )
                 return True
         return False
 
-    def write(self, at: Point, words: str, size: float = SMALL, anchor: str = "start", bold: bool = False) -> None:
+    def write(
+        self, at: Point, words: str, size: float = SMALL, anchor: str = "start", bold: bool = False
+    ) -> None:
         """Write words at a place, and take its room."""
         self.taken.append(box_of(at, width_of(words, size, bold), size, anchor))
         self.drawing.text(at, words, "ink", size, anchor, bold=bold, halo=True)
@@ -240,15 +305,28 @@ class Labels:
         """Return where words may stand around a point: their anchor and where it lies, the best first."""
         x, y = at
         middle, above, below = y + size * 0.35, y - gap, y + gap + size * 0.7
-        right, left = ([(side, x + way * gap, base) for base in (middle, above, below)] for side, way in (("start", 1), ("end", -1)))
-        return [right[0], ("middle", x, above), ("middle", x, below), left[0], *right[1:], *left[1:]]
+        right, left = (
+            [(side, x + way * gap, base) for base in (middle, above, below)]
+            for side, way in (("start", 1), ("end", -1))
+        )
+        return [
+            right[0],
+            ("middle", x, above),
+            ("middle", x, below),
+            left[0],
+            *right[1:],
+            *left[1:],
+        ]
 
     def is_free(self, box: Box) -> bool:
         """Say whether nothing stands in a box, and all of it lies in the plot."""
         left, top, right, bottom = self.room
         if box[0] < left or box[1] < top or box[2] > right or box[3] > bottom:
             return False
-        return all(box[2] <= one[0] or box[0] >= one[2] or box[3] <= one[1] or box[1] >= one[3] for one in self.taken)
+        return all(
+            box[2] <= one[0] or box[0] >= one[2] or box[3] <= one[1] or box[1] >= one[3]
+            for one in self.taken
+        )
 
 
 def box_of(at: Point, wide: float, size: float, anchor: str) -> Box:
@@ -258,7 +336,10 @@ def box_of(at: Point, wide: float, size: float, anchor: str) -> Box:
 
 
 ZOOM = 2.0  # points for each pixel of the document: sharp on paper and on dense screens
-FACE, FILES = "DejaVu Sans", ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")  # what matplotlib brings, the same on every machine
+FACE, FILES = (
+    "DejaVu Sans",
+    ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
+)  # what matplotlib brings, the same on every machine
 
 
 def png_of(svg: str) -> bytes:
@@ -269,7 +350,18 @@ def png_of(svg: str) -> bytes:
     except ImportError:
         letters = None
     if letters is None:
-        raise DataError("a figure as PNG needs resvg-py and matplotlib: pip install '.[report]', or write it as .svg")
+        raise DataError(
+            "a figure as PNG needs resvg-py and matplotlib: pip install '.[report]', or write it as .svg"
+        )
     folder = Path(next(iter(letters.submodule_search_locations or ())), "mpl-data", "fonts", "ttf")
     fonts = [str(folder / name) for name in FILES]
-    return bytes(svg_to_bytes(svg_string=svg, zoom=ZOOM, font_files=fonts, font_family=FACE, sans_serif_family=FACE, skip_system_fonts=True))
+    return bytes(
+        svg_to_bytes(
+            svg_string=svg,
+            zoom=ZOOM,
+            font_files=fonts,
+            font_family=FACE,
+            sans_serif_family=FACE,
+            skip_system_fonts=True,
+        )
+    )

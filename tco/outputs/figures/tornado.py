@@ -29,13 +29,20 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(
-        f"{short_name(one.given.path)} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}" for one in shown
+        f"{short_name(one.given.path)} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}"
+        for one in shown
     )
     centre = marked(found.sides[0].result, found.metric, significant(found.centre))
     now = f"{metric.label}: {centre} {metric.unit}".rstrip()
-    drawing = Drawing(f"What drives {found.sides[0].result.title}", f"{now} at the centre; from low to high of each input: {said}.", width)
+    drawing = Drawing(
+        f"What drives {found.sides[0].result.title}",
+        f"{now} at the centre; from low to high of each input: {said}.",
+        width,
+    )
     drawing.paragraph(f"{now} with every input at its value")
-    drawing.paragraph(f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ an estimate")
+    drawing.paragraph(
+        f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ an estimate"
+    )
     drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])
     room = width_of("000,000", SMALL) + 6
     ends = [end for one in shown for end in (one.at_low, one.at_high) if end is not None]
@@ -47,7 +54,13 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
         drawing.text((scale.at(tick), foot + 15), tick_words(tick), "muted", SMALL, "middle")
     for at, one in enumerate(shown):
         draw_swing(drawing, scale, top + ROW * at, one, middle)
-    drawing.text(((scale.start + scale.end) / 2, foot + 32), f"{metric.label}, {metric.unit}".rstrip(", "), "muted", BODY, "middle")
+    drawing.text(
+        ((scale.start + scale.end) / 2, foot + 32),
+        f"{metric.label}, {metric.unit}".rstrip(", "),
+        "muted",
+        BODY,
+        "middle",
+    )
     drawing.bottom = foot + 40
     if len(moving) > len(shown):
         drawing.paragraph(f"{len(moving) - len(shown)} more inputs move it less.")
@@ -60,16 +73,38 @@ def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: 
     """Draw an input: its name and range, and below them how far either end moves the metric."""
     name, y, words = short_name(one.given.path), top + 17, range_words(one.given)
     room = drawing.right - drawing.left - width_of(words, SMALL) - TAIL
-    drawing.text((drawing.left, top + 12), fitted(name, room, BODY, bold=True), bold=True, halo=True, tail=words)
+    drawing.text(
+        (drawing.left, top + 12),
+        fitted(name, room, BODY, bold=True),
+        bold=True,
+        halo=True,
+        tail=words,
+    )
     ends = [(one.at_low, LOW, "low", one.meets_low), (one.at_high, HIGH, "high", one.meets_high)]
-    for end, look, side, meets in sorted(ends, key=lambda part: -abs((centre if part[0] is None else part[0]) - centre)):
+    for end, look, side, meets in sorted(
+        ends, key=lambda part: -abs((centre if part[0] is None else part[0]) - centre)
+    ):
         if end is not None and end != centre:
             start, stop = sorted((scale.at(centre), scale.at(end)))
-            drawing.rectangle(start, y, stop - start, BAR, look, f"{name} at its {side}: {end_words(end, meets)}")
+            drawing.rectangle(
+                start, y, stop - start, BAR, look, f"{name} at its {side}: {end_words(end, meets)}"
+            )
     drawing.line((scale.at(centre), y - 2), (scale.at(centre), y + BAR + 2), "rule")
     for end, _, _, meets in ends:
         if end is not None and end != centre:
             right = end > centre
-            others = [other for other, *_ in ends if other is not None and (other > centre) == right and abs(other - centre) > abs(end - centre)]
+            others = [
+                other
+                for other, *_ in ends
+                if other is not None
+                and (other > centre) == right
+                and abs(other - centre) > abs(end - centre)
+            ]
             if not others:  # both ends on one side: the farther is named
-                drawing.text((scale.at(end) + (4 if right else -4), y + BAR - 2), end_words(end, meets), "ink", SMALL, "start" if right else "end")
+                drawing.text(
+                    (scale.at(end) + (4 if right else -4), y + BAR - 2),
+                    end_words(end, meets),
+                    "ink",
+                    SMALL,
+                    "start" if right else "end",
+                )

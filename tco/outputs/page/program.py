@@ -30,8 +30,17 @@ from tco.studies.renters import of_one_statistic
 
 WRITTEN = {  # operation -> how it is written; every operation keeps its brackets, so that what is rounded where stays as it is
     **{sign: f"({{}}{sign}{{}})" for sign in ("<", "<=", ">", ">=", "+", "-", "*", "/")},
-    **{"**": "Math.pow({},{})", "neg": "(-{})", "max": "Math.max({},{})", "min": "Math.min({},{})", "select": "({}?{}:{})"},
-    **{name: f"Math.{name}({{}})" for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")},
+    **{
+        "**": "Math.pow({},{})",
+        "neg": "(-{})",
+        "max": "Math.max({},{})",
+        "min": "Math.min({},{})",
+        "select": "({}?{}:{})",
+    },
+    **{
+        name: f"Math.{name}({{}})"
+        for name in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor")
+    },
     "normal_cdf": "normal_cdf({})",
 }
 GATHERED = {  # the sum in the order of its terms, as the engine adds them
@@ -72,7 +81,14 @@ def function(name: str) -> str:
 def script(names: Iterable[str]) -> str:
     """Return the functions of some formulas, one a line, as the list the program of the page numbers them by."""
     lines = [f"  {function(name)}, // {name}" for name in names]
-    return "\n".join([f"const normal_cdf = {named('x')} => {printed(normal_form(Symbol('name', 'x')))};", "const FORMULAS = [", *lines, "];"])
+    return "\n".join(
+        [
+            f"const normal_cdf = {named('x')} => {printed(normal_form(Symbol('name', 'x')))};",
+            "const FORMULAS = [",
+            *lines,
+            "];",
+        ]
+    )
 
 
 # ---------------------------------------------------------------- recording
@@ -96,15 +112,24 @@ class Way(NamedTuple):
     plans: Sequence[str]  # in words
     racks: float  # that a scale-up domain fills; zero where none stands anywhere
     none: str  # why it has no cost, whatever is moved
-    fixed: Set[str]  # inputs that are not moved here: those that decide what exists, and that stand for what they would be computed from
+    fixed: Set[
+        str
+    ]  # inputs that are not moved here: those that decide what exists, and that stand for what they would be computed from
 
 
 def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
     """Return every scenario as each perspective pays for it, its own first; renters pay by one statistic, as in a comparison."""
     found = [{one.result.texts[WHO]: one} for one in asked]
     for who in dict.fromkeys(who for one in asked for who in one.catalogue.ids("perspectives")):
-        others = [(at, one) for at, one in enumerate(asked) if one.result.bill and who not in found[at]]
-        paid = [one._replace(settings={**one.settings, WHO: who}, result=one.again({WHO: who}, refuse=False)) for _, one in others]
+        others = [
+            (at, one) for at, one in enumerate(asked) if one.result.bill and who not in found[at]
+        ]
+        paid = [
+            one._replace(
+                settings={**one.settings, WHO: who}, result=one.again({WHO: who}, refuse=False)
+            )
+            for _, one in others
+        ]
         for (at, _), one in zip(others, of_one_statistic(paid, {"refuse": False}), strict=True):
             found[at][who] = one
     return found
@@ -127,16 +152,29 @@ def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, l
 def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result) -> Way:
     """Record a scenario with some settings."""
     structure, none = result.structure, ""
-    inputs = Inputs(one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure)
+    inputs = Inputs(
+        one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure
+    )
     plans, results = plans_of(inputs, result), []
-    fixed = {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)} if structure else set()
+    fixed = (
+        {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)}
+        if structure
+        else set()
+    )
     for plan in plans:
         names, cut = recorded(recording, inputs, plan)
         results.append(names | beside(recording, inputs, names))
         fixed |= cut
     if f"{METRIC}{HOUR}" not in results[0]:
         missed = "it has no cost" if result.bill is not None else none
-        none = next((note for note in result.notes if note.startswith(("does not fit", "cannot be priced"))), missed)
+        none = next(
+            (
+                note
+                for note in result.notes
+                if note.startswith(("does not fit", "cannot be priced"))
+            ),
+            missed,
+        )
     return Way(results, plan_words(plans[0]), inputs.system.racks, none, fixed)
 
 
@@ -156,8 +194,26 @@ def plan_words(plan: Any) -> list[str]:
     """Return the plans that decode in words: the chips of an engine, and how they divide."""
     if not isinstance(plan, ServingPlan):
         return []
-    rows = zip(*(np.ravel(axis).tolist() for axis in np.broadcast_arrays(*plan.decode[: 1 + len(DIVIDED)])), strict=True)
-    return [", ".join([f"{row[0]:g} chips", *(f"{name} {size:g}" for name, size in zip(DIVIDED, row[1:], strict=True) if size > 1)]) for row in rows]
+    rows = zip(
+        *(
+            np.ravel(axis).tolist()
+            for axis in np.broadcast_arrays(*plan.decode[: 1 + len(DIVIDED)])
+        ),
+        strict=True,
+    )
+    return [
+        ", ".join(
+            [
+                f"{row[0]:g} chips",
+                *(
+                    f"{name} {size:g}"
+                    for name, size in zip(DIVIDED, row[1:], strict=True)
+                    if size > 1
+                ),
+            ]
+        )
+        for row in rows
+    ]
 
 
 def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> dict[str, int]:
@@ -169,10 +225,14 @@ def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> di
     with recorded_by(recording):
         if f"{METRIC}{HOUR}" in names:
             values = inputs.values(recording.read)
-            bill = bill_of_materials(inputs.system, values, inputs.catalogue, inputs.text("terms.yield"))
+            bill = bill_of_materials(
+                inputs.system, values, inputs.catalogue, inputs.text("terms.yield")
+            )
             found |= {"power": bill.power, "position": values["site.rack_kw_max"]}
         if all(f"{METRIC}{name}" in names for name in BEFORE_REBATES):
-            found[f"{METRIC}{GROSS}"] = gross_token_cost(*(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES))
+            found[f"{METRIC}{GROSS}"] = gross_token_cost(
+                *(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES)
+            )
         return {name: recording.place(value) for name, value in found.items()}
 
 
@@ -182,28 +242,49 @@ class PageProgram(NamedTuple):
 
     document: dict[str, Any]
     functions: list[str]  # names, as the lines number them
-    inputs: dict[str, list[int]]  # cells of an input by path, several where ways have values of their own
+    inputs: dict[
+        str, list[int]
+    ]  # cells of an input by path, several where ways have values of their own
     given: Mapping[str, Input]
 
 
-def program_of(asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()) -> PageProgram:
+def program_of(
+    asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()
+) -> PageProgram:
     """Return the program of some scenarios; of their metrics those that are shown, of the functions some `more`."""
     recording = Recording()
     ways = [ways_of(recording, paid) for paid in payers_of(asked)]
     every = [way for own in ways for some in own.values() for way in some]
-    needed = reached(recording, [place for way in every for names in way.results for place in wanted(names, shown).values()])
-    leaves, steps = ([place for place in needed if (recording.steps[place] is None) is leaf] for leaf in (True, False))
+    needed = reached(
+        recording,
+        [
+            place
+            for way in every
+            for names in way.results
+            for place in wanted(names, shown).values()
+        ],
+    )
+    leaves, steps = (
+        [place for place in needed if (recording.steps[place] is None) is leaf]
+        for leaf in (True, False)
+    )
     cell = {place: at for at, place in enumerate([*leaves, *steps])}
     functions: dict[str, int] = {}
     lines = []
     for place in steps:
         step: Any = recording.steps[place]
         name = step.function.name if isinstance(step.function, Formula) else step.function
-        lines.append((functions.setdefault(name, len(functions)), *(cell[one] for one in step.taken)))
+        lines.append(
+            (functions.setdefault(name, len(functions)), *(cell[one] for one in step.taken))
+        )
     for name in more:
         functions.setdefault(name, len(functions))
     fixed = set[str]().union(*(way.fixed for way in every))
-    inputs = {path: [cell[one] for one in places if one in cell] for path, places in recording.inputs.items() if path not in fixed}
+    inputs = {
+        path: [cell[one] for one in places if one in cell]
+        for path, places in recording.inputs.items()
+        if path not in fixed
+    }
     plans = list(dict.fromkeys(tuple(way.plans) for way in every))  # the same whoever pays
     document = {
         "leaves": [number_of(recording.leaves[place]) for place in leaves],
@@ -211,20 +292,41 @@ def program_of(asked: Sequence[Evaluation], shown: Container[str], more: Iterabl
         "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
         "most": SEQUENCES[-1],
         "plans": plans,
-        "ways": [{who: [told(way, cell, shown, plans) for way in some] for who, some in own.items()} for own in ways],
+        "ways": [
+            {who: [told(way, cell, shown, plans) for way in some] for who, some in own.items()}
+            for own in ways
+        ],
     }
-    return PageProgram(document, list(functions), {path: cells for path, cells in inputs.items() if cells}, recording.given)
+    return PageProgram(
+        document,
+        list(functions),
+        {path: cells for path, cells in inputs.items() if cells},
+        recording.given,
+    )
 
 
 def wanted(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
     """Return what the script is given of some results: the metrics that are shown, and all that a choice rests on."""
-    return {name.removeprefix(METRIC): place for name, place in names.items() if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown}
+    return {
+        name.removeprefix(METRIC): place
+        for name, place in names.items()
+        if not name.startswith(METRIC) or name.removeprefix(METRIC) in shown
+    }
 
 
-def told(way: Way, cell: Mapping[int, int], shown: Container[str], plans: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+def told(
+    way: Way, cell: Mapping[int, int], shown: Container[str], plans: Sequence[tuple[str, ...]]
+) -> dict[str, Any]:
     """Return a way as the script reads it, its plans by their place among those of all."""
-    results = [{name: cell[place] for name, place in wanted(names, shown).items()} for names in way.results]
-    return {"results": results, "plans": plans.index(tuple(way.plans)), "racks": way.racks, "none": way.none}
+    results = [
+        {name: cell[place] for name, place in wanted(names, shown).items()} for names in way.results
+    ]
+    return {
+        "results": results,
+        "plans": plans.index(tuple(way.plans)),
+        "racks": way.racks,
+        "none": way.none,
+    }
 
 
 def reached(program: Program, wanted: Iterable[int]) -> list[int]:

@@ -44,15 +44,27 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
     if formats_rows(results):
         said.append("Number formats differ between the scenarios.")
     said.append("~ based on an estimate, an assumption or a prior.")
-    notes = [f"{result.scenario}: {note}" for result in results for note in (*result.notes, *result.ages.notes)]
-    unsure = [f"{result.scenario}: no range, {one.reason}" for result, one in zip(results, material.sure, strict=True) if one.reason]
+    notes = [
+        f"{result.scenario}: {note}"
+        for result in results
+        for note in (*result.notes, *result.ages.notes)
+    ]
+    unsure = [
+        f"{result.scenario}: no range, {one.reason}"
+        for result, one in zip(results, material.sure, strict=True)
+        if one.reason
+    ]
     return Page(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
         headline_first(material, results),
         said,
         made.sections_of(material),
         what_if_of(material, compared_by),
-        [("made by", f"tco {__version__}"), ("data", material.catalogue.hash()), ("command", join(made_by))],
+        [
+            ("made by", f"tco {__version__}"),
+            ("data", material.catalogue.hash()),
+            ("command", join(made_by)),
+        ],
         list(dict.fromkeys([*notes, *unsure, *material.notes])),
     )
 
@@ -78,8 +90,12 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
         raise UsageError(f"{twice} is a page of the folder: call the scenario something else")
     bare = report._replace(what_if=None, notes=[], links=SHARED | own)
 
-    def page(headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises) -> Page:
-        return bare._replace(title=headline, verdict=[headline], premises=premises, sections=sections)
+    def page(
+        headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises
+    ) -> Page:
+        return bare._replace(
+            title=headline, verdict=[headline], premises=premises, sections=sections
+        )
 
     every = ranking_table(ranking)
     rows = [(result.scenario, result.title, result.standing.text) for result in results]
@@ -87,17 +103,34 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
         RANKING: bare._replace(
             sections=[
                 *made.frontier(material),
-                Section("ranking", "Every system", [every.title, *every.above], tables=[every._replace(title="", above=())]),
-                Section("scenarios", "In detail", tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")]),
+                Section(
+                    "ranking",
+                    "Every system",
+                    [every.title, *every.above],
+                    tables=[every._replace(title="", above=())],
+                ),
+                Section(
+                    "scenarios",
+                    "In detail",
+                    tables=[Table(("page", "system", "how sure its speed is"), rows, align="lll")],
+                ),
             ]
         ),
         REPORT: report._replace(links=bare.links),
-        SHARED["Regimes"]: page("Who is best where", [*made.regimes(material), *made.order(material), *made.winners(material)]),
-        SHARED["Accuracy"]: page("How accurate it is", [*made.validation(material), *made.sources(material)]),
+        SHARED["Regimes"]: page(
+            "Who is best where",
+            [*made.regimes(material), *made.order(material), *made.winners(material)],
+        ),
+        SHARED["Accuracy"]: page(
+            "How accurate it is", [*made.validation(material), *made.sources(material)]
+        ),
         SHARED["Studies"]: page("What was asked, and what came out", list(studies()), premises=[]),
         SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
     }
-    return pages | {own[one.scenario]: page(one.title, made.sections_of(alone(material, one.scenario))) for one in results}
+    return pages | {
+        own[one.scenario]: page(one.title, made.sections_of(alone(material, one.scenario)))
+        for one in results
+    }
 
 
 def alone(material: Material, name: str) -> Material:
@@ -112,7 +145,11 @@ def alone(material: Material, name: str) -> Material:
         confidence=material.confidence._replace(sure=sure, curve=curve, regimes=[]),
         tornados=[one for one in material.tornados if one.sides[0].result.scenario == name],
         frontiers=[one for one in material.frontiers if one.decode.result.scenario == name],
-        fabrics=[one for one in material.fabrics if any(one.system.id == each.result.system for each in asked)],
+        fabrics=[
+            one
+            for one in material.fabrics
+            if any(one.system.id == each.result.system for each in asked)
+        ],
         field=None,
     )
 
@@ -127,10 +164,19 @@ def studies() -> Iterator[Section]:
 
 def method(results: Sequence[Result]) -> Iterator[Section]:
     """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room they are of."""
-    used = {node.formula.name: node.formula for one in results for node in walk(*one.nodes.values()) if node.formula}
+    used = {
+        node.formula.name: node.formula
+        for one in results
+        for node in walk(*one.nodes.values())
+        if node.formula
+    }
     rooms: dict[str, list[Formula]] = {}
     for formula in sorted(used.values(), key=lambda one: one.name):
         rooms.setdefault(formula.function.__module__.split(".")[1], []).append(formula)
     for room, formulas in sorted(rooms.items()):
         rows = [(one.name, equation(one), one.unit, one.source) for one in formulas]
-        yield Section(f"formulas-{room}", room.capitalize(), tables=[Table(("formula", "equation", "unit", "source"), rows, align="llll")])
+        yield Section(
+            f"formulas-{room}",
+            room.capitalize(),
+            tables=[Table(("formula", "equation", "unit", "source"), rows, align="llll")],
+        )

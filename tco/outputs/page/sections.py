@@ -48,7 +48,19 @@ def beside(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
 
 def sections_of(material: Material) -> list[Section]:
     """Return every section that has something to say."""
-    made = (frontier, summary, order, cost, tornado, winners, roofline, fabric, bill, sources, validation)
+    made = (
+        frontier,
+        summary,
+        order,
+        cost,
+        tornado,
+        winners,
+        roofline,
+        fabric,
+        bill,
+        sources,
+        validation,
+    )
     return [section for make in made for section in make(material)]
 
 
@@ -57,7 +69,11 @@ def summary(material: Material) -> Iterator[Section]:
     results = material.results
     sure = material.sure if any(one.draws for one in material.sure) else ()
     table = comparison_table(results, material.baseline, (), range_rows(sure))
-    yield Section("summary", "Side by side" if len(results) > 1 else "In figures", tables=[table._replace(title="", above=())])
+    yield Section(
+        "summary",
+        "Side by side" if len(results) > 1 else "In figures",
+        tables=[table._replace(title="", above=())],
+    )
 
 
 def curve_table(material: Material) -> Table:
@@ -65,14 +81,32 @@ def curve_table(material: Material) -> Table:
     results = material.results
     names = [result.scenario for result in results]
     costs = cost_rows(results, material.confidence, COST_DIGITS)
-    below = [*(["* the pick at this speed, or all of a tie; none: no plan is as quick."] if len(names) > 1 else []), *drawn_words(material.sure)]
-    return Table(("USD a million output tokens", *names), [*costs, *sure_rows(names, material.confidence)], "", (), below)
+    below = [
+        *(
+            ["* the pick at this speed, or all of a tie; none: no plan is as quick."]
+            if len(names) > 1
+            else []
+        ),
+        *drawn_words(material.sure),
+    ]
+    return Table(
+        ("USD a million output tokens", *names),
+        [*costs, *sure_rows(names, material.confidence)],
+        "",
+        (),
+        below,
+    )
 
 
 def regimes(material: Material) -> Iterator[Section]:
     """Yield the verdict by regime, and the curve it rests on."""
     words = verdict_words(material.confidence, material.results)
-    yield Section("regimes", "By speed", words, tables=[curve_table(material)] if material.confidence.curve else [])
+    yield Section(
+        "regimes",
+        "By speed",
+        words,
+        tables=[curve_table(material)] if material.confidence.curve else [],
+    )
 
 
 def points_table(material: Material) -> Table:
@@ -80,8 +114,19 @@ def points_table(material: Material) -> Table:
     rows = []
     for one in material.confidence.curve:
         costs = (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
-        rows.append((one.scenario, f"{one.tokens_per_s_per_user:g}", *(significant(cost, COST_DIGITS) or "none" for cost in costs)))
-    columns = ("scenario", "tokens/s a user", "USD a million output tokens, every input at its value", "in the middle of the draws")
+        rows.append(
+            (
+                one.scenario,
+                f"{one.tokens_per_s_per_user:g}",
+                *(significant(cost, COST_DIGITS) or "none" for cost in costs),
+            )
+        )
+    columns = (
+        "scenario",
+        "tokens/s a user",
+        "USD a million output tokens, every input at its value",
+        "in the middle of the draws",
+    )
     return Table(columns, rows, "Every point of the curve", align="lrrr")
 
 
@@ -90,10 +135,24 @@ def order(material: Material) -> Iterator[Section]:
     rows = []
     for result, one in zip(material.results, material.sure, strict=True):
         for driver in one.drivers:
-            value, unit = driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
+            value, unit = (
+                driver.shown if driver.shown and driver.shown[0] else (driver.value, driver.unit)
+            )
             scale = value / driver.value if driver.value else 1.0
-            flip = "-" if driver.flips_at is None else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
-            rows.append((result.scenario, short_name(driver.path), f"{significant(value, 3)} {unit}".rstrip(), f"{driver.swing:+.2f}", flip))
+            flip = (
+                "-"
+                if driver.flips_at is None
+                else f"~{significant(driver.flips_at * scale, 2)} {unit}".rstrip()
+            )
+            rows.append(
+                (
+                    result.scenario,
+                    short_name(driver.path),
+                    f"{significant(value, 3)} {unit}".rstrip(),
+                    f"{driver.swing:+.2f}",
+                    flip,
+                )
+            )
     if rows:
         columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
@@ -102,7 +161,13 @@ def order(material: Material) -> Iterator[Section]:
             "a dash where it does not turn within that range.",
         ]
         below = [result.order for result in material.results[:1] if result.order]
-        yield Section("order", "What would change the order", words, tables=[Table(columns, rows, align="llrrr")], below=below)
+        yield Section(
+            "order",
+            "What would change the order",
+            words,
+            tables=[Table(columns, rows, align="llrrr")],
+            below=below,
+        )
 
 
 def cost(material: Material) -> Iterator[Section]:
@@ -112,23 +177,45 @@ def cost(material: Material) -> Iterator[Section]:
         return
     sums = [by_asset(result) for result in results]
     assets = dict.fromkeys(asset for one in sums for asset in one)
-    rows = [(asset, *(f"~{significant(value)}" if (value := one.get(asset)) else "-" for one in sums)) for asset in assets]
-    rows.append(("cost a chip-hour, net", *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results)))
-    stack = Table(("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers")
+    rows = [
+        (asset, *(f"~{significant(value)}" if (value := one.get(asset)) else "-" for one in sums))
+        for asset in assets
+    ]
+    rows.append(
+        (
+            "cost a chip-hour, net",
+            *(f"~{significant(result.metrics['tco_usd_per_chip_hour'])}" for result in results),
+        )
+    )
+    stack = Table(
+        ("USD a chip-hour", *(result.scenario for result in results)), rows, "The stack in numbers"
+    )
     words = ["What an installed chip costs each hour, all year, by what is paid for."]
     folded = [stack, *(cost_table(result)._replace(above=()) for result in results)]
-    yield Section("cost", "Where the money goes", words, [both(partial(cost_figure, results))], folded=folded)
+    yield Section(
+        "cost", "Where the money goes", words, [both(partial(cost_figure, results))], folded=folded
+    )
 
 
 def roofline(material: Material) -> Iterator[Section]:
     """Yield where the time goes, operator by operator."""
     shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
     timed = [(result, operators_of(result)) for result in material.results]
-    tables = [shown.table(operators, f"{result.title}: time by operator") for result, operators in timed if operators]
+    tables = [
+        shown.table(operators, f"{result.title}: time by operator")
+        for result, operators in timed
+        if operators
+    ]
     if tables:
         words = ["Every operator of the best plan: the time it takes and the bound that binds it."]
-        roofed = [partial(roofline_figure, result) for result in material.results if any(dots_of(result)) and roofs_of(result)]
-        yield Section("roofline", "Where the time goes", words, beside(roofed), folded=tables, paper=False)
+        roofed = [
+            partial(roofline_figure, result)
+            for result in material.results
+            if any(dots_of(result)) and roofs_of(result)
+        ]
+        yield Section(
+            "roofline", "Where the time goes", words, beside(roofed), folded=tables, paper=False
+        )
 
 
 def frontier(material: Material) -> Iterator[Section]:
@@ -138,16 +225,27 @@ def frontier(material: Material) -> Iterator[Section]:
         sure = {one.scenario: its for one, its in zip(material.results, material.sure, strict=True)}
         ranges = [sure[one.decode.result.scenario].range(COST) for one in found]
         figures = [both(partial(frontier_figure, found, ranges=ranges))]
-        yield Section("frontier", "What speed costs", (), figures, [curve_table(material)], [points_table(material), *map(frontier_table, found)])
+        yield Section(
+            "frontier",
+            "What speed costs",
+            (),
+            figures,
+            [curve_table(material)],
+            [points_table(material), *map(frontier_table, found)],
+        )
 
 
 def tornado(material: Material) -> Iterator[Section]:
     """Yield what drives each answer."""
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
-        words = ["Every input alone at its P5 and at its P95, the plan held: those that move the answer most."]
+        words = [
+            "Every input alone at its P5 and at its P95, the plan held: those that move the answer most."
+        ]
         figures = beside([partial(tornado_figure, one) for one in material.tornados])
-        yield Section("tornado", "What drives the answer", words, figures, folded=tables, paper=False)
+        yield Section(
+            "tornado", "What drives the answer", words, figures, folded=tables, paper=False
+        )
 
 
 def winners(material: Material) -> Iterator[Section]:
@@ -158,20 +256,50 @@ def winners(material: Material) -> Iterator[Section]:
     names = [result.scenario for result in field.results]
     tables = []
     for name, rows in zip(names, field.values, strict=True):
-        costs = [["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows]
-        cells = [(f"{significant(y, 3)} {field.y.unit}".rstrip(), *some) for y, some in zip(field.y.values, costs, strict=True)]
-        heads = (short_name(field.y.path), *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values))
-        tables.append(Table(heads, cells, f"{name}: USD a million output tokens; across: {short_name(field.x.path)}", align="r"))
-    words = ["The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."]
-    yield Section("map", "Who wins where", words, [both(partial(map_figure, field))], folded=tables, paper=False)
+        costs = [
+            ["-" if value is None else f"~{significant(value, 3)}" for value in row] for row in rows
+        ]
+        cells = [
+            (f"{significant(y, 3)} {field.y.unit}".rstrip(), *some)
+            for y, some in zip(field.y.values, costs, strict=True)
+        ]
+        heads = (
+            short_name(field.y.path),
+            *(f"{significant(x, 3)} {field.x.unit}".rstrip() for x in field.x.values),
+        )
+        tables.append(
+            Table(
+                heads,
+                cells,
+                f"{name}: USD a million output tokens; across: {short_name(field.x.path)}",
+                align="r",
+            )
+        )
+    words = [
+        "The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."
+    ]
+    yield Section(
+        "map",
+        "Who wins where",
+        words,
+        [both(partial(map_figure, field))],
+        folded=tables,
+        paper=False,
+    )
 
 
 def fabric(material: Material) -> Iterator[Section]:
     """Yield hops and bandwidth of each scale-up fabric."""
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
-        words = ["How far two chips of one scale-up domain lie apart, and what passes between them."]
-        figures = [both(partial(fabric_figure, [(one.system.name, one.scopes) for one in material.fabrics]))]
+        words = [
+            "How far two chips of one scale-up domain lie apart, and what passes between them."
+        ]
+        figures = [
+            both(
+                partial(fabric_figure, [(one.system.name, one.scopes) for one in material.fabrics])
+            )
+        ]
         yield Section("fabric", "Hops and bandwidth", words, figures, folded=tables, paper=False)
 
 
@@ -185,7 +313,10 @@ def bill(material: Material) -> Iterator[Section]:
         if system := systems.get((result.system, str(variant_of(one)))):
             drawn.append(partial(bom_figure, system, result.bill, result.texts["terms.date"]))
         whole = float(result.bill.price)
-        lines = sorted((line for line in result.bill.lines if line.extended), key=lambda line: -float(line.extended))
+        lines = sorted(
+            (line for line in result.bill.lines if line.extended),
+            key=lambda line: -float(line.extended),
+        )
         shown = [
             (
                 line.part,
@@ -199,9 +330,25 @@ def bill(material: Material) -> Iterator[Section]:
         ]
         rest = sum(float(line.extended) for line in lines[LARGEST:])
         if rest:
-            shown.append((f"{len(lines) - LARGEST} more", "", "", significant(rest), f"{rest / whole * 100:.1f} %", ""))
+            shown.append(
+                (
+                    f"{len(lines) - LARGEST} more",
+                    "",
+                    "",
+                    significant(rest),
+                    f"{rest / whole * 100:.1f} %",
+                    "",
+                )
+            )
         shown.append(("whole scale-up domain", "", "", significant(result.bill.price), "100 %", ""))
-        tables.append(Table(("part", "quantity", "unit USD", "USD", "share", "kind"), shown, f"{result.title}: bill of materials", align="lrrrrl"))
+        tables.append(
+            Table(
+                ("part", "quantity", "unit USD", "USD", "share", "kind"),
+                shown,
+                f"{result.title}: bill of materials",
+                align="lrrrrl",
+            )
+        )
     if tables:
         words = ["Every part of one whole scale-up domain, as large as its price."]
         yield Section("bom", "What it is made of", words, beside(drawn), folded=tables, paper=False)
@@ -218,35 +365,93 @@ def sources(material: Material) -> Iterator[Section]:
     ages = []
     for result in material.results:
         shares = result.shares.get("hardware", {})
-        kinds = (f"{shares[name] * 100:.0f} %" if name in shares else "-" for name in ("sourced", "estimate", "assumed"))
-        ages.append((result.scenario, f"{result.ages.later * 100:.1f} %", f"{result.ages.older * 100:.1f} %", *kinds))
-    columns = ("scenario", "of the bill later than its date", "older than it may be", "hardware sourced", "estimated", "assumed")
+        kinds = (
+            f"{shares[name] * 100:.0f} %" if name in shares else "-"
+            for name in ("sourced", "estimate", "assumed")
+        )
+        ages.append(
+            (
+                result.scenario,
+                f"{result.ages.later * 100:.1f} %",
+                f"{result.ages.older * 100:.1f} %",
+                *kinds,
+            )
+        )
+    columns = (
+        "scenario",
+        "of the bill later than its date",
+        "older than it may be",
+        "hardware sourced",
+        "estimated",
+        "assumed",
+    )
     rows = []
     for source, some in sorted(dates.items(), key=lambda item: (-len(item[1]), item[0])):
         when = sorted(filter(None, some)) or [""]
         as_of = when[0] if when[0] == when[-1] else f"{when[0]} to {when[-1]}"
         known_as = material.catalogue.sources.get(source)
-        rows.append((material.catalogue.source_title(source), str(len(some)), as_of, known_as.url if known_as else ""))
+        rows.append(
+            (
+                material.catalogue.source_title(source),
+                str(len(some)),
+                as_of,
+                known_as.url if known_as else "",
+            )
+        )
     listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
-    words = [f"Inputs by kind: {', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."]
-    yield Section("sources", "Sources and their age", words, tables=[Table(columns, ages, align="lrrrrr")], folded=[listed], paper=False)
+    words = [
+        f"Inputs by kind: {', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."
+    ]
+    yield Section(
+        "sources",
+        "Sources and their age",
+        words,
+        tables=[Table(columns, ages, align="lrrrrr")],
+        folded=[listed],
+        paper=False,
+    )
 
 
 def validation(material: Material) -> Iterator[Section]:
     """Yield how well the model does on published measurements, chip by chip; those of this report first."""
     rows = accuracies(material.catalogue, "chips")
-    ours = {one.system.chip for one in material.fabrics} | {anchor for result in material.results for anchor in result.standing.anchors}
+    ours = {one.system.chip for one in material.fabrics} | {
+        anchor for result in material.results for anchor in result.standing.anchors
+    }
     shown = []
     for row in sorted(rows, key=lambda row: (row["part"] not in ours, row["part"], row["kind"])):
-        errors = (f"{float(row[name]) * 100:.0f} %" if row[name] else "-" for name in ("median_ape", "p90_ape", "left_out"))
-        shown.append((row["part"], words_of(row["kind"]), f"{int(row['n']):,}", *errors, "yes" if row["part"] in ours else ""))
+        errors = (
+            f"{float(row[name]) * 100:.0f} %" if row[name] else "-"
+            for name in ("median_ape", "p90_ape", "left_out")
+        )
+        shown.append(
+            (
+                row["part"],
+                words_of(row["kind"]),
+                f"{int(row['n']):,}",
+                *errors,
+                "yes" if row["part"] in ours else "",
+            )
+        )
     table = Table(
-        ("chip", "measured", "rows", "median error", "P90 error", "leave-one-chip-out", "anchors this report"),
+        (
+            "chip",
+            "measured",
+            "rows",
+            "median error",
+            "P90 error",
+            "leave-one-chip-out",
+            "anchors this report",
+        ),
         shown,
         "Errors by chip",
         align="llrrrrl",
     )
     words = [f"{result.scenario}: {result.standing.text}." for result in material.results]
     yield Section(
-        "validation", "How accurate it is", list(dict.fromkeys(words)), [both(partial(errors_figure, rows))] if rows else [], folded=[table]
+        "validation",
+        "How accurate it is",
+        list(dict.fromkeys(words)),
+        [both(partial(errors_figure, rows))] if rows else [],
+        folded=[table],
     )

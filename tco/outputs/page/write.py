@@ -26,10 +26,20 @@ def environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
-    made = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.filters["plain"] = lambda text: plain(str(text))
-    made.filters["breakable"] = lambda text: Markup("/<wbr>").join(map(escape, plain(str(text)).split("/")))
-    made.filters["hyphened"] = lambda text: Markup("-<wbr>").join(map(escape, plain(str(text)).split("-")))
+    made.filters["breakable"] = lambda text: Markup("/<wbr>").join(
+        map(escape, plain(str(text)).split("/"))
+    )
+    made.filters["hyphened"] = lambda text: Markup("-<wbr>").join(
+        map(escape, plain(str(text)).split("-"))
+    )
     return made
 
 
@@ -37,7 +47,14 @@ def written(page: Page) -> str:
     """Return the file."""
     from markupsafe import Markup
 
-    program = page.what_if and "\n".join(['"use strict";', script_of(page.what_if.functions), text_of("engine.js"), text_of("whatif.js")])
+    program = page.what_if and "\n".join(
+        [
+            '"use strict";',
+            script_of(page.what_if.functions),
+            text_of("engine.js"),
+            text_of("whatif.js"),
+        ]
+    )
     script = Markup(program or "")
     found: str = (
         environment()
@@ -71,4 +88,6 @@ def digest(script: str) -> str:
 
 def embedded(document: Mapping[str, Any]) -> str:
     """Return a document as JSON in which nothing ends the element it stands in."""
-    return json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )

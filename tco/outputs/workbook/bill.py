@@ -9,7 +9,17 @@ from tco.hardware.bill import BillLine
 from tco.outputs.workbook.sheets import Workbook, number_format
 
 SHEET = "BOM"
-HEADS = ("path", "part", "quantity", "unit price, USD", "price, USD", "power, W", "kind", "source", "price lies in")
+HEADS = (
+    "path",
+    "part",
+    "quantity",
+    "unit price, USD",
+    "price, USD",
+    "power, W",
+    "kind",
+    "source",
+    "price lies in",
+)
 WIDTHS = (52, 28, 12, 14, 14, 12, 11, 46, 40)
 TOP = 2  # rows above the head
 QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
@@ -49,10 +59,15 @@ def write(book: Workbook) -> None:
         if result.bill and lines:
             for column in range(POWER):
                 book.text(SHEET, last, column, "" if column else "whole scale-up domain", "total")
-            for column, value, unit in ((PRICE, result.bill.price, "USD"), (POWER, result.bill.power, "W")):
+            for column, value, unit in (
+                (PRICE, result.bill.price, "USD"),
+                (POWER, result.bill.power, "W"),
+            ):
                 letter = "ABCDEF"[column]
                 formula = f"=SUM({letter}{top + 2}:{letter}{last})"
-                book.live(SHEET, last, column, formula, value, "total", number_format(unit, float(value)))
+                book.live(
+                    SHEET, last, column, formula, value, "total", number_format(unit, float(value))
+                )
     book.page(SHEET, last, len(HEADS) - 1, TOP + 1, 2)
 
 
@@ -62,19 +77,31 @@ def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
     book.text(SHEET, row, 1, line.part)
     below = f"bill/{line.path}"
     price = book.content.computed.get((scenario, f"{below}/extended_price"))
-    unit_price = next((inner.id for name, inner in price.inputs if name == "unit_price"), "") if price else ""
+    unit_price = (
+        next((inner.id for name, inner in price.inputs if name == "unit_price"), "")
+        if price
+        else ""
+    )
     write_value(book, scenario, (row, QUANTITY), f"{below}/quantity", line.quantity, "")
     write_value(book, scenario, (row, UNIT_PRICE), unit_price, line.unit_price, "USD")
     write_value(book, scenario, (row, PRICE), f"{below}/extended_price", line.extended, "USD")
-    write_value(book, scenario, (row, POWER), power_of(book, scenario, below, line.power), line.power, "W")
+    write_value(
+        book, scenario, (row, POWER), power_of(book, scenario, below, line.power), line.power, "W"
+    )
     kind = line.kind + (" (own)" if line.overlay else "")
     sources = ", ".join(book.catalogue.source_title(source) for source in line.sources)
-    for column, text in ((6, "" if line.included_in else kind), (7, sources), (8, line.included_in or "")):
+    for column, text in (
+        (6, "" if line.included_in else kind),
+        (7, sources),
+        (8, line.included_in or ""),
+    ):
         if text:
             book.text(SHEET, row, column, text, "weak")
 
 
-def write_value(book: Workbook, scenario: int, cell: tuple[int, int], name: str, value: Any, unit: str) -> None:
+def write_value(
+    book: Workbook, scenario: int, cell: tuple[int, int], name: str, value: Any, unit: str
+) -> None:
     """Write the cell of the trace that lies here, a reference to one that lies elsewhere, or a plain number."""
     if value is None:
         return
@@ -83,7 +110,9 @@ def write_value(book: Workbook, scenario: int, cell: tuple[int, int], name: str,
     if node is not None and book.where[scenario, name] == (SHEET, *cell):
         book.live(SHEET, *cell, book.formula(scenario, node, SHEET), value, "number", numbers)
     elif book.has(scenario, name):
-        book.live(SHEET, *cell, f"={book.reference(scenario, name, SHEET)}", value, "number", numbers)
+        book.live(
+            SHEET, *cell, f"={book.reference(scenario, name, SHEET)}", value, "number", numbers
+        )
     else:
         book.number(SHEET, *cell, value, "number", numbers)
 
@@ -93,5 +122,9 @@ def power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
     usual = f"{below}/extended_power"
     if (scenario, usual) in book.content.computed or not power:
         return usual
-    mine = (row.nodes[scenario] for row in book.content.derived if row.place == below and scenario in row.nodes and row.node.unit == "W")
+    mine = (
+        row.nodes[scenario]
+        for row in book.content.derived
+        if row.place == below and scenario in row.nodes and row.node.unit == "W"
+    )
     return next((node.id for node in mine if node.value == power), usual)

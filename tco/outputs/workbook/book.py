@@ -16,13 +16,19 @@ from tco.outputs.workbook.sheets import Workbook
 MADE = datetime(2000, 1, 1)  # of every workbook, so that equal inputs give equal bytes
 
 
-def workbook_of(results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str) -> bytes:
+def workbook_of(
+    results: Sequence[Result], catalogue: Catalogue, baseline: str, command: str
+) -> bytes:
     """Return the workbook of some traced results, side by side."""
     import xlsxwriter
 
     stream = io.BytesIO()
-    workbook = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
-    workbook.set_properties({"title": "Total cost of ownership", "comments": command, "created": MADE})
+    workbook = xlsxwriter.Workbook(
+        stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    )
+    workbook.set_properties(
+        {"title": "Total cost of ownership", "comments": command, "created": MADE}
+    )
     workbook.set_calc_mode("auto")
     book = Workbook(workbook, content_of(results), catalogue, baseline, command)
     below = grids.write_choices(book)
@@ -33,7 +39,9 @@ def workbook_of(results: Sequence[Result], catalogue: Catalogue, baseline: str, 
     bill.write(book)
     grids.write(book)
     # without a password: against slips, not against anybody
-    book.sheets["Structure"].protect("", {"format_columns": True, "format_rows": True, "select_locked_cells": True})
+    book.sheets["Structure"].protect(
+        "", {"format_columns": True, "format_rows": True, "select_locked_cells": True}
+    )
     summary.write(book)
     write_sources(book)
     write_read_me(book)
@@ -89,9 +97,18 @@ MEANT = {  # what is written in sheets -> what it means
 
 def write_read_me(book: Workbook) -> None:
     """Write what the workbook is, how it is used, and what made it."""
-    made = {"made by": f"tco {__version__}", "data": f"hash {book.catalogue.hash()}", "command": book.command}
+    made = {
+        "made by": f"tco {__version__}",
+        "data": f"hash {book.catalogue.hash()}",
+        "command": book.command,
+    }
     lines = [*made.items(), ("", ""), *HELD_BY.items(), ("", ""), *MEANT.items()]
-    notes = [(result.scenario, note) for result in book.results for note in (*result.notes, *result.ages.notes, result.standing.text) if note]
+    notes = [
+        (result.scenario, note)
+        for result in book.results
+        for note in (*result.notes, *result.ages.notes, result.standing.text)
+        if note
+    ]
     book.title(READ_ME, READ_ME)
     book.head(READ_ME, 0, (), widths=(22, 120))
     for row, (name, text) in enumerate([*lines, ("", ""), *notes], 2):

@@ -16,7 +16,9 @@ from tco.foundation.trace import Node
 from tco.outputs.cells import ordered
 from tco.outputs.workbook.excel import LONGEST, MOST
 
-SPLIT = min(MOST, LONGEST // 64) // 2  # terms of one sum: no reference to a cell is as long as 64 characters
+SPLIT = (
+    min(MOST, LONGEST // 64) // 2
+)  # terms of one sum: no reference to a cell is as long as 64 characters
 
 
 class InputCell(NamedTuple):
@@ -52,10 +54,16 @@ class Content:
 
     results: Sequence[Result]
     inputs: list[InputCell] = field(default_factory=list)
-    fixed: list[SheetRow] = field(default_factory=list)  # counts of the structure and constants of the equations
+    fixed: list[SheetRow] = field(
+        default_factory=list
+    )  # counts of the structure and constants of the equations
     derived: list[SheetRow] = field(default_factory=list)
-    named: dict[tuple[int, str], str] = field(default_factory=dict)  # scenario and id of an input -> its name
-    computed: dict[tuple[int, str], Node] = field(default_factory=dict)  # scenario and id of what is computed -> its node
+    named: dict[tuple[int, str], str] = field(
+        default_factory=dict
+    )  # scenario and id of an input -> its name
+    computed: dict[tuple[int, str], Node] = field(
+        default_factory=dict
+    )  # scenario and id of what is computed -> its node
 
 
 def content_of(results: Sequence[Result]) -> Content:
@@ -65,10 +73,21 @@ def content_of(results: Sequence[Result]) -> Content:
     rows: dict[tuple[str, str, str], SheetRow] = {}
     names: set[str] = set()
     for at, result in enumerate(results):
-        valued = [node for name, node in result.nodes.items() if result.metrics.get(name) is not None]
+        valued = [
+            node for name, node in result.nodes.items() if result.metrics.get(name) is not None
+        ]
         for node in split(ordered(valued)):
             if (given := node.given) is not None:
-                key = (node.id, node.value, node.unit, node.shown, node.source, given.low, given.high, given.where)  # alike where read alike
+                key = (
+                    node.id,
+                    node.value,
+                    node.unit,
+                    node.shown,
+                    node.source,
+                    given.low,
+                    given.high,
+                    given.where,
+                )  # alike where read alike
                 if key not in leaves:
                     leaves[key] = InputCell(excel_name(node.id, names), node, given, [])
                 leaves[key].scenarios.append(at)
@@ -77,18 +96,25 @@ def content_of(results: Sequence[Result]) -> Content:
                 kind = node.formula.name if node.formula else node.operation or ""
                 rows.setdefault((node.id, node.unit, kind), SheetRow(node)).nodes[at] = node
     found.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
-    places = {place: position for position, place in enumerate(dict.fromkeys(row.place for row in rows.values()))}
+    places = {
+        place: position
+        for position, place in enumerate(dict.fromkeys(row.place for row in rows.values()))
+    }
     together = sorted(rows.values(), key=lambda row: places[row.place])
     found.fixed = [row for row in together if row.node.is_leaf]
     found.derived = [row for row in together if not row.node.is_leaf]
-    found.computed = {(at, row.node.id): node for row in found.derived for at, node in row.nodes.items()}
+    found.computed = {
+        (at, row.node.id): node for row in found.derived for at, node in row.nodes.items()
+    }
     return found
 
 
 def excel_name(text: str, taken: set[str]) -> str:
     """Return a defined name for an id that no other has, whatever the case of its letters: `site_electricity_price`."""
     wanted = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
-    if "_" not in wanted or not wanted[0].isalpha():  # without a line it could be the name of a cell
+    if (
+        "_" not in wanted or not wanted[0].isalpha()
+    ):  # without a line it could be the name of a cell
         wanted = f"input_{wanted}"
     name, number = wanted, 1
     while name.lower() in taken:
@@ -107,7 +133,10 @@ def split(nodes: Iterable[Node]) -> Iterator[Node]:
         whole = copied(node, node.id, node.inputs)
         while len(whole.inputs) > SPLIT:
             level = f"{whole.id}-part-{len(whole.inputs)}"
-            parts = [copied(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT]) for at in range(0, len(whole.inputs), SPLIT)]
+            parts = [
+                copied(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
+                for at in range(0, len(whole.inputs), SPLIT)
+            ]
             yield from parts
             whole.inputs = [(part.name, part) for part in parts]
         yield whole

@@ -9,9 +9,22 @@ from typing import Any
 from tco.foundation.equation import Symbol, expression
 from tco.foundation.formula import Formula
 
-LONGEST, DEEPEST, MOST = 8192, 64, 255  # characters of a formula, levels of functions in it, arguments of a function
+LONGEST, DEEPEST, MOST = (
+    8192,
+    64,
+    255,
+)  # characters of a formula, levels of functions in it, arguments of a function
 INFIX = {"<": 0, "<=": 0, ">": 0, ">=": 0, "+": 1, "-": 1, "*": 2, "/": 2, "**": 3}
-FUNCTIONS = {"max": "MAX", "min": "MIN", "sqrt": "SQRT", "exp": "EXP", "log": "LN", "floor": "INT", "select": "IF", "normal_cdf": "NORMSDIST"}
+FUNCTIONS = {
+    "max": "MAX",
+    "min": "MIN",
+    "sqrt": "SQRT",
+    "exp": "EXP",
+    "log": "LN",
+    "floor": "INT",
+    "select": "IF",
+    "normal_cdf": "NORMSDIST",
+}
 NEAR_ONE = {  # no spreadsheet has them: three terms of the series where the plain form would lose digits, to 1e-11; nought and too small are no error
     "expm1": "IF(ABS({0})<1E-5,{0}*(1+{0}*(0.5+{0}/6)),EXP(MAX({0},-700))-1)",
     "log1p": "IF(ABS({0})<1E-5,{0}*(1-{0}*(0.5-{0}/3)),LN(MAX(1+{0},1E-300)))",
@@ -27,7 +40,11 @@ def printed(value: Any) -> tuple[str, int]:
     operation, arguments = value.operation, value.arguments
     if operation == "name":
         return f"{{{arguments[0]}}}", 9
-    if operation == "**" and all(isinstance(one, Symbol) for one in arguments) and arguments[0].operation == "-":
+    if (
+        operation == "**"
+        and all(isinstance(one, Symbol) for one in arguments)
+        and arguments[0].operation == "-"
+    ):
         return vanishing(*(printed(argument) for argument in arguments)), 9
     if operation in INFIX:
         return infix(operation, *map(printed, arguments)), INFIX[operation]
@@ -53,7 +70,11 @@ def infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
     rank = INFIX[operation]
     power = operation == "**"
     before = f"({left[0]})" if left[1] < rank or (power and left[1] == rank) else left[0]
-    after = f"({right[0]})" if right[1] < rank or (right[1] == rank and (power or operation in "-/")) else right[0]
+    after = (
+        f"({right[0]})"
+        if right[1] < rank or (right[1] == rank and (power or operation in "-/"))
+        else right[0]
+    )
     return f"{before}{'^' if power else operation}{after}"
 
 

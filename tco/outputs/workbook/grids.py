@@ -18,7 +18,10 @@ TITLES = {
     "Cost": "Parts, networks, rebates, site, upkeep and finance, down to dollars a chip-hour.",
     "Performance": "Operators, collectives and phases on the plan of the Structure sheet, down to tokens a second.",
 }
-SHEET_OF = {"serving": "Performance", "training": "Performance"}  # by the first word of an id; what is none of these is a cost
+SHEET_OF = {
+    "serving": "Performance",
+    "training": "Performance",
+}  # by the first word of an id; what is none of these is a cost
 
 
 def place(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
@@ -32,8 +35,17 @@ def place(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> Non
 def place_derived(book: Workbook) -> None:
     """Give every derived quantity that has no cell yet one on the sheet it belongs to."""
     for sheet in TITLES:
-        mine = [row for row in book.content.derived if SHEET_OF.get(row.node.id.partition("/")[0], "Cost") == sheet]
-        place(book, sheet, TOP, [row for row in mine if any((at, row.node.id) not in book.where for at in row.nodes)])
+        mine = [
+            row
+            for row in book.content.derived
+            if SHEET_OF.get(row.node.id.partition("/")[0], "Cost") == sheet
+        ]
+        place(
+            book,
+            sheet,
+            TOP,
+            [row for row in mine if any((at, row.node.id) not in book.where for at in row.nodes)],
+        )
 
 
 def write(book: Workbook) -> None:
@@ -49,7 +61,13 @@ def write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -
     names = [result.scenario for result in book.results]
     after = VALUES + len(names)
     widths = (46, 30, 14, *(20 for _ in names), 70, 46)
-    book.head(sheet, top, ("place", "quantity", "unit", *names, "equation", "source"), range(VALUES, after), widths)
+    book.head(
+        sheet,
+        top,
+        ("place", "quantity", "unit", *names, "equation", "source"),
+        range(VALUES, after),
+        widths,
+    )
     place_before = ""
     for at, row in enumerate(rows, top + 1):
         node = row.node
@@ -64,9 +82,25 @@ def write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -
             if one.is_leaf:
                 book.number(sheet, at, VALUES + scenario, one.value, "fixed", numbers)
             else:
-                book.live(sheet, at, VALUES + scenario, book.formula(scenario, one, sheet), one.value, "number", numbers)
+                book.live(
+                    sheet,
+                    at,
+                    VALUES + scenario,
+                    book.formula(scenario, one, sheet),
+                    one.value,
+                    "number",
+                    numbers,
+                )
         book.text(sheet, at, after, node_equation(node) or "", "weak")
-        book.text(sheet, at, after + 1, STRUCTURE_TITLE if node.source == STRUCTURE else book.catalogue.source_title(node.source), "weak")
+        book.text(
+            sheet,
+            at,
+            after + 1,
+            STRUCTURE_TITLE
+            if node.source == STRUCTURE
+            else book.catalogue.source_title(node.source),
+            "weak",
+        )
     book.page(sheet, top + len(rows), after + 1, TOP + 1, VALUES)
     if top == TOP:
         book.sheets[sheet].autofilter(top, 0, top + len(rows), after + 1)
@@ -78,7 +112,16 @@ HELD = (
     "Locked: what is decided here is held while inputs move. Another plan, system, model or algorithm needs the program: run tco again "
     "(the command is on the sheet Read me)."
 )
-PARTS = ("system", "variant", "documents", "texts", "plan", "alternatives", "choices", "decided by")  # in which what is decided is told
+PARTS = (
+    "system",
+    "variant",
+    "documents",
+    "texts",
+    "plan",
+    "alternatives",
+    "choices",
+    "decided by",
+)  # in which what is decided is told
 
 
 def flat(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
@@ -97,7 +140,14 @@ def decided(result: Result) -> dict[str, Any]:
     document: dict[str, Any] = structure_document(result.structure) or {}
     origin = result.origin
     variant, documents = (origin.variant, origin.documents) if origin else ({}, {})
-    told = [result.system, variant, documents, result.texts, plain_plan(result.plan), *map(document.get, ("alternatives", "choices", "rests_on"))]
+    told = [
+        result.system,
+        variant,
+        documents,
+        result.texts,
+        plain_plan(result.plan),
+        *map(document.get, ("alternatives", "choices", "rests_on")),
+    ]
     return dict(flat(dict(zip(PARTS, told, strict=True))))
 
 
@@ -105,16 +155,33 @@ def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.title(STRUCTURE_SHEET, STRUCTURE_SHEET, HELD)
     found = [decided(result) for result in book.results]
-    book.head(STRUCTURE_SHEET, 2, ("decided", "", "", *(result.scenario for result in book.results)), range(VALUES, VALUES + len(found)))
+    book.head(
+        STRUCTURE_SHEET,
+        2,
+        ("decided", "", "", *(result.scenario for result in book.results)),
+        range(VALUES, VALUES + len(found)),
+    )
     row = 3
-    for name in sorted(dict.fromkeys(name for one in found for name in one), key=lambda name: PARTS.index(name.partition("/")[0])):
+    for name in sorted(
+        dict.fromkeys(name for one in found for name in one),
+        key=lambda name: PARTS.index(name.partition("/")[0]),
+    ):
         book.text(STRUCTURE_SHEET, row, 0, name)
         for scenario, one in enumerate(found):
             value = one.get(name)
             if isinstance(value, bool):
-                book.text(STRUCTURE_SHEET, row, VALUES + scenario, "yes" if value else "no", "fixed-text")
+                book.text(
+                    STRUCTURE_SHEET, row, VALUES + scenario, "yes" if value else "no", "fixed-text"
+                )
             elif isinstance(value, (int, float)):
-                book.number(STRUCTURE_SHEET, row, VALUES + scenario, value, "fixed", number_format("", value))
+                book.number(
+                    STRUCTURE_SHEET,
+                    row,
+                    VALUES + scenario,
+                    value,
+                    "fixed",
+                    number_format("", value),
+                )
             elif value is not None:
                 book.text(STRUCTURE_SHEET, row, VALUES + scenario, value, "fixed-text")
         row += 1

@@ -37,7 +37,14 @@ def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
     node, given = leaf.node, leaf.given
     value, name, factor = own_unit(node)
     book.text(SHEET, row, 0, node.id)
-    book.number(SHEET, row, VALUE, value, "own" if given.overlay else "input", number_format(name, value) if value else "0")
+    book.number(
+        SHEET,
+        row,
+        VALUE,
+        value,
+        "own" if given.overlay else "input",
+        number_format(name, value) if value else "0",
+    )
     book.text(SHEET, row, 2, name, "weak")
     formula = f"=B{row + 1}" + ("" if factor == 1 else f"*{factor!r}".upper())
     book.live(SHEET, row, BASE, formula, node.value, "number", number_format(node.unit, node.value))
@@ -48,9 +55,21 @@ def write_row(book: Workbook, row: int, leaf: InputCell) -> None:
             own = convert(bound, node.unit, name)
             book.number(SHEET, row, column, own, "weak-number", number_format(name, own))
     read_by = [book.results[at].scenario for at in leaf.scenarios]
-    held = any(node.id in structure.readings for at in leaf.scenarios if (structure := book.results[at].structure))  # decided what exists, too
-    texts = (given.kind, given.as_of, book.catalogue.source_title(given.source), "own" if given.overlay else "", "yes" if held else "")
+    held = any(
+        node.id in structure.readings
+        for at in leaf.scenarios
+        if (structure := book.results[at].structure)
+    )  # decided what exists, too
+    texts = (
+        given.kind,
+        given.as_of,
+        book.catalogue.source_title(given.source),
+        "own" if given.overlay else "",
+        "yes" if held else "",
+    )
     everybody = len(read_by) == len(book.results)
-    for column, text in enumerate((*texts, "all" if everybody else ", ".join(read_by), given.note), 7):
+    for column, text in enumerate(
+        (*texts, "all" if everybody else ", ".join(read_by), given.note), 7
+    ):
         if text:
             book.text(SHEET, row, column, text, "weak")

@@ -24,8 +24,22 @@ LOOKS: dict[str, dict[str, Any]] = {
     "title": {"bold": True, "font_size": 16, "font_color": INK},
     "subtitle": {"font_color": GREY, "italic": True},
     "section": {"bold": True, "font_size": 12, "font_color": INK, "bottom": 2, "bottom_color": INK},
-    "head": {"bold": True, "font_color": PAPER, "bg_color": INK, "text_wrap": True, "valign": "vcenter", "align": "right"},
-    "head-text": {"bold": True, "font_color": PAPER, "bg_color": INK, "text_wrap": True, "valign": "vcenter", "align": "left"},
+    "head": {
+        "bold": True,
+        "font_color": PAPER,
+        "bg_color": INK,
+        "text_wrap": True,
+        "valign": "vcenter",
+        "align": "right",
+    },
+    "head-text": {
+        "bold": True,
+        "font_color": PAPER,
+        "bg_color": INK,
+        "text_wrap": True,
+        "valign": "vcenter",
+        "align": "left",
+    },
     "text": {},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "strong": {"bold": True},
@@ -33,8 +47,21 @@ LOOKS: dict[str, dict[str, Any]] = {
     "number": {},
     "weak-number": {"font_color": GREY},
     "total": {"bold": True, "top": 1},
-    "input": {"font_color": "#0000C0", "bg_color": INPUT, "border": 1, "border_color": LINE, "locked": False},
-    "own": {"font_color": "#0000C0", "bg_color": OWN, "bold": True, "border": 1, "border_color": LINE, "locked": False},
+    "input": {
+        "font_color": "#0000C0",
+        "bg_color": INPUT,
+        "border": 1,
+        "border_color": LINE,
+        "locked": False,
+    },
+    "own": {
+        "font_color": "#0000C0",
+        "bg_color": OWN,
+        "bold": True,
+        "border": 1,
+        "border_color": LINE,
+        "locked": False,
+    },
     "fixed": {"bg_color": FIXED},
     "fixed-text": {"bg_color": FIXED, "align": "right", "valign": "top", "text_wrap": True},
 }
@@ -68,13 +95,23 @@ def sheet_class() -> Any:
 class Workbook:
     """A workbook while it is written."""
 
-    def __init__(self, workbook: Any, content: Content, catalogue: Catalogue, baseline: str, command: str) -> None:
+    def __init__(
+        self, workbook: Any, content: Content, catalogue: Catalogue, baseline: str, command: str
+    ) -> None:
         self.workbook, self.content, self.catalogue = workbook, content, catalogue
         self.baseline, self.command = baseline, command
-        self.looks = cache(lambda look, numbers="": workbook.add_format(LOOKS[look] | ({"num_format": numbers} if numbers else {})))  # each made once
+        self.looks = cache(
+            lambda look, numbers="": workbook.add_format(
+                LOOKS[look] | ({"num_format": numbers} if numbers else {})
+            )
+        )  # each made once
         self.sheets = {name: workbook.add_worksheet(name, sheet_class()) for name in SHEETS}
-        self.where: dict[tuple[int, str], tuple[str, int, int]] = {}  # scenario and cell -> sheet, row, column
-        self.grids: dict[str, tuple[int, Sequence[SheetRow]]] = {}  # sheet -> the row of its head, and what stands below
+        self.where: dict[
+            tuple[int, str], tuple[str, int, int]
+        ] = {}  # scenario and cell -> sheet, row, column
+        self.grids: dict[
+            str, tuple[int, Sequence[SheetRow]]
+        ] = {}  # sheet -> the row of its head, and what stands below
         self.footer = f"tco {__version__}, data {self.catalogue.hash()}"
 
     @property
@@ -107,27 +144,55 @@ class Workbook:
         """Write a text, which no spreadsheet takes for a formula."""
         self.sheets[sheet].write_string(row, column, plain(str(text)), self.looks(look))
 
-    def number(self, sheet: str, row: int, column: int, value: Any, look: str = "number", numbers: str = "") -> None:
+    def number(
+        self, sheet: str, row: int, column: int, value: Any, look: str = "number", numbers: str = ""
+    ) -> None:
         """Write a number as it is."""
         self.sheets[sheet].write_number(row, column, float(value), self.looks(look, numbers))
 
-    def live(self, sheet: str, row: int, column: int, formula: str, value: Any, look: str = "number", numbers: str = "") -> None:
+    def live(
+        self,
+        sheet: str,
+        row: int,
+        column: int,
+        formula: str,
+        value: Any,
+        look: str = "number",
+        numbers: str = "",
+    ) -> None:
         """Write a formula, and beside it what it comes to now."""
-        self.sheets[sheet].write_formula(row, column, formula, self.looks(look, numbers), float(value))
+        self.sheets[sheet].write_formula(
+            row, column, formula, self.looks(look, numbers), float(value)
+        )
 
     def title(self, sheet: str, *lines: str) -> None:
         """Write the title of a sheet, and what is said below it."""
         for row, line in enumerate(lines):
             self.text(sheet, row, 0, line, "subtitle" if row else "title")
 
-    def head(self, sheet: str, row: int, names: Iterable[str], numbers: Container[int] = (), widths: Sequence[int] = ()) -> None:
+    def head(
+        self,
+        sheet: str,
+        row: int,
+        names: Iterable[str],
+        numbers: Container[int] = (),
+        widths: Sequence[int] = (),
+    ) -> None:
         """Write the head of a table, that of numbers to the right, and set how wide its columns are."""
         for column, name in enumerate(names):
             self.text(sheet, row, column, name, "head" if column in numbers else "head-text")
         for column, width in enumerate(widths):
             self.sheets[sheet].set_column(column, column, width)
 
-    def page(self, name: str, last_row: int, last_column: int, head: int, left: int, upright: bool = False) -> None:
+    def page(
+        self,
+        name: str,
+        last_row: int,
+        last_column: int,
+        head: int,
+        left: int,
+        upright: bool = False,
+    ) -> None:
         """Set a sheet up for reading and for paper: its head and first columns stay, it is one page wide, and the head is on every page."""
         sheet = self.sheets[name]
         sheet.hide_gridlines(2)

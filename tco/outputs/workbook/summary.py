@@ -15,14 +15,28 @@ from tco.outputs.workbook.sheets import Workbook, number_format
 SHEET = "Summary"
 VALUES = 2  # first column of values, after label and unit
 CHART_ROWS = 18
-COLOURS = ("#1F2A44", "#2F6DB5", "#5BA3CF", "#9CC9E0", "#E0A458", "#C8553D", "#6B9080", "#8E7DBE", "#4D4D4D")  # told apart without red and green
+COLOURS = (
+    "#1F2A44",
+    "#2F6DB5",
+    "#5BA3CF",
+    "#9CC9E0",
+    "#E0A458",
+    "#C8553D",
+    "#6B9080",
+    "#8E7DBE",
+    "#4D4D4D",
+)  # told apart without red and green
 
 
 class SummaryTable:
     """Where the metrics stand: the name of each and its row."""
 
     def __init__(self, book: Workbook, top: int) -> None:
-        have = [name for name in METRICS if any(result.metrics.get(name) is not None for result in book.results)]
+        have = [
+            name
+            for name in METRICS
+            if any(result.metrics.get(name) is not None for result in book.results)
+        ]
         if TOKENS in have:
             have.insert(have.index(TOKENS) + 1, GROSS)
         self.top = top
@@ -45,7 +59,9 @@ def write(book: Workbook) -> None:
     above = [title_of(results), *premises([result for result in results if result.bill]), held]
     book.title(SHEET, "Total cost of ownership", *above)
     top = len(above) + 1
-    shown = [one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)]
+    shown = [
+        one for one in SHOWN if any(result.metrics.get(one[0]) is not None for result in results)
+    ]
     stack = classes_of(book)
     stack_top = top + len(shown) + 3
     table = SummaryTable(book, stack_top + (len(stack) + CHART_ROWS + 4 if stack else 0))
@@ -53,18 +69,25 @@ def write(book: Workbook) -> None:
     for row, (metric, label, unit, size) in enumerate(shown, top + 1):
         book.text(SHEET, row, 0, label, "strong" if metric in RATIOS else "text")
         book.text(SHEET, row, 1, unit, "weak")
-        numbers = number_format(unit or METRICS[metric].unit, *(value / size for result in results if (value := result.metrics[metric]) is not None))
+        numbers = number_format(
+            unit or METRICS[metric].unit,
+            *(value / size for result in results if (value := result.metrics[metric]) is not None),
+        )
         for scenario, result in enumerate(results):
             value = result.metrics[metric]
             if value is not None:
-                formula = f"={table.cell(metric, scenario)}" + (f"/{size!r}".upper() if size != 1 else "")
+                formula = f"={table.cell(metric, scenario)}" + (
+                    f"/{size!r}".upper() if size != 1 else ""
+                )
                 look = "strong" if metric in RATIOS else "number"
                 book.live(SHEET, row, VALUES + scenario, formula, value / size, look, numbers)
     if stack:
         write_stack(book, stack_top, stack, table)
     write_metrics(book, table)
     book.head(SHEET, top, (), widths=(50, 18, *(20 for _ in names)))
-    book.page(SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True)
+    book.page(
+        SHEET, table.top + len(table.rows), max(last, VALUES + 3), top + 1, VALUES, upright=True
+    )
 
 
 def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
@@ -78,11 +101,15 @@ def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
     return found
 
 
-def write_stack(book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable) -> None:
+def write_stack(
+    book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]], table: SummaryTable
+) -> None:
     """Write what each class of cost adds to the chip-hour, live, and the chart of it."""
     names = [result.scenario for result in book.results]
     book.text(SHEET, top - 1, 0, "Where a chip-hour's cost goes", "section")
-    book.head(SHEET, top, ("class of cost", "unit", *names), range(VALUES, VALUES + len(book.results)))
+    book.head(
+        SHEET, top, ("class of cost", "unit", *names), range(VALUES, VALUES + len(book.results))
+    )
     chart = book.workbook.add_chart({"type": "column", "subtype": "stacked"})
     last = VALUES + len(names) - 1
     for at, (asset, lines) in enumerate(stack.items()):
@@ -92,8 +119,19 @@ def write_stack(book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]]
         for scenario in range(len(names)):
             nodes = lines.get(scenario, [])
             cells = [book.reference(scenario, node.id, SHEET) for node in nodes]
-            sums = [f"SUM({','.join(cells[first : first + SPLIT])})" for first in range(0, len(cells), SPLIT)]
-            book.live(SHEET, row, VALUES + scenario, f"={'+'.join(sums) or 0}", sum(node.value for node in nodes), "number", "0.0000")
+            sums = [
+                f"SUM({','.join(cells[first : first + SPLIT])})"
+                for first in range(0, len(cells), SPLIT)
+            ]
+            book.live(
+                SHEET,
+                row,
+                VALUES + scenario,
+                f"={'+'.join(sums) or 0}",
+                sum(node.value for node in nodes),
+                "number",
+                "0.0000",
+            )
         chart.add_series(
             {
                 "name": [SHEET, row, 0],
@@ -109,19 +147,43 @@ def write_stack(book: Workbook, top: int, stack: dict[str, dict[int, list[Any]]]
     for scenario, result in enumerate(book.results):
         if result.metrics[HOUR] is not None:
             letter = table.cell(HOUR, scenario).rstrip("0123456789")
-            book.live(SHEET, total, VALUES + scenario, f"=SUM({letter}{top + 2}:{letter}{total})", result.metrics[HOUR], "total", "0.0000")
+            book.live(
+                SHEET,
+                total,
+                VALUES + scenario,
+                f"=SUM({letter}{top + 2}:{letter}{total})",
+                result.metrics[HOUR],
+                "total",
+                "0.0000",
+            )
     chart.set_title({"name": "Cost a chip-hour by class", "name_font": {"size": 12}})
-    chart.set_y_axis({"name": "USD/chip/h", "num_format": "0.00", "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD"}}})
+    chart.set_y_axis(
+        {
+            "name": "USD/chip/h",
+            "num_format": "0.00",
+            "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD"}},
+        }
+    )
     chart.set_x_axis({"label_position": "low"})  # rebates lie below the line
     chart.set_legend({"position": "right"})
     chart.set_size({"width": 760, "height": 20 * (CHART_ROWS - 1)})
-    book.sheets[SHEET].insert_chart(total + 2, 0, chart, {"description": "Stacked columns: cost a chip-hour of every scenario by class of cost"})
+    book.sheets[SHEET].insert_chart(
+        total + 2,
+        0,
+        chart,
+        {"description": "Stacked columns: cost a chip-hour of every scenario by class of cost"},
+    )
 
 
 def write_metrics(book: Workbook, table: SummaryTable) -> None:
     """Write every metric under its name, in its own unit."""
     book.text(SHEET, table.top - 1, 0, "Every metric", "section")
-    book.head(SHEET, table.top, ("metric", "unit", *(result.scenario for result in book.results)), range(VALUES, VALUES + len(book.results)))
+    book.head(
+        SHEET,
+        table.top,
+        ("metric", "unit", *(result.scenario for result in book.results)),
+        range(VALUES, VALUES + len(book.results)),
+    )
     base = next(at for at, result in enumerate(book.results) if result.scenario == book.baseline)
     for name, row in table.rows.items():
         unit = METRICS[TOKENS if name == GROSS else name].unit
@@ -129,18 +191,33 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
         book.text(SHEET, row, 1, unit, "weak")
         values = [result.metrics.get(name) for result in book.results]
         if name == GROSS:
-            parts = [[result.metrics[one] for one in (TOKENS, GROSS_HOUR, HOUR)] for result in book.results]
+            parts = [
+                [result.metrics[one] for one in (TOKENS, GROSS_HOUR, HOUR)]
+                for result in book.results
+            ]
             values = [None if None in one else gross_token_cost(*one) for one in parts]
         numbers = number_format(unit, *(value for value in values if value is not None))
         for scenario, (result, value) in enumerate(zip(book.results, values, strict=True)):
             if value is None:
                 continue
-            known = [one for one in table.rows if result.metrics.get(TOKENS if one == GROSS else one) is not None]
+            known = [
+                one
+                for one in table.rows
+                if result.metrics.get(TOKENS if one == GROSS else one) is not None
+            ]
             if name in RATIOS and (cost := cost_behind(name, known)):
-                formula = call(perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario))
+                formula = call(
+                    perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
+                )
             elif name == GROSS:
                 cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
-                formula = call(gross_token_cost, **{parameter: table.cell(metric, scenario) for parameter, metric in cells.items()})
+                formula = call(
+                    gross_token_cost,
+                    **{
+                        parameter: table.cell(metric, scenario)
+                        for parameter, metric in cells.items()
+                    },
+                )
             elif name in result.nodes:
                 formula = f"={book.reference(scenario, result.nodes[name].id, SHEET)}"
             else:  # a count of the system

@@ -27,7 +27,10 @@ from tco.foundation.units import Pure, Second
 
 Shape = Mapping[str, Any]
 NAMED = ("operation", "kernel", "format", "chip")
-LEVEL, BENDS = "level", tuple(f"{of}_{place}" for of in ("time", "first", "second") for place in (1, 2, 3))
+LEVEL, BENDS = (
+    "level",
+    tuple(f"{of}_{place}" for of in ("time", "first", "second") for place in (1, 2, 3)),
+)
 COLUMNS = (*NAMED, "rows", LEVEL, *BENDS, "spread", "as_of", "source")
 ANY = "any"  # a chip that no table of the kernel is of
 TIMES = (3e-6, 3e-5, 3e-4, 3e-3)  # seconds at which a correction bends
@@ -42,7 +45,10 @@ class Side(NamedTuple):
 
 
 SIDES: dict[str, tuple[Side, Side]] = {  # by operation
-    "gemm": (Side(lambda shape: shape["m"], (1, 16, 256, 4096)), Side(lambda shape: shape["k"], (64, 512, 4096, 16384))),
+    "gemm": (
+        Side(lambda shape: shape["m"], (1, 16, 256, 4096)),
+        Side(lambda shape: shape["k"], (64, 512, 4096, 16384)),
+    ),
     "experts": (
         Side(lambda shape: shape["tokens"] * shape["topk"] / shape["experts"], (0.06, 1, 16, 256)),
         Side(lambda shape: shape["width"], (64, 256, 1024, 4096)),
@@ -55,15 +61,29 @@ SIDES: dict[str, tuple[Side, Side]] = {  # by operation
         Side(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
         Side(lambda shape: shape["heads"] / shape["kv_heads"], (1, 4, 16, 64)),
     ),
-    "latent": (Side(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)), Side(lambda shape: shape["heads"], (1, 8, 32, 128))),
-    "all-reduce": (Side(lambda shape: shape["size"], (1e3, 1e5, 1e7, 1e9)), Side(lambda shape: shape["ranks"], (2, 4, 8, 72))),
-    "dispatch": (Side(lambda shape: shape["tokens"], (16, 128, 1024, 16384)), Side(lambda shape: shape["ranks"], (2, 4, 8, 72))),
-    "combine": (Side(lambda shape: shape["tokens"], (16, 128, 1024, 16384)), Side(lambda shape: shape["ranks"], (2, 4, 8, 72))),
+    "latent": (
+        Side(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
+        Side(lambda shape: shape["heads"], (1, 8, 32, 128)),
+    ),
+    "all-reduce": (
+        Side(lambda shape: shape["size"], (1e3, 1e5, 1e7, 1e9)),
+        Side(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    ),
+    "dispatch": (
+        Side(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
+        Side(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    ),
+    "combine": (
+        Side(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
+        Side(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+    ),
 }
 
 
 @formula(unit="", source="tco-calibration")
-def bend(x: Pure, one: Pure, two: Pure, three: Pure, four: Pure, low: Pure, middle: Pure, high: Pure) -> Any:
+def bend(
+    x: Pure, one: Pure, two: Pure, three: Pure, four: Pure, low: Pure, middle: Pure, high: Pure
+) -> Any:
     """Logarithm of a factor that is linear in ln x between four places and level beyond: sum_i s_i (clamp(ln x, ln p_i, ln p_i+1) - ln p_i)."""
     first = minimum(maximum(np.log(x / one), 0), np.log(two / one))
     second = minimum(maximum(np.log(x / two), 0), np.log(three / two))
@@ -78,7 +98,9 @@ def over_shortest(time: Second, shortest: Second = 3e-6) -> Any:
 
 
 @formula(unit="s", source="tco-calibration")
-def corrected_time(time: Second, level: Pure, by_time: Pure, by_first: Pure, by_second: Pure) -> Any:
+def corrected_time(
+    time: Second, level: Pure, by_time: Pure, by_first: Pure, by_second: Pure
+) -> Any:
     """Time of a kernel as an engine runs it: t' = t exp(a + b_t + b_1 + b_2)."""
     return time * np.exp(level + by_time + by_first + by_second)
 
@@ -95,13 +117,23 @@ class Correction(NamedTuple):
     def of(self, operation: str, time: Any, shape: Shape) -> Any:
         """Return the time of a kernel that physics gives some time."""
         first, second = SIDES[operation]
-        by_time = bend(over_shortest(time), *(place / TIMES[0] for place in TIMES), *self.slopes[:3])
+        by_time = bend(
+            over_shortest(time), *(place / TIMES[0] for place in TIMES), *self.slopes[:3]
+        )
         by_first = bend(first.of(shape), *first.places, *self.slopes[3:6])
-        return corrected_time(time, self.level, by_time, by_first, bend(second.of(shape), *second.places, *self.slopes[6:]))
+        return corrected_time(
+            time,
+            self.level,
+            by_time,
+            by_first,
+            bend(second.of(shape), *second.places, *self.slopes[6:]),
+        )
 
 
 PHYSICS = Correction(0.0, (0.0,) * len(BENDS))  # leaves a time as it is
-Known = dict[tuple[str, str, str], dict[str, Correction]]  # by operation, kernel and format, of each chip
+Known = dict[
+    tuple[str, str, str], dict[str, Correction]
+]  # by operation, kernel and format, of each chip
 
 
 def corrections(catalogue: Catalogue) -> Known:
@@ -109,11 +141,17 @@ def corrections(catalogue: Catalogue) -> Known:
 
     def read() -> Known:
         found: Known = {}
-        for path in (one for folder in catalogue.folders if (one := folder / "engine_kernels.csv").is_file()):
+        for path in (
+            one for folder in catalogue.folders if (one := folder / "engine_kernels.csv").is_file()
+        ):
             for line, row in read_csv(path, COLUMNS):
-                level, *slopes, spread = (number(row[name], name, f"{path}:{line}") for name in (LEVEL, *BENDS, "spread"))
+                level, *slopes, spread = (
+                    number(row[name], name, f"{path}:{line}") for name in (LEVEL, *BENDS, "spread")
+                )
                 made = Correction(level, tuple(slopes), spread, row["kernel"], row["chip"])
-                found.setdefault((row["operation"], row["kernel"], row["format"]), {})[row["chip"]] = made
+                found.setdefault((row["operation"], row["kernel"], row["format"]), {})[
+                    row["chip"]
+                ] = made
         return found
 
     known: Known = catalogue.once("engine kernels", read)
@@ -140,7 +178,9 @@ def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) 
     return before[-1] if before else names[0] if names else None
 
 
-def correction(catalogue: Catalogue, operation: str, name: str, form: str, chip: str) -> Correction | None:
+def correction(
+    catalogue: Catalogue, operation: str, name: str, form: str, chip: str
+) -> Correction | None:
     """Return what tables say of a kernel on a chip, of one that no table is of what the others have in common; None where no table has it."""
     found = nearest_release(catalogue, operation, name, form)
     if found is None:
@@ -149,18 +189,26 @@ def correction(catalogue: Catalogue, operation: str, name: str, form: str, chip:
     return chips.get(chip, chips.get(ANY))
 
 
-def asked_correction(catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str) -> Correction:
+def asked_correction(
+    catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str
+) -> Correction:
     """Return the same of a kernel that somebody asks for; one that no table has raises `DataError` with the nearest name."""
     if operation not in SIDES:
-        raise DataError(f"{option}: no table of engines has {operation} kernels; there are {', '.join(SIDES)}")
+        raise DataError(
+            f"{option}: no table of engines has {operation} kernels; there are {', '.join(SIDES)}"
+        )
     made = correction(catalogue, operation, name, form, chip)
     if made is None:
-        known = sorted({one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form)})
+        known = sorted(
+            {one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form)}
+        )
         raise unknown(f"engine's {operation} kernel in {form}", name, known, option)
     return made
 
 
-def correction_of_rows(catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]) -> Correction | None:
+def correction_of_rows(
+    catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]
+) -> Correction | None:
     """Return what tables say of a kernel on the chip of every row, nothing of a chip that none is of; None where no table has it."""
     if nearest_release(catalogue, operation, name, form) is None:
         return None
@@ -172,6 +220,9 @@ def correction_of_rows(catalogue: Catalogue, operation: str, name: str, form: st
 
 def pieces(operation: str, time: Any, shape: Shape, count: int) -> np.ndarray[Any, Any]:
     """Return what the coefficients of a correction stand before, a row for each of some kernels: one, and the pieces of time and sides."""
-    bent = [(over_shortest(time), tuple(place / TIMES[0] for place in TIMES)), *((side.of(shape), side.places) for side in SIDES[operation])]
+    bent = [
+        (over_shortest(time), tuple(place / TIMES[0] for place in TIMES)),
+        *((side.of(shape), side.places) for side in SIDES[operation]),
+    ]
     columns = [bend(x, *places, *slopes) for x, places in bent for slopes in np.eye(3)]
     return np.array([np.ones(count), *(np.broadcast_to(one, count) for one in columns)]).T

@@ -17,8 +17,14 @@ def families_of(catalogue: Catalogue) -> dict[str, str]:
     """Return the family of every chip; a folder of one's own names those of its chips."""
 
     def read() -> dict[str, str]:
-        paths = [path for folder in catalogue.folders if (path := folder / "performance" / "families.toml").is_file()]
-        return {part: str(family) for path in paths for part, family in catalogue.toml(path).items()}
+        paths = [
+            path
+            for folder in catalogue.folders
+            if (path := folder / "performance" / "families.toml").is_file()
+        ]
+        return {
+            part: str(family) for path in paths for part, family in catalogue.toml(path).items()
+        }
 
     found: dict[str, str] = catalogue.once("families", read)
     return found
@@ -68,18 +74,33 @@ FOUR, EIGHT = ("peak_fp4", "peak_fp8", "peak_bf16"), ("peak_fp8", "peak_bf16")
 FORMATS = {
     "nvfp4": Format(4, FOUR, 8, 16, takes="takes_nvfp4", casts=1, reads=1),
     "mxfp4": Format(4, FOUR, 8, 32, takes="takes_mx", casts=1, reads=1),
-    "fp4": Format(4, FOUR, 8, 16, casts=1, reads=1),  # the block-scaled four bits of the chip's own kind
+    "fp4": Format(
+        4, FOUR, 8, 16, casts=1, reads=1
+    ),  # the block-scaled four bits of the chip's own kind
     "w4a8": Format(4, EIGHT, 8, 32, takes="takes_mx", activations="mxfp8"),  # weights in MXFP4
     "w4a16": Format(4, ("peak_bf16",), 8, 32, packed=True),  # weights in MXFP4, activations wide
     "int4": Format(4, ("peak_bf16",), 16, 32, packed=True),
-    "fp8": Format(8, EIGHT, casts=3, reads=2),  # one scale a tensor, read once for its largest number
-    "fp8_block": Format(8, EIGHT, 32, 128, casts=1, reads=1, scales="takes_block_scales"),  # scales of 1 x 128 activations, 128 x 128 weights
+    "fp8": Format(
+        8, EIGHT, casts=3, reads=2
+    ),  # one scale a tensor, read once for its largest number
+    "fp8_block": Format(
+        8, EIGHT, 32, 128, casts=1, reads=1, scales="takes_block_scales"
+    ),  # scales of 1 x 128 activations, 128 x 128 weights
     "mxfp8": Format(8, EIGHT, 8, 32, casts=1, reads=1),
     "int8": Format(8, ("peak_int8", "peak_bf16"), casts=1, reads=1),  # one scale a token
     "bf16": Format(16, ("peak_bf16",)),
 }
-EFFICIENCIES = {"peak_fp4": "fp4", "peak_fp8": "fp8", "peak_int8": "fp8", "peak_bf16": "bf16"}  # named after the peaks that have been measured
-WIDTHS = {4: "fp4", 8: "fp8", 16: "bf16"}  # by the bits of a number, what parameters of practice of weights are named after
+EFFICIENCIES = {
+    "peak_fp4": "fp4",
+    "peak_fp8": "fp8",
+    "peak_int8": "fp8",
+    "peak_bf16": "bf16",
+}  # named after the peaks that have been measured
+WIDTHS = {
+    4: "fp4",
+    8: "fp8",
+    16: "bf16",
+}  # by the bits of a number, what parameters of practice of weights are named after
 NARROWEST_CACHE = 8  # bits: caches and tokens on the wire are kept in 8 bits or wider
 WIDE = 16  # bits of activations and of the output head
 
@@ -99,7 +120,9 @@ class Computed(NamedTuple):
     @property
     def activations(self) -> str:
         """Name of the format of the activations beside the weights."""
-        return self.computed_as if self.unpacked else FORMATS[self.stored].activations or self.stored
+        return (
+            self.computed_as if self.unpacked else FORMATS[self.stored].activations or self.stored
+        )
 
     @property
     def efficiency(self) -> str:
@@ -123,7 +146,9 @@ def computed_on(values: Structured, chip: str, name: str, where: str) -> Compute
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
     form, part = FORMATS[name], f"parts.{chip}"
     taken = not form.takes or values.exists(f"{part}.{form.takes}")
-    peaks = [peak for peak in form.peaks if taken or peak != FOUR[0]]  # FP4 units that do not take these blocks are of no use to them
+    peaks = [
+        peak for peak in form.peaks if taken or peak != FOUR[0]
+    ]  # FP4 units that do not take these blocks are of no use to them
     for peak in peaks:
         if values.exists(f"{part}.{peak}"):
             own = taken and not form.packed and peak == form.peaks[0]
@@ -143,6 +168,8 @@ def width_of(form: str) -> str:
 
 
 @formula(unit="s", source="tco-model")
-def unpacking_time(numbers: Pure, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1) -> Any:
+def unpacking_time(
+    numbers: Pure, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1
+) -> Any:
     """Time the vector units take to turn stored numbers into those the matrix units take: t = w o / V."""
     return numbers * operations * flop_per_operation / vector_rate

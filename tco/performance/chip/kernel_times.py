@@ -76,7 +76,13 @@ def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
 
 
 def kernel(
-    chip: Chip, operation: str, form: Computed, shape: Shape, library: str = BARE, cores: Any = None, learnt: Correction | None = None
+    chip: Chip,
+    operation: str,
+    form: Computed,
+    shape: Shape,
+    library: str = BARE,
+    cores: Any = None,
+    learnt: Correction | None = None,
 ) -> Kernel:
     """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or arrays.
 
@@ -87,11 +93,15 @@ def kernel(
     return made if learnt is None else made._replace(time=learnt.of(operation, made.time, shape))
 
 
-def by_physics(chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Any) -> Kernel:
+def by_physics(
+    chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Any
+) -> Kernel:
     """Return the time of a kernel by physics and the practice of its library."""
     missing = [name for name in SHAPES[operation] if name not in shape]
     if missing:
-        raise DataError(f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}")
+        raise DataError(
+            f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}"
+        )
     runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
     if operation == "experts":
         return expert_layer(chip, form, runs, *sides)
@@ -110,19 +120,35 @@ def by_physics(chip: Chip, operation: str, form: Computed, shape: Shape, library
 def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
     """Return what products rest on that have some of the cores of a chip: their part of its rates, more where neighbours on the die are idle."""
     every, device = chip.part("cores"), chip.part("cores_per_device")
-    rate = cost.partial_rate(made.rate, cores, every, device, chip.part("dies"), chip.practice("lone_core_gain"))
+    rate = cost.partial_rate(
+        made.rate, cores, every, device, chip.part("dies"), chip.practice("lone_core_gain")
+    )
     return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
 
 
 def run_by(library: Library, made: Operands) -> Operands:
     """Return what products rest on in a library that holds another share of the rates than the best kernels do."""
     share = library.practice("rate_share")
-    rate, core = achieved_rate(made.rate, share), None if made.core is None else achieved_rate(made.core, share)
-    return made._replace(rate=rate, core=core, stream=achieved_bandwidth(made.stream, library.practice("stream_share")))
+    rate, core = (
+        achieved_rate(made.rate, share),
+        None if made.core is None else achieved_rate(made.core, share),
+    )
+    return made._replace(
+        rate=rate,
+        core=core,
+        stream=achieved_bandwidth(made.stream, library.practice("stream_share")),
+    )
 
 
 def product_kernel(
-    chip: Chip, form: Computed, library: Library, rows: Any, columns: Any, inner: Any, groups: Any = None, cores: Any = None
+    chip: Chip,
+    form: Computed,
+    library: Library,
+    rows: Any,
+    columns: Any,
+    inner: Any,
+    groups: Any = None,
+    cores: Any = None,
 ) -> Kernel:
     """Return the time of a product, or of some whose tiles share the waves, with its launch and the casts its library makes before it.
 
@@ -133,12 +159,21 @@ def product_kernel(
         made = on_cores(chip, made, cores)
     found = product(made, rows, columns, inner, groups)
     launch = chip.practice("kernel_launch")
-    parts, terms = {"compute": found.computing, "memory": found.moving, "latency": launch}, [launch, found.time]
+    parts, terms = (
+        {"compute": found.computing, "memory": found.moving, "latency": launch},
+        [launch, found.time],
+    )
     if FORMATS[form.activations].casts:
         cast = casting_time(chip, made, form, rows, inner)
         parts["cast"] = repeated(cast, library.practice("casts_activations"))
         terms.append(parts["cast"])
-    parts["call"] = cost.program_call_time(library.practice("call_time"), rows, columns, element_size(WIDE), library.practice("result_time"))
+    parts["call"] = cost.program_call_time(
+        library.practice("call_time"),
+        rows,
+        columns,
+        element_size(WIDE),
+        library.practice("result_time"),
+    )
     terms.append(parts["call"])
     return Kernel(total("product", terms), parts, found.flops, found.bytes)
 
@@ -149,11 +184,23 @@ def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> An
     It is drawn from one token to four fifths of all for an expert, or below two where there are fewer choices than experts.
     """
     many = tokens * topk > experts
-    return cost.power_law_scatter(exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0))
+    return cost.power_law_scatter(
+        exponent, np.where(many, 1.0, 0.01), np.where(many, np.maximum(0.8 * tokens, 1.01), 2.0)
+    )
 
 
 def expert_layer(
-    chip: Chip, form: Computed, library: Library, tokens: Any, topk: Any, experts: Any, ranks: Any, hidden: Any, width: Any, skew: Any, even: Any
+    chip: Chip,
+    form: Computed,
+    library: Library,
+    tokens: Any,
+    topk: Any,
+    experts: Any,
+    ranks: Any,
+    hidden: Any,
+    width: Any,
+    skew: Any,
+    even: Any,
 ) -> Kernel:
     """Return the time of an expert layer on the busiest of some ranks: gate and up, activation, down, and bringing tokens to and fro.
 
@@ -162,10 +209,20 @@ def expert_layer(
     """
     made = run_by(library, operands(chip, form))
     local = cost.group_tokens(experts, 1.0, ranks)
-    load = cost.busiest_popular(cost.group_tokens(tokens, topk, ranks), ranks, chip.values["performance.experts.expert_imbalance"], local, skew, even)
+    load = cost.busiest_popular(
+        cost.group_tokens(tokens, topk, ranks),
+        ranks,
+        chip.values["performance.experts.expert_imbalance"],
+        local,
+        skew,
+        even,
+    )
     reached = cost.popular_experts(load, local, skew, even)
     rows = per_rank(load, reached)
-    up, down = (product(made, rows, columns, inner, reached) for columns, inner in ((2 * width, hidden), (hidden, width)))
+    up, down = (
+        product(made, rows, columns, inner, reached)
+        for columns, inner in ((2 * width, hidden), (hidden, width))
+    )
     numbers = cost.expert_numbers(width, hidden, library.practice("expert_passes"))
     touched = elementwise_bytes(load, numbers, 1.0, element_size(WIDE))
     passing = stream_time(touched, chip.bandwidth("row_efficiency"))
@@ -185,14 +242,19 @@ def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: A
     cast = FORMATS[form.activations]
     size = cost.quantising_size(cast.reads, element_size(WIDE), made.input_size)
     moving = stream_time(message_bytes(rows, inner, size), chip.bandwidth("row_efficiency"))
-    return total("cast", (repeated(chip.practice("kernel_stage"), cast.casts), over_rows(chip, inner, 1, moving)))
+    return total(
+        "cast",
+        (repeated(chip.practice("kernel_stage"), cast.casts), over_rows(chip, inner, 1, moving)),
+    )
 
 
 def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
     """Return the time of a pass over rows: the memory, or the one core that a row has to itself."""
     if not chip.tiled:
         return moving
-    return smooth_maximum(cost.row_time(width, passes, element_size(WIDE), chip.load("row_load")), moving, OVERLAP)
+    return smooth_maximum(
+        cost.row_time(width, passes, element_size(WIDE), chip.load("row_load")), moving, OVERLAP
+    )
 
 
 def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> Kernel:
@@ -201,7 +263,9 @@ def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) ->
     moved = cost.uncached_bytes(touched, chip.part("last_level_cache"), chip.practice("cache_kept"))
     moving = stream_time(moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency"))
     launch = chip.practice("kernel_launch")
-    time = total("elementwise", (launch, over_rows(chip, width, passes, moving) if by_row else moving))
+    time = total(
+        "elementwise", (launch, over_rows(chip, width, passes, moving) if by_row else moving)
+    )
     return Kernel(time, {"memory": moving, "latency": launch}, 0.0, touched)
 
 
@@ -220,48 +284,112 @@ def prefill(
 ) -> Kernel:
     """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
     if form.efficiency not in ("bf16", "fp8"):
-        raise DataError(f"attention: computes in {form.stored}, expected a format of 8 bits or wider")
+        raise DataError(
+            f"attention: computes in {form.stored}, expected a format of 8 bits or wider"
+        )
     scores = cost.flash_scores(batch, heads, queries, keys, causal, QUERY_TILE)
     rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
-    exponentials = exponential_rate(chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0)
+    exponentials = exponential_rate(
+        chip.part("cores"), chip.part("exponentials_per_clock"), chip.part("clock"), 1.0
+    )
     softmax = cost.softmax_time(scores, chip.practice("softmax_cost"), exponentials)
     products = cost.score_product_time(scores, width, values, rate)
     core = cost.flash_core_time(products, softmax, chip.part("asynchronous_matrix"))
-    moved = cost.flash_bytes(batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE))
+    moved = cost.flash_bytes(
+        batch, queries, keys, heads, kv_heads, width, values, element_size(WIDE)
+    )
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     latency = [repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))]
     latency.append(repeated(chip.practice("kernel_stage"), library.practice("prefill_stages")))
     if chip.tiled:
-        latency.append(cost.tail_time(chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys))
-        one = repeated(chip.practice("attention_preparation"), library.practice("prepares_attention"))
-        latency.append(cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores")))
-    flops = attention_flops(queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values)
-    parts = {"compute": products, "exponentials": softmax, "memory": memory, "latency": total("latency", latency)}
+        latency.append(
+            cost.tail_time(
+                chip.practice("tail_exposed"), core, scores, chip.part("cores"), QUERY_TILE, keys
+            )
+        )
+        one = repeated(
+            chip.practice("attention_preparation"), library.practice("prepares_attention")
+        )
+        latency.append(
+            cost.preparation_time(one, batch, heads, queries, QUERY_TILE, chip.part("cores"))
+        )
+    flops = attention_flops(
+        queries, cost.mean_keys(keys, causal), cost.all_heads(batch, heads), width, values
+    )
+    parts = {
+        "compute": products,
+        "exponentials": softmax,
+        "memory": memory,
+        "latency": total("latency", latency),
+    }
     return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
 
 
-def decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, heads: Any, kv_heads: Any, width: Any) -> Kernel:
+def decode(
+    chip: Chip,
+    form: Computed,
+    library: Library,
+    batch: Any,
+    keys: Any,
+    heads: Any,
+    kv_heads: Any,
+    width: Any,
+) -> Kernel:
     """Return the time of attention with one query a sequence against its cache, with the reductions its library runs after it."""
-    moved = attention_bytes(batch, keys, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits))
+    moved = attention_bytes(
+        batch, keys, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits)
+    )
     memory = core = stream_time(moved, chip.bandwidth("stream_efficiency"))
     flops = attention_flops(batch, keys, heads, width, width)
     parts = {"memory": memory}
     if chip.tiled:
-        blocks = cost.decode_blocks(batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits"))
-        parts["cores"] = cost.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
-        group, widest, single = heads / kv_heads, library.practice("widest_group"), chip.part("single_query_on_vector")
-        vector = cost.vector_time(flops, chip.part("peak_vector"), chip.practice("vector_efficiency"))
+        blocks = cost.decode_blocks(
+            batch, kv_heads, keys, DECODE_CHUNK, chip.practice("decode_splits")
+        )
+        parts["cores"] = cost.decode_core_time(
+            blocks,
+            chip.part("cores"),
+            chip.practice("decode_block_time"),
+            moved,
+            chip.load("core_load"),
+        )
+        group, widest, single = (
+            heads / kv_heads,
+            library.practice("widest_group"),
+            chip.part("single_query_on_vector"),
+        )
+        vector = cost.vector_time(
+            flops, chip.part("peak_vector"), chip.practice("vector_efficiency")
+        )
         rate = chip.rate(form.peak, f"flash_efficiency_{form.efficiency}")
-        matrix = cost.latent_product_time(cost.all_heads(batch, kv_heads), keys, cost.padded_heads(group, HEAD_TILE), width, width, rate)
+        matrix = cost.latent_product_time(
+            cost.all_heads(batch, kv_heads),
+            keys,
+            cost.padded_heads(group, HEAD_TILE),
+            width,
+            width,
+            rate,
+        )
         parts["compute"] = cost.decode_compute_time(vector, matrix, group, widest, single)
-        core = smooth_maximum(smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP)
+        core = smooth_maximum(
+            smooth_maximum(memory, parts["cores"], OVERLAP), parts["compute"], OVERLAP
+        )
     stages = repeated(chip.practice("kernel_stage"), library.practice("decode_stages"))
     launches = repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))
     parts["latency"] = total("latency", (stages, launches))
     return Kernel(total("attention", (core, stages, launches)), parts, flops, moved)
 
 
-def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys: Any, heads: Any, latent: Any, rotary: Any) -> Kernel:
+def latent_decode(
+    chip: Chip,
+    form: Computed,
+    library: Library,
+    batch: Any,
+    keys: Any,
+    heads: Any,
+    latent: Any,
+    rotary: Any,
+) -> Kernel:
     """Return the time of latent attention with one query a sequence: all heads read one cache, each key once as key and as value.
 
     A cache in a format that the library's kernel does not read is widened before, which moves all of it.
@@ -280,12 +408,29 @@ def latent_decode(chip: Chip, form: Computed, library: Library, batch: Any, keys
     one = cost.on_busiest(computing, blocks, cores, chip.part("cores"))
     memory = stream_time(moved, chip.bandwidth("stream_efficiency"))
     core = smooth_maximum(smooth_maximum(one, loading, 2), memory, OVERLAP)
-    asked = elementwise_bytes(cost.all_heads(batch, heads), numbers + latent, chip.practice("latent_query_passes"), element_size(WIDE))
+    asked = elementwise_bytes(
+        cost.all_heads(batch, heads),
+        numbers + latent,
+        chip.practice("latent_query_passes"),
+        element_size(WIDE),
+    )
     queries = stream_time(asked, chip.part("hbm_bandwidth"))
-    widening = stream_time(cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)), chip.bandwidth("row_efficiency"))
+    widening = stream_time(
+        cost.widened_bytes(moved, size, library.practice("widens_cache"), element_size(WIDE)),
+        chip.bandwidth("row_efficiency"),
+    )
     starts = repeated(chip.practice("decode_block_time"), cores)
     stages = repeated(chip.practice("kernel_stage"), library.practice("latent_stages"))
     joining = cost.joining_time(blocks, batch, chip.practice("kernel_stage"))
     latency = total("latency", (stages, joining, starts))
-    parts = {"compute": one, "cores": loading, "memory": memory, "queries": queries, "widening": widening, "latency": latency}
-    return Kernel(total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved)
+    parts = {
+        "compute": one,
+        "cores": loading,
+        "memory": memory,
+        "queries": queries,
+        "widening": widening,
+        "latency": latency,
+    }
+    return Kernel(
+        total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved
+    )

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, SecondPerByte
+from tco.foundation.units import (
+    FLOP,
+    Byte,
+    BytePerSecond,
+    FLOPPerSecond,
+    PerSecond,
+    Pure,
+    Second,
+    SecondPerByte,
+)
 
 
 @formula(unit="FLOP/s", source="tco-calibration")
@@ -20,7 +29,9 @@ def core_rate(rate: FLOPPerSecond, cores: Pure) -> Any:
 
 
 @formula(unit="FLOP/s", source="deepseek-v3")
-def scaled_rate(rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure) -> Any:
+def scaled_rate(
+    rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure
+) -> Any:
     """Rate of products whose partial sums vector units scale and add, unless matrix units take the scales: P / (1 + (1-t) x P / (b V))."""
     return rate / (1 + (1 - taken) * exposed * rate / (block * vector_rate))
 
@@ -67,7 +78,9 @@ def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
 
 
 @formula(unit="s", source="cutlass")
-def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second) -> Any:
+def waves_time(
+    tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second
+) -> Any:
     """Time of all waves of tiles over the cores, each with its first loads and last writes, no shorter than the chain of steps of one tile.
 
     t = max(ceil(tiles / n) (k step + e), k chain).
@@ -76,27 +89,48 @@ def waves_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Secon
 
 
 @formula(unit="s", source="cutlass")
-def split_time(tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second) -> Any:
+def split_time(
+    tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second
+) -> Any:
     """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + e + r."""
     return maximum(tiles / cores, 1 / most) * (inner * step) + ends + reduction
 
 
 @formula(unit="s", source="aws-nki-trn2")
-def array_time(rows: Pure, padded: Pure, groups: Pure, moving: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+def array_time(
+    rows: Pure,
+    padded: Pure,
+    groups: Pure,
+    moving: Pure,
+    rate: FLOPPerSecond,
+    flop_per_mac: FLOP = 2,
+) -> Any:
     """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) / P; fewer rows wait for the next weights."""
     return flop_per_mac * groups * padded * maximum(rows, moving) / rate
 
 
 @formula(unit="FLOP", source="scaling-book")
-def products_flops(rows: Pure, columns: Pure, inner: Pure, groups: Pure, flop_per_mac: FLOP = 2) -> Any:
+def products_flops(
+    rows: Pure, columns: Pure, inner: Pure, groups: Pure, flop_per_mac: FLOP = 2
+) -> Any:
     """Work of g equal products: F = 2 g m n k."""
     return flop_per_mac * groups * rows * columns * inner
 
 
 @formula(unit="byte", source="scaling-book")
-def products_bytes(rows: Pure, columns: Pure, inner: Pure, groups: Pure, input_size: Byte, weight_size: Byte, output_size: Byte) -> Any:
+def products_bytes(
+    rows: Pure,
+    columns: Pure,
+    inner: Pure,
+    groups: Pure,
+    input_size: Byte,
+    weight_size: Byte,
+    output_size: Byte,
+) -> Any:
     """Traffic of g equal products, each operand and result once: Q = g (b_in m k + b_w k n + b_out m n)."""
-    return groups * ((input_size * rows + weight_size * columns) * inner + output_size * rows * columns)
+    return groups * (
+        (input_size * rows + weight_size * columns) * inner + output_size * rows * columns
+    )
 
 
 @formula(unit="", source="scaling-book")
@@ -124,7 +158,9 @@ def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
 
 
 @formula(unit="FLOP/s", source="neuron-measured")
-def partial_rate(rate: FLOPPerSecond, cores: Pure, every: Pure, device: Pure, dies: Pure, gain: Pure) -> Any:
+def partial_rate(
+    rate: FLOPPerSecond, cores: Pure, every: Pure, device: Pure, dies: Pure, gain: Pure
+) -> Any:
     """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle: P c/C (1 + (g-1) (1-s)).
 
     s = clamp((c - d) / (C/D - d), 0, 1) is how far the die is full, of D dies and logical devices of d cores.
@@ -140,13 +176,17 @@ def partial_bandwidth(bandwidth: BytePerSecond, cores: Pure, every: Pure) -> Any
 
 
 @formula(unit="s", source="neuron-measured")
-def program_call_time(call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte) -> Any:
+def program_call_time(
+    call: Second, rows: Pure, columns: Pure, size: Byte, result: SecondPerByte
+) -> Any:
     """What the host adds that calls a compiled program and takes its result: t + m n b r."""
     return call + rows * columns * size * result
 
 
 @formula(unit="", source="flashattention3")
-def flash_scores(sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure) -> Any:
+def flash_scores(
+    sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure
+) -> Any:
     """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for half of each tile on the diagonal."""
     return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
 
@@ -164,7 +204,9 @@ def all_heads(sequences: Pure, heads: Pure) -> Any:
 
 
 @formula(unit="s", source="flashattention3")
-def score_product_time(scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2) -> Any:
+def score_product_time(
+    scores: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
+) -> Any:
     """Time of both products of attention: 2 s (d_qk + d_v) / P."""
     return flop_per_mac * scores * (score_width + value_width) / rate
 
@@ -182,21 +224,34 @@ def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> An
 
 
 @formula(unit="s", source="tco-calibration")
-def tail_time(exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure) -> Any:
+def tail_time(
+    exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure
+) -> Any:
     """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile x k."""
     return exposed * core / scores * cores * tile * keys
 
 
 @formula(unit="byte", source="flashattention3")
 def flash_bytes(
-    sequences: Pure, queries: Pure, keys: Pure, heads: Pure, kv_heads: Pure, score_width: Pure, value_width: Pure, element_size: Byte
+    sequences: Pure,
+    queries: Pure,
+    keys: Pure,
+    heads: Pure,
+    kv_heads: Pure,
+    score_width: Pure,
+    value_width: Pure,
+    element_size: Byte,
 ) -> Any:
     """Traffic of queries, keys, values and results: b (q h + k h_kv) (d_qk + d_v) bytes."""
-    return sequences * (queries * heads + keys * kv_heads) * (score_width + value_width) * element_size
+    return (
+        sequences * (queries * heads + keys * kv_heads) * (score_width + value_width) * element_size
+    )
 
 
 @formula(unit="s", source="tco-calibration")
-def preparation_time(preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure) -> Any:
+def preparation_time(
+    preparation: Second, sequences: Pure, heads: Pure, queries: Pure, tile: Pure, cores: Pure
+) -> Any:
     """Rotary embedding, cache write and casts of all tiles of queries: p b h ceil(q / tile) / n."""
     return preparation * sequences * heads * ceil_ratio(queries, tile) / cores
 
@@ -208,7 +263,9 @@ def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most
 
 
 @formula(unit="s", source="tco-calibration")
-def decode_core_time(blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond) -> Any:
+def decode_core_time(
+    blocks: Pure, cores: Pure, block_time: Second, bytes_moved: Byte, load: BytePerSecond
+) -> Any:
     """Time the cores take for their blocks: max(n_b / n, 1) (t_b + Q / n_b / L)."""
     return maximum(blocks / cores, 1) * (block_time + bytes_moved / blocks / load)
 
@@ -220,9 +277,13 @@ def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Any:
 
 
 @formula(unit="s", source="tco-calibration")
-def decode_compute_time(vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure) -> Any:
+def decode_compute_time(
+    vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure
+) -> Any:
     """Computing time of decode attention, on vector units where queries of a key head are more than matrix kernels take, or one alone and s = 1."""
-    return select(group > widest, vector, select(group <= 1, single * vector + (1 - single) * matrix, matrix))
+    return select(
+        group > widest, vector, select(group <= 1, single * vector + (1 - single) * matrix, matrix)
+    )
 
 
 @formula(unit="", source="flashmla")
@@ -245,7 +306,13 @@ def shared_by_cores(blocks: Pure, cores: Pure) -> Any:
 
 @formula(unit="s", source="flashmla")
 def latent_product_time(
-    sequences: Pure, keys: Pure, rows: Pure, score_width: Pure, value_width: Pure, rate: FLOPPerSecond, flop_per_mac: FLOP = 2
+    sequences: Pure,
+    keys: Pure,
+    rows: Pure,
+    score_width: Pure,
+    value_width: Pure,
+    rate: FLOPPerSecond,
+    flop_per_mac: FLOP = 2,
 ) -> Any:
     """Time of both products of all heads against one cache, on all cores: 2 b k r (d_qk + d_v) / P."""
     return flop_per_mac * sequences * keys * rows * (score_width + value_width) / rate
@@ -282,12 +349,16 @@ def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
 
 
 @formula(unit="", source="raab-steger1998")
-def busiest_popular(load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
+def busiest_popular(
+    load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure
+) -> Any:
     """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 / E_local)), x where they are dealt out in turn.
 
     Chance and popularity both scatter, whose standard deviation over its mean is s.
     """
-    return load + (1 - even) * imbalance * np.sqrt(2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts))
+    return load + (1 - even) * imbalance * np.sqrt(
+        2 * np.log(groups) * (load + (skew * load) ** 2 / local_experts)
+    )
 
 
 @formula(unit="", source="tco-model")
@@ -297,7 +368,9 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
     sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn they are min(x, 1).
     """
     each = load / local_experts
-    return local_experts * select(even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2)))
+    return local_experts * select(
+        even > 0.5, minimum(each, 1), -np.expm1(-each / np.sqrt(1 + skew**2))
+    )
 
 
 @formula(unit="", source="tco-calibration")

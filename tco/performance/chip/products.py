@@ -14,14 +14,36 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.foundation.formula import MANY, extent, formula, greatest, in_use, least, least_over, select, stacked
+from tco.foundation.formula import (
+    MANY,
+    extent,
+    formula,
+    greatest,
+    in_use,
+    least,
+    least_over,
+    select,
+    stacked,
+)
 from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
 from tco.performance.chip.formats import FORMATS, WIDE, Computed, element_size, unpacking_time
-from tco.performance.chip.roofline import achieved_bandwidth, achieved_rate, fed_bandwidth, padded_weights, smooth_maximum, stream_time
+from tco.performance.chip.roofline import (
+    achieved_bandwidth,
+    achieved_rate,
+    fed_bandwidth,
+    padded_weights,
+    smooth_maximum,
+    stream_time,
+)
 from tco.performance.software import MEASURED, Reach, reached_share
 
-TILES = ((128.0, 256.0), (128.0, 128.0), (64.0, 128.0), (64.0, 64.0))  # rows and columns of the result that one core holds
+TILES = (
+    (128.0, 256.0),
+    (128.0, 128.0),
+    (64.0, 128.0),
+    (64.0, 64.0),
+)  # rows and columns of the result that one core holds
 GROUPED = 2.0  # sharpness of the smooth maximum where tiles of other groups hide the loads of one
 SPLITS = 8  # ways the inner side is split between cores at most
 PLAIN = (0, 1)  # extent of plain numbers
@@ -81,7 +103,10 @@ class Traits(NamedTuple):
 
 def traits_of(catalogue: Catalogue, part: str) -> Traits:
     """Return what the catalogue says of a part."""
-    array, *others = (catalogue.has_part_value(part, name) for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences"))
+    array, *others = (
+        catalogue.has_part_value(part, name)
+        for name in ("array_rows", "cores_per_device", "dma_bandwidth", "dereferences")
+    )
     return Traits(not array, *others)
 
 
@@ -91,11 +116,17 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
-def kernels_on(values: Mapping[str, Any], chip: str, family: str, traits: Traits, reach: Reach = MEASURED) -> Chip:
+def kernels_on(
+    values: Mapping[str, Any], chip: str, family: str, traits: Traits, reach: Reach = MEASURED
+) -> Chip:
     """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
     if traits.logical:
-        share = device_efficiency(values[f"{part}.cores_per_device"], values[f"{part}.cores"], values[f"{practice}.whole_chip_efficiency"])
+        share = device_efficiency(
+            values[f"{part}.cores_per_device"],
+            values[f"{part}.cores"],
+            values[f"{practice}.whole_chip_efficiency"],
+        )
     return Chip(values, part, practice, traits.tiled, share, traits.fed, reach)
 
 
@@ -113,9 +144,15 @@ class Operands(NamedTuple):
     stage: Any = None
     latency: Any = 0.0
     ends: Any = 0.0  # of a wave of tiles: first loads and last writes that nothing hides
-    overlap: Any = 2.0  # sharpness of the smooth maximum of computing and moving; 1: they take turns
-    array: tuple[Any, Any, Any, Any] | None = None  # of others: rows, rows as joined in the format, columns, and least moving rows
-    unpacking: tuple[Any, Any] | None = None  # vector operations a stored number and their rate, where software unpacks
+    overlap: Any = (
+        2.0  # sharpness of the smooth maximum of computing and moving; 1: they take turns
+    )
+    array: tuple[Any, Any, Any, Any] | None = (
+        None  # of others: rows, rows as joined in the format, columns, and least moving rows
+    )
+    unpacking: tuple[Any, Any] | None = (
+        None  # vector operations a stored number and their rate, where software unpacks
+    )
     extent: tuple[int, int] = PLAIN  # most axes and most numbers of any of these
 
 
@@ -123,18 +160,30 @@ def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
     """Return what products of a chip rest on in a format: read once, used for any number of products; of the rates, so much is reached."""
     made = read_operands(chip, form)
     if efficiency is not None:
-        made = made._replace(**{name: achieved_rate(rate, efficiency) for name in ("rate", "core") if (rate := getattr(made, name)) is not None})
+        made = made._replace(
+            **{
+                name: achieved_rate(rate, efficiency)
+                for name in ("rate", "core")
+                if (rate := getattr(made, name)) is not None
+            }
+        )
     return made._replace(extent=extent((*made, *(made.array or ()), *(made.unpacking or ()))))
 
 
 def read_operands(chip: Chip, form: Computed) -> Operands:
     """Return the same before it is known how many numbers each of them is."""
     rate = chip.rate(form.peak, form.tile_efficiency)
-    if form.peak != "peak_bf16":  # of 16 bits it is what measured products tell, with the rate they held
+    if (
+        form.peak != "peak_bf16"
+    ):  # of 16 bits it is what measured products tell, with the rate they held
         rate = achieved_rate(rate, chip.held_rate)
     stored = FORMATS[form.stored]
     if stored.scales and not form.unpacked:
-        vector, exposed, taken = chip.part("peak_vector"), chip.practice("scaling_exposed"), chip.part(stored.scales)
+        vector, exposed, taken = (
+            chip.part("peak_vector"),
+            chip.practice("scaling_exposed"),
+            chip.part(stored.scales),
+        )
         rate = cost.scaled_rate(rate, vector, stored.block, exposed, taken)
     four = form.tile_efficiency != "tile_efficiency"
     made = Operands(
@@ -144,7 +193,9 @@ def read_operands(chip: Chip, form: Computed) -> Operands:
         stream=chip.bandwidth("stream_efficiency"),
         splits=not four,
         overlap=cost.product_overlap(chip.part("asynchronous_loads")),
-        unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector")) if form.unpacked else None,
+        unpacking=(chip.practice("unpacking_operations"), chip.part("peak_vector"))
+        if form.unpacked
+        else None,
     )
     if chip.tiled:
         return made._replace(
@@ -156,7 +207,9 @@ def read_operands(chip: Chip, form: Computed) -> Operands:
             ends=chip.practice("tile_ends"),
         )
     joined = "array_rows" if form.peak == "peak_bf16" else "mx_array_rows"
-    rows, rows_joined, columns, moving = (chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving"))
+    rows, rows_joined, columns, moving = (
+        chip.part(name) for name in ("array_rows", joined, "array_columns", "array_least_moving")
+    )
     return made._replace(array=(rows, rows_joined, columns, moving))
 
 
@@ -180,14 +233,30 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     tokens of each. Both may be means. Their kernels do not split the inner side.
     """
     many = 1 if groups is None else groups
-    computing = computing_time(made, rows, columns, inner, many, split=groups is None and made.splits, hidden=groups is not None)
+    computing = computing_time(
+        made,
+        rows,
+        columns,
+        inner,
+        many,
+        split=groups is None and made.splits,
+        hidden=groups is not None,
+    )
     if made.unpacking is not None:
         unpacking = unpacking_time(cost.products_weights(columns, inner, many), *made.unpacking)
         computing = greatest("engines", (computing, unpacking))
-    moved = cost.products_bytes(rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE))
+    moved = cost.products_bytes(
+        rows, columns, inner, many, made.input_size, made.weight_size, element_size(WIDE)
+    )
     moving = stream_time(moved, made.stream)
     overlap = made.overlap if groups is None else GROUPED
-    return Product(smooth_maximum(computing, moving, overlap), computing, moving, cost.products_flops(rows, columns, inner, many), moved)
+    return Product(
+        smooth_maximum(computing, moving, overlap),
+        computing,
+        moving,
+        cost.products_flops(rows, columns, inner, many),
+        moved,
+    )
 
 
 class Sides(NamedTuple):
@@ -205,20 +274,37 @@ def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = N
     call costs less than their memory, they are taken one by one; the result is the same.
     """
     axes, size = extent((groups, *(side for one in several for side in one)))
-    if in_use() is not None or max(size, *(one.extent[1] for one in made)) > MANY or len(several) == 1:
+    if (
+        in_use() is not None
+        or max(size, *(one.extent[1] for one in made)) > MANY
+        or len(several) == 1
+    ):
         each = zip(made, several, strict=True)
-        return Product(*zip(*(product(rests, one.rows, one.columns, one.inner, groups) for rests, one in each), strict=True))
+        return Product(
+            *zip(
+                *(product(rests, one.rows, one.columns, one.inner, groups) for rests, one in each),
+                strict=True,
+            )
+        )
     axes = max(axes, *(one.extent[0] for one in made))
-    shared = all(one.rows is several[0].rows for one in several)  # then it need not be there for each
+    shared = all(
+        one.rows is several[0].rows for one in several
+    )  # then it need not be there for each
     rows = several[0].rows if shared else stacked([one.rows for one in several], axes)
-    columns, inner = stacked([one.columns for one in several], axes), stacked([one.inner for one in several], axes)
+    columns, inner = (
+        stacked([one.columns for one in several], axes),
+        stacked([one.inner for one in several], axes),
+    )
     alone = made[0] if all(one is made[0] for one in made) else joined(tuple(made), axes)
     return product(alone, rows, columns, inner, groups)
 
 
 def together(made: Operands) -> Any:
     """Return what operands have in common whose products may be computed in one call: their structure, if they are plain numbers."""
-    return made.splits, made.array is None if made.extent == PLAIN and made.unpacking is None else id(made)
+    return (
+        made.splits,
+        made.array is None if made.extent == PLAIN and made.unpacking is None else id(made),
+    )
 
 
 @lru_cache(maxsize=64)
@@ -226,26 +312,51 @@ def joined(made: tuple[Operands, ...], axes: int) -> Operands:
     """Return operands of plain numbers as one, each of their numbers that differ on an axis in front of so many others."""
 
     def column(several: tuple[Any, ...]) -> Any:
-        return several[0] if len({*several}) == 1 else np.array(several, dtype=float).reshape(-1, *[1] * axes)
+        return (
+            several[0]
+            if len({*several}) == 1
+            else np.array(several, dtype=float).reshape(-1, *[1] * axes)
+        )
 
-    found: dict[str, Any] = {name: column(terms) for name, terms in zip(Operands._fields, zip(*made, strict=True), strict=True) if name != "array"}
+    found: dict[str, Any] = {
+        name: column(terms)
+        for name, terms in zip(Operands._fields, zip(*made, strict=True), strict=True)
+        if name != "array"
+    }
     arrays = [one.array for one in made if one.array is not None]
-    return Operands(**found, array=tuple(column(terms) for terms in zip(*arrays, strict=True)) if arrays else None)
+    return Operands(
+        **found,
+        array=tuple(column(terms) for terms in zip(*arrays, strict=True)) if arrays else None,
+    )
 
 
-def computing_time(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool) -> Any:
+def computing_time(
+    made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool
+) -> Any:
     """Return the time the matrix units take: that of the best tiles and splits, or of padded weights passing large arrays."""
     if made.array is not None:
         array_rows, joined, array_columns, moving = made.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
         return cost.array_time(rows, padded, groups, moving, made.rate)
-    return least_over("tiles", TILES, tiles_time, rows, columns, inner, groups, split, *tiled(made, hidden))
+    return least_over(
+        "tiles", TILES, tiles_time, rows, columns, inner, groups, split, *tiled(made, hidden)
+    )
 
 
 def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
     """Return what the time of tiles rests on; kernels of many groups hide the latency of a step behind other tiles, but for one chain."""
     step = 0.0 if hidden else made.latency
-    return made.cores, made.core, made.load, made.stage, step, made.latency, made.ends, made.input_size, made.weight_size
+    return (
+        made.cores,
+        made.core,
+        made.load,
+        made.stage,
+        step,
+        made.latency,
+        made.ends,
+        made.input_size,
+        made.weight_size,
+    )
 
 
 def tiles_time(
@@ -271,7 +382,11 @@ def tiles_time(
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
     ends = cost.ends_time(ends, rows, tile_rows)
     whole = cost.waves_time(tiles, cores, inner, step, chain, ends)
-    return least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends))) if split else whole
+    return (
+        least("splits", (whole, cost.split_time(tiles, cores, inner, step, SPLITS, stage, ends)))
+        if split
+        else whole
+    )
 
 
 class Tiling(NamedTuple):
@@ -284,7 +399,9 @@ class Tiling(NamedTuple):
     sharing: float
 
 
-def tiling(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Tiling | None:
+def tiling(
+    made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None
+) -> Tiling | None:
     """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which cut nothing."""
     if made.array is not None:
         return None

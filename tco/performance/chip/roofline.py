@@ -7,18 +7,38 @@ from typing import Any
 import numpy as np
 
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, total
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerByte, FLOPPerSecond, PerSecond, Pure, Second, Watt, WattPerFLOPPerSecond
+from tco.foundation.units import (
+    FLOP,
+    Byte,
+    BytePerSecond,
+    FLOPPerByte,
+    FLOPPerSecond,
+    PerSecond,
+    Pure,
+    Second,
+    Watt,
+    WattPerFLOPPerSecond,
+)
 from tco.models.architecture import Architecture, Attention
 
 
 @formula(unit="FLOP", source="scaling-book")
-def attention_flops(queries: Pure, keys: Pure, heads: Pure, score_width: Pure, value_width: Pure, flop_per_mac: FLOP = 2) -> Any:
+def attention_flops(
+    queries: Pure,
+    keys: Pure,
+    heads: Pure,
+    score_width: Pure,
+    value_width: Pure,
+    flop_per_mac: FLOP = 2,
+) -> Any:
     """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
     return flop_per_mac * (score_width + value_width) * heads * queries * keys
 
 
 @formula(unit="byte", source="scaling-book")
-def attention_bytes(sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte) -> Any:
+def attention_bytes(
+    sequences: Pure, cached_tokens: Pure, cached_numbers: Pure, cache_size: Byte
+) -> Any:
     """Cache read by the attention core: Q = B L_kv x numbers per token x bytes per number."""
     return cached_numbers * cache_size * sequences * cached_tokens
 
@@ -105,7 +125,11 @@ def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
 def added_beside(one: Second, other: Second, sharpness: Pure) -> Any:
     """Time that a second thing adds to a first it runs beside: (a^p + b^p)^(1/p) - a, exact where that is next to nothing."""
     longer = maximum(one, other)
-    return longer - one + longer * np.expm1(np.log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
+    return (
+        longer
+        - one
+        + longer * np.expm1(np.log1p((minimum(one, other) / longer) ** sharpness) / sharpness)
+    )
 
 
 @formula(unit="s", source="tco-model")
@@ -196,17 +220,34 @@ def power_limited_time(
     e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part of; a byte from memory takes that of k of them. The
     clock falls with the rate that is reached, never with a peak that is not.
     """
-    return (time**4 + (flop_energy * (size / wide * flops + byte_flops * bytes_moved) / power) ** 4) ** 0.25
+    return (
+        time**4 + (flop_energy * (size / wide * flops + byte_flops * bytes_moved) / power) ** 4
+    ) ** 0.25
 
 
 @formula(unit="byte", source="scaling-book")
-def weight_bytes(shared_parameters: Pure, expert_parameters: Pure, tensor_parallel: Pure, chips: Pure, weight_size: Byte, expert_size: Byte) -> Any:
+def weight_bytes(
+    shared_parameters: Pure,
+    expert_parameters: Pure,
+    tensor_parallel: Pure,
+    chips: Pure,
+    weight_size: Byte,
+    expert_size: Byte,
+) -> Any:
     """Weights of one chip: W = P_shared / tp b_w + P_experts / N b_e."""
-    return shared_parameters / tensor_parallel * weight_size + expert_parameters / chips * expert_size
+    return (
+        shared_parameters / tensor_parallel * weight_size + expert_parameters / chips * expert_size
+    )
 
 
 @formula(unit="byte", source="scaling-book")
-def cache_bytes(sequences: Pure, cached_tokens: Pure, growing_numbers: Pure, kept_numbers: Pure, cache_size: Byte) -> Any:
+def cache_bytes(
+    sequences: Pure,
+    cached_tokens: Pure,
+    growing_numbers: Pure,
+    kept_numbers: Pure,
+    cache_size: Byte,
+) -> Any:
     """Cache of one chip over all layers: C = B (L g + k) b, g numbers a token and k numbers a sequence (windows, states)."""
     return sequences * (cached_tokens * growing_numbers + kept_numbers) * cache_size
 
@@ -285,10 +326,17 @@ def entries_of(a: Attention, context: Any) -> Any:
 
 def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
     """Return the work of scores and values of all layers with one kind of attention, and of their indexer."""
-    terms = [attention_flops(1, keys, layers * a.heads, a.qk_dim, a.v_dim) for keys in keys_met(a, context)]
+    terms = [
+        attention_flops(1, keys, layers * a.heads, a.qk_dim, a.v_dim)
+        for keys in keys_met(a, context)
+    ]
     if a.top_tokens:  # the indexer scores every entry to choose the best
         entries = entries_of(a, context)
-        terms.append(attention_flops(1, reached_keys(entries, entries), layers * a.index_heads, a.index_dim, 0))
+        terms.append(
+            attention_flops(
+                1, reached_keys(entries, entries), layers * a.index_heads, a.index_dim, 0
+            )
+        )
     return terms
 
 
@@ -297,6 +345,9 @@ def flops_per_token(model: Architecture, context: Any, training: bool = True) ->
     terms = [passing_flops(model.active_parameters, 1)]
     for attention, layers in model.attentions.items():
         terms += attention_terms(attention, layers, context)
-    terms += [state_flops(layers * mixer.state_numbers, mixer.passes) for mixer, layers in model.mixers.items()]
+    terms += [
+        state_flops(layers * mixer.state_numbers, mixer.passes)
+        for mixer, layers in model.mixers.items()
+    ]
     forward = total("forward_flops_per_token", terms)
     return forward_and_backward(forward) if training else forward

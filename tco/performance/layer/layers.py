@@ -18,7 +18,14 @@ from tco.foundation.formula import formula, maximum, minimum, select, somewhere,
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second
 from tco.models.architecture import Block
-from tco.models.layers import Attention, FeedForward, StateMixer, keys_and_values, projections, up_and_down
+from tco.models.layers import (
+    Attention,
+    FeedForward,
+    StateMixer,
+    keys_and_values,
+    projections,
+    up_and_down,
+)
 from tco.performance.chip import kernels as kernel
 from tco.performance.chip.roofline import (
     achieved_rate,
@@ -38,7 +45,10 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.layer.operators import ATTENTION, DENSE, EXPERTS, HEAD, Operator, Pass, Shape
 
-GATHERED = ("all-gather", "reduce-scatter")  # what stands in for dispatch and combine among few ranks
+GATHERED = (
+    "all-gather",
+    "reduce-scatter",
+)  # what stands in for dispatch and combine among few ranks
 SUM_BYTES = 8  # largest score and sum of exponentials of a query and head, each in FP32
 INDEX_BYTES = 4  # one FP32 scale beside an indexer key
 STATE_BYTES = 2 * 4  # a recurrent state is read and written in FP32
@@ -77,7 +87,9 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
     sides = projections(a, made.model.hidden, shape.tensor_parallel)
     made.products("attention projections", layers, sides.values(), shape.tokens, ATTENTION, kind)
     whole = a.latent or a.shared_key_value
-    width = a.heads / shape.tensor_parallel * a.qk_dim + (a.cached if whole else keys_and_values(a, shape.tensor_parallel))
+    width = a.heads / shape.tensor_parallel * a.qk_dim + (
+        a.cached if whole else keys_and_values(a, shape.tensor_parallel)
+    )
     made.elementwise(layers * width * ROTARY_PASSES)
     kinds = made.kinds
     keys = keys_attended(a, kinds.keys)
@@ -98,7 +110,13 @@ def keys_attended(a: Attention, keys: Any) -> Any:
     """Return the keys a query attends to among some: those in its window, the best of an indexer, or entries that stand for several each."""
     if a.compression:
         entries = entries_of(a, keys)
-        return total("keys", [attended_keys(entries, a.top_tokens) if a.top_tokens else entries, attended_keys(keys, a.window)])
+        return total(
+            "keys",
+            [
+                attended_keys(entries, a.top_tokens) if a.top_tokens else entries,
+                attended_keys(keys, a.window),
+            ],
+        )
     reach = min(filter(None, (a.window, a.top_tokens)), default=0)
     return attended_keys(keys, reach) if reach else keys
 
@@ -112,14 +130,22 @@ def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
     machine = made.machine
     with scope("indexer"):
-        scanned = per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
+        scanned = (
+            per_rank(shape.keys, shape.context_parallel) if splits_context(made) else shape.keys
+        )
         every = scanned if shape.decode else read
         scored = attention_flops(shape.tokens, scanned, a.index_heads, a.index_dim, 0)
         index = attention_bytes(shape.sequences, every, a.index_dim + INDEX_BYTES, 1.0)
-        peak = "peak_fp8" if machine.values.exists(f"{machine.kernels.parts}.peak_fp8") else "peak_bf16"
+        peak = (
+            "peak_fp8"
+            if machine.values.exists(f"{machine.kernels.parts}.peak_fp8")
+            else "peak_bf16"
+        )
         rate = machine.kernels.rate(peak, f"flash_efficiency_{peak.removeprefix('peak_')}")
         time = smooth_maximum(
-            kernel.score_product_time(attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate),
+            kernel.score_product_time(
+                attention_scores(shape.tokens, scanned, a.index_heads), a.index_dim, 0, rate
+            ),
             stream_time(index, machine.bandwidth),
             OVERLAP,
         )
@@ -127,7 +153,9 @@ def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -
         made.core("indexer", layers, for_all(time), for_all(scored), for_all(index), rate)
 
 
-def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any) -> None:
+def attention_core(
+    made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any
+) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache; `shape` has a plan of each kind."""
     machine, chip = made.machine, made.machine.kernels
     with scope("attention core"):
@@ -138,7 +166,11 @@ def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: An
         moved = attention_bytes(shape.sequences, read, cached, machine.cache_size)
         flops = attention_flops(shape.tokens, keys, heads, wide, 0)
         softmax = kernel.softmax_time(scores, chip.practice("softmax_cost"), machine.exponentials)
-        computing = kernel.flash_core_time(kernel.score_product_time(scores, wide, 0, rate), softmax, chip.part("asynchronous_matrix"))
+        computing = kernel.flash_core_time(
+            kernel.score_product_time(scores, wide, 0, rate),
+            softmax,
+            chip.part("asynchronous_matrix"),
+        )
         streaming = stream_time(moved, machine.bandwidth)
         if not shape.decode:
             time = total("attention", (computing, streaming))
@@ -146,8 +178,20 @@ def attention_core(made: Pass, shape: Shape, layers: int, a: Attention, keys: An
             time = smooth_maximum(computing, streaming, OVERLAP)
             if chip.tiled:
                 groups = 1 if a.latent else maximum(a.kv_heads / shape.tensor_parallel, 1)
-                blocks = kernel.decode_blocks(shape.sequences, groups, keys, machine.counted("decode_chunk"), chip.practice("decode_splits"))
-                on_cores = kernel.decode_core_time(blocks, chip.part("cores"), chip.practice("decode_block_time"), moved, chip.load("core_load"))
+                blocks = kernel.decode_blocks(
+                    shape.sequences,
+                    groups,
+                    keys,
+                    machine.counted("decode_chunk"),
+                    chip.practice("decode_splits"),
+                )
+                on_cores = kernel.decode_core_time(
+                    blocks,
+                    chip.part("cores"),
+                    chip.practice("decode_block_time"),
+                    moved,
+                    chip.load("core_load"),
+                )
                 time = smooth_maximum(time, on_cores, OVERLAP)
         for_all = made.alike.for_all
         made.core("attention core", layers, for_all(time), for_all(flops), for_all(moved), rate)
@@ -162,14 +206,18 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
     """Add the exchange of softmax sums among the chips that split a sequence; what they attended to joins the all-reduce."""
     shape, ranks = made.shape, made.shape.context_parallel
     with scope("context sums"):
-        sums = message_bytes(shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES))
+        sums = message_bytes(
+            shape.tokens, np.ceil(a.heads / shape.tensor_parallel) * ranks, float(SUM_BYTES)
+        )
         made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
 
 
 def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
     """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
     shape = made.shape
-    within = minimum(np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks)
+    within = minimum(
+        np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks
+    )
     domains = select(crossing > 0, shape.domains, within)
     return Group(ranks, domains, ranks / domains)
 
@@ -182,7 +230,12 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
             tokens = attended_keys(prompt, a.window) if a.window else prompt
             if a.compression:
                 tokens = total("keys", [entries_of(a, prompt), tokens])
-            made.gather("context gather", layers, group, message_bytes(tokens, core_widths(made.shape, a)[1], made.machine.cache_size))
+            made.gather(
+                "context gather",
+                layers,
+                group,
+                message_bytes(tokens, core_widths(made.shape, a)[1], made.machine.cache_size),
+            )
 
 
 def core_widths(shape: Shape, a: Attention) -> tuple[int, Any]:
@@ -199,15 +252,23 @@ def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
     hidden, parallel = made.model.hidden, shape.tensor_parallel
     sides = [(hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden)]
     if mixer.decay_rank:
-        sides += [(hidden, mixer.decay_rank), (mixer.decay_rank, mixer.groups * mixer.state / parallel)]
+        sides += [
+            (hidden, mixer.decay_rank),
+            (mixer.decay_rank, mixer.groups * mixer.state / parallel),
+        ]
     made.products("recurrent projections", layers, sides, shape.tokens, ATTENTION, "recurrent")
     made.elementwise(layers * mixer.projected / parallel * ROTARY_PASSES)  # convolution and gates
     with scope("recurrence"):
         state = mixer.state_numbers / parallel
         flops = passing_flops(mixer.passes * state, shape.tokens)
         moved = attention_bytes(shape.sequences, 1, state, float(STATE_BYTES))
-        rate = achieved_rate(machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"), machine.counted("recurrent_share"))
-        time = smooth_maximum(stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP)
+        rate = achieved_rate(
+            machine.kernels.rate("peak_bf16", "flash_efficiency_bf16"),
+            machine.counted("recurrent_share"),
+        )
+        time = smooth_maximum(
+            stream_time(moved, machine.bandwidth), computing_time(flops, rate), OVERLAP
+        )
         made.core("recurrence", layers, time, flops, moved, rate)
 
 
@@ -216,12 +277,18 @@ def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
     shape, hidden = made.shape, made.model.hidden
     if not f.experts:
         width = f.width / shape.attention_chips
-        made.products("feed-forward", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "dense")
-        made.elementwise(layers * width * f.matrices)  # both halves are read, their product is written
+        made.products(
+            "feed-forward", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "dense"
+        )
+        made.elementwise(
+            layers * width * f.matrices
+        )  # both halves are read, their product is written
         return
     if f.shared_width:
         width = f.shared_width / shape.attention_chips
-        made.products("shared expert", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "shared")
+        made.products(
+            "shared expert", layers, up_and_down(f, hidden, width), shape.tokens, DENSE, "shared"
+        )
         made.elementwise(layers * width * f.matrices)
     experts(made, layers, f)
 
@@ -232,12 +299,21 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
     made.products("router", layers, ((made.model.hidden, f.experts),), shape.tokens, HEAD)
     if f.latent:
         latent = f.latent / shape.attention_chips
-        made.products("expert latent", layers, ((made.model.hidden, latent), (latent, made.model.hidden)), shape.tokens, DENSE)
+        made.products(
+            "expert latent",
+            layers,
+            ((made.model.hidden, latent), (latent, made.model.hidden)),
+            shape.tokens,
+            DENSE,
+        )
     with scope("experts"):
         tokens = instance_tokens(shape.tokens, made.groups / shape.replicas)
         local = np.ceil(f.experts / shape.expert_parallel)
         reached = busiest_reached(
-            distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel), shape.expert_parallel, machine.imbalance, local
+            distinct_experts(f.experts, f.active, tokens, f.experts / shape.expert_parallel),
+            shape.expert_parallel,
+            machine.imbalance,
+            local,
         )
         load = kernel.group_tokens(tokens, f.active, shape.expert_parallel)
         if shape.decode:
@@ -247,11 +323,18 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
         made.grouped("experts", layers, sides, per_rank(load, reached), reached, "experts")
     with scope("permute and gate"):
         moved = [
-            elementwise_bytes(load, f.latent or made.model.hidden, machine.permutes, machine.activation_size),
-            elementwise_bytes(load, width * f.matrices, machine.expert_gates, machine.activation_size),
+            elementwise_bytes(
+                load, f.latent or made.model.hidden, machine.permutes, machine.activation_size
+            ),
+            elementwise_bytes(
+                load, width * f.matrices, machine.expert_gates, machine.activation_size
+            ),
         ]
         if made.casts(EXPERTS):
-            moved += [made.cast_bytes(EXPERTS, shape.tokens, f.latent or made.model.hidden), made.cast_bytes(EXPERTS, load, width)]
+            moved += [
+                made.cast_bytes(EXPERTS, shape.tokens, f.latent or made.model.hidden),
+                made.cast_bytes(EXPERTS, load, width),
+            ]
         made.stream("permute and gate", layers, total("permute and gate", moved))
     if made.exchanges:
         exchange(made, layers, f)
@@ -272,19 +355,49 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
     own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
     ranks = shape.expert_chips / shape.copies
     group = group_of(machine.links, ranks)
-    tokens = [token_bytes(f.latent or made.model.hidden, size, 0.0, 1) for size in (machine.dispatch_size, machine.activation_size)]
-    times = [made.took(name, group, own, Tokens(1.0, token, f.active)) for name, token in zip(EXCHANGES, tokens, strict=True)]
-    whole = [made.took(name, group, scattered_bytes(own, ranks, token, 1.0)) for name, token in zip(GATHERED, tokens, strict=True)]
-    both = [total(name, [time for time, _ in ways]) for name, ways in (("sent", times), ("gathered", whole))]
-    for name, token, (time, links), (gathered, _) in zip(EXCHANGES, tokens, times, whole, strict=True):
+    tokens = [
+        token_bytes(f.latent or made.model.hidden, size, 0.0, 1)
+        for size in (machine.dispatch_size, machine.activation_size)
+    ]
+    times = [
+        made.took(name, group, own, Tokens(1.0, token, f.active))
+        for name, token in zip(EXCHANGES, tokens, strict=True)
+    ]
+    whole = [
+        made.took(name, group, scattered_bytes(own, ranks, token, 1.0))
+        for name, token in zip(GATHERED, tokens, strict=True)
+    ]
+    both = [
+        total(name, [time for time, _ in ways])
+        for name, ways in (("sent", times), ("gathered", whole))
+    ]
+    for name, token, (time, links), (gathered, _) in zip(
+        EXCHANGES, tokens, times, whole, strict=True
+    ):
         with scope(name):
-            waiting = only_if_shared(made.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks), made.groups)
-            made.collective(name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), links.spread)
+            waiting = only_if_shared(
+                made.waited(exchanged_time(time, gathered, *both), "exchange_wait", ranks),
+                made.groups,
+            )
+            made.collective(
+                name, layers, waiting, scattered_bytes(own, f.active, token, 1.0), links.spread
+            )
     if somewhere(shape.copies > 1):  # both halves of every expert's sum meet between paired chips
         with scope("expert all-reduce"):
-            size, pair = message_bytes(own, made.model.hidden, machine.activation_size), Group(shape.copies, shape.copies, 1)
-            waited = made.waited(made.took("all-reduce", pair, size)[0], "collective_wait", shape.copies)
-            made.collective("expert all-reduce", layers, only_if_shared(waited, shape.copies), size, machine.links.crossing)
+            size, pair = (
+                message_bytes(own, made.model.hidden, machine.activation_size),
+                Group(shape.copies, shape.copies, 1),
+            )
+            waited = made.waited(
+                made.took("all-reduce", pair, size)[0], "collective_wait", shape.copies
+            )
+            made.collective(
+                "expert all-reduce",
+                layers,
+                only_if_shared(waited, shape.copies),
+                size,
+                machine.links.crossing,
+            )
 
 
 def reduce(made: Pass, layers: int) -> None:
@@ -297,19 +410,30 @@ def reduce(made: Pass, layers: int) -> None:
         group = Group(ranks, domains, ranks / domains)
         time, links = made.took("all-reduce", group, size)
         waited = made.waited(time, "collective_wait", ranks)
-        made.collective("all-reduce", layers * (1.0 + (made.groups <= 1.001)), only_if_shared(waited, ranks), size, links.inside)
+        made.collective(
+            "all-reduce",
+            layers * (1.0 + (made.groups <= 1.001)),
+            only_if_shared(waited, ranks),
+            size,
+            links.inside,
+        )
 
 
 def parts_of(blocks: Iterable[Block]) -> int:
     """Parts of some layers that read and write the hidden state: attention or mixer, and feed-forward."""
-    return sum(block.layers * (bool(block.attention.heads or block.mixer) + bool(block.feed_forward.width)) for block in blocks)
+    return sum(
+        block.layers * (bool(block.attention.heads or block.mixer) + bool(block.feed_forward.width))
+        for block in blocks
+    )
 
 
 def layers_of(made: Pass) -> None:
     """Add the operators of all layers; what passes between chips is the phase's own."""
     machine, model = made.machine, made.model
     made.elementwise(passed_numbers(made.hidden, machine.counted("embedding_passes"), 1))
-    made.elementwise(passed_numbers(made.hidden, machine.counted("residual_passes"), parts_of(model.blocks) / 2))
+    made.elementwise(
+        passed_numbers(made.hidden, machine.counted("residual_passes"), parts_of(model.blocks) / 2)
+    )
     for kind, layers in model.attentions.items():
         attention(made, layers, kind)
     for mixer, layers in model.mixers.items():
@@ -329,4 +453,11 @@ def forward_pass(made: Pass, logits_tokens: Any) -> list[Operator]:
 
 def head(made: Pass, tokens: Any, times: int = 1) -> None:
     """Add the output head."""
-    made.products("output head", times, ((made.model.hidden, made.model.vocabulary / made.shape.attention_chips),), tokens, HEAD, "head")
+    made.products(
+        "output head",
+        times,
+        ((made.model.hidden, made.model.vocabulary / made.shape.attention_chips),),
+        tokens,
+        HEAD,
+        "head",
+    )

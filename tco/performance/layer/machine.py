@@ -18,13 +18,30 @@ from tco.foundation.errors import unknown
 from tco.foundation.formula import Known, formula, in_use, select
 from tco.foundation.units import Pure, Second
 from tco.foundation.values import Readable
-from tco.performance.chip.formats import FORMATS, NARROWEST_CACHE, WIDE, Computed, Structured, computed_on, element_size, width_of
+from tco.performance.chip.formats import (
+    FORMATS,
+    NARROWEST_CACHE,
+    WIDE,
+    Computed,
+    Structured,
+    computed_on,
+    element_size,
+    width_of,
+)
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
-from tco.performance.chip.roofline import exponential_rate, power_limited_time, repeated, usable_memory
+from tco.performance.chip.roofline import (
+    exponential_rate,
+    power_limited_time,
+    repeated,
+    usable_memory,
+)
 from tco.performance.deployment import Deployer
 from tco.performance.software import MEASURED, Reach, reached_time
 
-LAYER, ENGINES = "layer", "serving"  # owners of what all passes through a layer, and all engines that serve, have in common
+LAYER, ENGINES = (
+    "layer",
+    "serving",
+)  # owners of what all passes through a layer, and all engines that serve, have in common
 
 
 @formula(unit="s", source="tco-calibration")
@@ -64,7 +81,15 @@ def older_release(gain: Pure, months: Pure) -> Any:
 
 
 @formula(unit="", source="aiter-untuned-2026-01")
-def untuned_release(release: Pure, months: Pure, released: Pure, since: Pure, until: Pure, factor: Pure, months_of_a_year: Pure = 12) -> Any:
+def untuned_release(
+    release: Pure,
+    months: Pure,
+    released: Pure,
+    since: Pure,
+    until: Pure,
+    factor: Pure,
+    months_of_a_year: Pure = 12,
+) -> Any:
     """Time of a pass over that of a tuned release, m after its chip's release: r f from one month of the calendar to another, r else."""
     at = months + months_of_a_year * released
     return release * select(at >= since, select(at < until, factor, 1.0), 1.0)
@@ -84,7 +109,9 @@ class Machine(NamedTuple):
 
     chip: str
     family: str  # whose kernels it shares
-    formats: tuple[Computed, Computed, Computed]  # of attention projections, dense parts and experts
+    formats: tuple[
+        Computed, Computed, Computed
+    ]  # of attention projections, dense parts and experts
     operands: tuple[Operands, ...]  # of the same, and of products in 16 bits
     core: Computed  # the products of attention
     kernels: Chip
@@ -96,10 +123,14 @@ class Machine(NamedTuple):
     cache_size: Any
     launch: Any  # gap before each kernel of a step
     elementwise: Any  # traffic of elementwise kernels over that of the least passes
-    expert_gates: Any  # traffic of the kernels between the products of experts over that of the least passes
+    expert_gates: (
+        Any  # traffic of the kernels between the products of experts over that of the least passes
+    )
     permutes: Any
     imbalance: Any
-    unexplained: Any  # of a pass's time, beyond all that the model knows; none where none is asked for
+    unexplained: (
+        Any  # of a pass's time, beyond all that the model knows; none where none is asked for
+    )
     links: Links
     values: Readable  # counts and habits that single operators ask for
     known: Known  # of groups on these links that wait as long for each other; with other links it is another
@@ -115,10 +146,18 @@ class Machine(NamedTuple):
     bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
     expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
-    deployed: Any = None  # deployment efficiency of plans that are chosen; none of stated plans and loads
-    deployer: Deployer | None = None  # who deploys plans that are chosen; none of stated plans and loads
-    drafting: bool = True  # whether deployments of the chip's family and engine run speculative decoding
-    exchange_overlap: Any = None  # share of a prompt's exchanges that compute hides; none where it hides none
+    deployed: Any = (
+        None  # deployment efficiency of plans that are chosen; none of stated plans and loads
+    )
+    deployer: Deployer | None = (
+        None  # who deploys plans that are chosen; none of stated plans and loads
+    )
+    drafting: bool = (
+        True  # whether deployments of the chip's family and engine run speculative decoding
+    )
+    exchange_overlap: Any = (
+        None  # share of a prompt's exchanges that compute hides; none where it hides none
+    )
     # of a training job
     gradient_form: Computed | None = None  # of the products that make gradients
     gradients: tuple[Operands, ...] = ()  # as the operands
@@ -142,11 +181,22 @@ class Machine(NamedTuple):
         flop_energy = self.values.unless_zero(f"performance.{self.family}.flop_energy")
         if flop_energy is None:
             return time
-        return power_limited_time(time, flops, moved, size, self.activation_size, flop_energy, self.counted("byte_flops"), self.kernels.part("tdp"))
+        return power_limited_time(
+            time,
+            flops,
+            moved,
+            size,
+            self.activation_size,
+            flop_energy,
+            self.counted("byte_flops"),
+            self.kernels.part("tdp"),
+        )
 
     def peak(self, place: int) -> Any:
         """Return the dense peak of the products in a place of the operands."""
-        return self.kernels.part(self.formats[place].peak if place < len(self.formats) else WIDE_FORM.peak)
+        return self.kernels.part(
+            self.formats[place].peak if place < len(self.formats) else WIDE_FORM.peak
+        )
 
 
 class Stored(NamedTuple):
@@ -176,8 +226,15 @@ def machine(
     `unexplained` is the share of a pass beyond all that is known, None where none is asked for. `fused_by` owns
     the traffic of elementwise kernels and the passes over experts' tokens: public engines, or a fleet.
     """
-    prior, part, own, shared = f"performance.{family}", f"parts.{chip}", f"performance.{engine}", f"performance.{LAYER}"
-    dense = computed_on(values, chip, stored.dense, "workload.precision")  # first: the others follow it where nobody gives them
+    prior, part, own, shared = (
+        f"performance.{family}",
+        f"parts.{chip}",
+        f"performance.{engine}",
+        f"performance.{LAYER}",
+    )
+    dense = computed_on(
+        values, chip, stored.dense, "workload.precision"
+    )  # first: the others follow it where nobody gives them
     formats = (
         computed_on(values, chip, stored.attention, "workload.attention_format"),
         dense,
@@ -188,17 +245,34 @@ def machine(
     core = computed_on(values, chip, stored.core, "workload.attention_core_format")
     wide = computed_on(values, chip, "bf16", "workload.precision")
     kernels = kernels_on(values, chip, family, traits, reach)
-    permutes = permutes_of(values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes"))
+    permutes = permutes_of(
+        values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes")
+    )
     elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
     weights = width_of(stored.experts)
-    other = weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block  # than the blocks of matrix units
+    other = (
+        weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
+    )  # than the blocks of matrix units
     whole = "whole" if other and values.exists(f"{part}.takes_block_scales") else weights
     wire = max(FORMATS[stored.dense].bits, NARROWEST_CACHE)
-    expert = repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"]) if traits.fed else None
+    expert = (
+        repeated(values[f"{part}.dma_start"], values[f"{prior}.expert_reads"])
+        if traits.fed
+        else None
+    )
     release: Any = None
-    waits = [reach.of(values, path) for path in (f"{prior}.launch_time", f"{own}.host_time", *(f"{prior}.{name}" for name in WAITS))]
+    waits = [
+        reach.of(values, path)
+        for path in (
+            f"{prior}.launch_time",
+            f"{own}.host_time",
+            *(f"{prior}.{name}" for name in WAITS),
+        )
+    ]
     if expert is not None and reach.gap is not None:
-        expert = reached_time(expert, values[f"{part}.dma_start"], reach.gap)  # the best exposes one transfer
+        expert = reached_time(
+            expert, values[f"{part}.dma_start"], reach.gap
+        )  # the best exposes one transfer
     if reach.months is not None:
         months = reach.months
         if (began := values.unless_zero(f"{prior}.port_began")) is not None:
@@ -207,12 +281,30 @@ def machine(
         age = age if reach.gap is None else age_left(age, reach.gap)
         waits = [times_as_long(wait, age) for wait in waits]
         expert = None if expert is None else times_as_long(expert, age)
-        links = links._replace(latencies=Latencies(*(None if one is None else times_as_long(one, age) for one in links.latencies)))
+        links = links._replace(
+            latencies=Latencies(
+                *(None if one is None else times_as_long(one, age) for one in links.latencies)
+            )
+        )
         if (gain := values.unless_zero(f"{own}.release_gain")) is not None:
-            release = older_release(gain, months_before(values[f"performance.{ENGINES}.grown_up"], values[f"{part}.released"], reach.months))
+            release = older_release(
+                gain,
+                months_before(
+                    values[f"performance.{ENGINES}.grown_up"],
+                    values[f"{part}.released"],
+                    reach.months,
+                ),
+            )
         for one in reach.untuned:
             so_far = 1.0 if release is None else release
-            release = untuned_release(so_far, reach.months, values[f"{part}.released"], one.since, one.until, values[one.factor])
+            release = untuned_release(
+                so_far,
+                reach.months,
+                values[f"{part}.released"],
+                one.since,
+                one.until,
+                values[one.factor],
+            )
         if release is not None and reach.gap is not None:
             release = age_left(release, reach.gap)
     return Machine(
@@ -244,7 +336,9 @@ def machine(
         waits=dict(zip(WAITS, waits[2:], strict=True)),
         expert_factor=reach.of(values, f"{own}.expert_factor_{weights}"),
         whole_factor=reach.of(values, f"{own}.expert_factor_{whole}"),
-        bucket=values[f"{own}.prompt_bucket"] if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,)) else None,
+        bucket=values[f"{own}.prompt_bucket"]
+        if values.decided(operator.gt, f"{own}.prompt_bucket", rest=(1,))
+        else None,
         expert_start=expert,
         release=release,
         exchange_overlap=values.unless_zero(f"{prior}.exchange_overlap"),
@@ -254,12 +348,18 @@ def machine(
 
 def exponentials_of(kernels: Chip) -> Any:
     """Return the exponentials a chip computes per second."""
-    return exponential_rate(kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0)
+    return exponential_rate(
+        kernels.part("cores"), kernels.part("exponentials_per_clock"), kernels.part("clock"), 1.0
+    )
 
 
 def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Any:
     """Return the passes that bring tokens into the order of their experts."""
-    return permute_passes(passes, values[f"parts.{chip}.dereferences"]) if traits.dereferencing else passes
+    return (
+        permute_passes(passes, values[f"parts.{chip}.dereferences"])
+        if traits.dereferencing
+        else passes
+    )
 
 
 def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
@@ -280,7 +380,9 @@ def notes_on(machine: Machine) -> list[str]:
     for form, names in parts.items():
         which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
         how = ", unpacked by the vector units" if form.unpacked else ""
-        found.append(f"{machine.chip} does not compute {form.stored}{which}: computed as {form.computed_as}{how}")
+        found.append(
+            f"{machine.chip} does not compute {form.stored}{which}: computed as {form.computed_as}{how}"
+        )
     return found
 
 
@@ -316,14 +418,21 @@ def passed(values: Structured, chip: str, asked: str, where: str) -> Passed:
     found = computed_on(values, chip, asked, where)
     if not found.unpacked:
         return Passed(asked, found)
-    return Passed(asked, WIDE_FORM if found.peak == WIDE_FORM.peak else Computed("mxfp8", found.peak, unpacked=False))
+    return Passed(
+        asked,
+        WIDE_FORM
+        if found.peak == WIDE_FORM.peak
+        else Computed("mxfp8", found.peak, unpacked=False),
+    )
 
 
 class Programs(NamedTuple):
     """What the software of a training job makes of its kernels."""
 
     compiled: bool = False  # whole steps are one program, which knows the memory it needs
-    permutes: bool = True  # tokens are brought into the order of their experts by kernels of their own
+    permutes: bool = (
+        True  # tokens are brought into the order of their experts by kernels of their own
+    )
     separate_experts: bool = False
 
 
@@ -342,7 +451,10 @@ def trainer(
     kernels = kernels_on(values, chip, family, traits, reach)
     forms = (found.forward.form, found.forward.form, found.forward.form)
     reserve = "compiled_reserve" if programs.compiled else "memory_reserve"
-    back = {form: operands(kernels, form, kernels.practice("gradient_efficiency")) for form in (found.backward.form, WIDE_FORM)}
+    back = {
+        form: operands(kernels, form, kernels.practice("gradient_efficiency"))
+        for form in (found.backward.form, WIDE_FORM)
+    }
     return Machine(
         chip=chip,
         family=family,
@@ -353,13 +465,17 @@ def trainer(
         bandwidth=kernels.bandwidth("stream_efficiency"),
         row_bandwidth=kernels.bandwidth("row_efficiency"),
         exponentials=exponentials_of(kernels),
-        memory=usable_memory(kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]),
+        memory=usable_memory(
+            kernels.part("hbm_capacity"), values[f"performance.training.{reserve}"]
+        ),
         activation_size=element_size(WIDE),
         cache_size=element_size(WIDE),
         launch=kernels.practice("launch_time"),
         elementwise=values["performance.training.elementwise_traffic"],
         expert_gates=values[f"performance.{LAYER}.elementwise_traffic"],
-        permutes=permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"]) if programs.permutes else 0.0,
+        permutes=permutes_of(values, chip, traits, values[f"performance.{LAYER}.expert_passes"])
+        if programs.permutes
+        else 0.0,
         imbalance=values[f"performance.{LAYER}.expert_imbalance"],
         unexplained=unexplained,
         links=links,
@@ -368,5 +484,7 @@ def trainer(
         gradient_form=found.backward.form,
         gradients=(*[back[found.backward.form]] * len(forms), back[WIDE_FORM]),
         separate_experts=programs.separate_experts,
-        asked_size=None if found.forward.asked == forms[0].stored else element_size(FORMATS[found.forward.asked].bits),
+        asked_size=None
+        if found.forward.asked == forms[0].stored
+        else element_size(FORMATS[found.forward.asked].bits),
     )

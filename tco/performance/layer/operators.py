@@ -92,7 +92,9 @@ class Shape(NamedTuple):
     sequences: Any
     decode: bool
     read: Any = None
-    context_parallel: Any = 1  # chips that hold a part of every sequence each, and compute its tokens together
+    context_parallel: Any = (
+        1  # chips that hold a part of every sequence each, and compute its tokens together
+    )
     domains: Any = 1  # of those below: how many a stage stands in
     replicas: Any = 1  # sets of experts
     copies: Any = 1  # domains that each see all tokens, with their part of every expert
@@ -129,7 +131,9 @@ class Kinds:
         self.first: Any = None
         columns = [axis for axis in axes if self.differs(axis)]
         if columns and all(column.shape[1] == 1 for column in columns):
-            first, back = first_and_back(*(np.asarray(column, dtype=float).tobytes() for column in columns))
+            first, back = first_and_back(
+                *(np.asarray(column, dtype=float).tobytes() for column in columns)
+            )
             if all(np.array_equal(each[first][back], each) for each in work if self.differs(each)):
                 self.first, self.back = first, back
 
@@ -149,7 +153,9 @@ class Kinds:
 
 def asked(shape: Shape) -> int:
     """Return how many plans and batches a pass is of."""
-    sizes = [one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)]
+    sizes = [
+        one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)
+    ]
     return math.prod(np.broadcast_shapes(*sizes)) if sizes else 1
 
 
@@ -184,18 +190,29 @@ class Weights(NamedTuple):
 class Pass:
     """Collects the operators of one forward pass on one chip."""
 
-    def __init__(self, machine: Machine, model: Architecture, shape: Shape, exchanges: bool = True) -> None:
+    def __init__(
+        self, machine: Machine, model: Architecture, shape: Shape, exchanges: bool = True
+    ) -> None:
         self.machine, self.model, self.shape = machine, model, shape
-        self.exchanges = exchanges  # of tokens between experts, which training hides behind what it computes
+        self.exchanges = (
+            exchanges  # of tokens between experts, which training hides behind what it computes
+        )
         self.groups = shape.group / shape.attention_chips
-        axes, work = (shape.tensor_parallel, shape.context_parallel, shape.parts), (shape.tokens, shape.keys, shape.sequences, shape.read)
+        axes, work = (
+            (shape.tensor_parallel, shape.context_parallel, shape.parts),
+            (shape.tokens, shape.keys, shape.sequences, shape.read),
+        )
         has_kinds = asked(shape) > FEW and not any(recorded_by_row(value) for value in work)
-        self.alike = Kinds(axes, work) if has_kinds else NO_KINDS  # to all but experts and collectives
+        self.alike = (
+            Kinds(axes, work) if has_kinds else NO_KINDS
+        )  # to all but experts and collectives
         self.operators: list[Operator] = []
         self.waiting: list[Weights] = []
         self.kernels: list[Any] = []
         self.numbers: list[Any] = []  # a token, that elementwise kernels move
-        self.cast: dict[int, list[Any]] = {}  # numbers a token that are cast before products, by their operands
+        self.cast: dict[
+            int, list[Any]
+        ] = {}  # numbers a token that are cast before products, by their operands
 
     @property
     def kinds(self) -> Shape:
@@ -216,7 +233,15 @@ class Pass:
         self.kernels.append(layer_kernels(kernels, layers))
         return kernels
 
-    def products(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, place: int, kernels: str = "") -> None:
+    def products(
+        self,
+        name: str,
+        layers: Any,
+        sides: Collection[Side],
+        tokens: Any,
+        place: int,
+        kernels: str = "",
+    ) -> None:
         """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
         rows, one_each = self.alike.one_each(tokens), self.alike.one_each
         if self.casts(place):
@@ -229,21 +254,50 @@ class Pass:
 
     def take_products(self) -> None:
         """Take the products that wait, all that are alike in one call; while a trace is recorded those of each part in its own place."""
-        apart, alike, rests = in_use() is not None, dict[Any, list[Weights]](), self.machine.operands
+        apart, alike, rests = (
+            in_use() is not None,
+            dict[Any, list[Weights]](),
+            self.machine.operands,
+        )
         for one in self.waiting:
             alike.setdefault(one.at if apart else together(rests[one.place]), []).append(one)
         for parts in alike.values():
             with scope(parts[0].name):
-                found = products([rests[one.place] for one in parts for _ in one.sides], [sides for one in parts for sides in one.sides])
+                found = products(
+                    [rests[one.place] for one in parts for _ in one.sides],
+                    [sides for one in parts for sides in one.sides],
+                )
                 end, for_all = 0, self.alike.for_all
                 for one in parts:
                     start, end = end, end + len(one.sides)
-                    time, flops, moved = (total(one.name, field[start:end]) for field in (found.time, found.flops, found.bytes))
-                    time, flops, moved = map(for_all, (self.machine.within_power(rests[one.place].input_size, time, flops, moved), flops, moved))
+                    time, flops, moved = (
+                        total(one.name, field[start:end])
+                        for field in (found.time, found.flops, found.bytes)
+                    )
+                    time, flops, moved = map(
+                        for_all,
+                        (
+                            self.machine.within_power(
+                                rests[one.place].input_size, time, flops, moved
+                            ),
+                            flops,
+                            moved,
+                        ),
+                    )
                     taken = Products(one.place, one.sides, None, found, start)
-                    self.operators[one.at] = self.summed(one.name, one.layers, time, flops, moved, taken, one.kernels)
+                    self.operators[one.at] = self.summed(
+                        one.name, one.layers, time, flops, moved, taken, one.kernels
+                    )
 
-    def grouped(self, name: str, layers: Any, sides: Collection[Side], tokens: Any, reached: Any, kernels: str) -> None:
+    def grouped(
+        self,
+        name: str,
+        layers: Any,
+        sides: Collection[Side],
+        tokens: Any,
+        reached: Any,
+        kernels: str,
+    ) -> None:
         """Add the products of experts: so many reached, so many tokens each."""
         machine, started = self.machine, self.count(kernels, layers)
         several = [Sides(tokens, outer, inner) for inner, outer in sides]
@@ -253,16 +307,40 @@ class Pass:
         one, flops, moved = (total(name, field) for field in (found.time, found.flops, found.bytes))
         one = machine.within_power(machine.operands[EXPERTS].input_size, one, flops, moved)
         if machine.expert_factor is not None:
-            one = engine_factor(one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel)
+            one = engine_factor(
+                one, machine.expert_factor, machine.whole_factor, self.shape.expert_parallel
+            )
         if machine.expert_start is not None and self.shape.decode:
-            one = total("experts one after the other", [one, repeated(machine.expert_start, reached)])
+            one = total(
+                "experts one after the other", [one, repeated(machine.expert_start, reached)]
+            )
         taken = Products(EXPERTS, several, reached, found)
         self.operators.append(self.summed(name, layers, one, flops, moved, taken, started))
 
-    def summed(self, name: str, layers: Any, one: Any, flops: Any, moved: Any, taken: Products, kernels: Any) -> Operator:
+    def summed(
+        self,
+        name: str,
+        layers: Any,
+        one: Any,
+        flops: Any,
+        moved: Any,
+        taken: Products,
+        kernels: Any,
+    ) -> Operator:
         """Return the operator of several products that take some time a layer."""
         made = self.machine.operands[taken.place]
-        return Operator(name, repeated(one, layers), layers, flops, moved, made.rate, made.stream, 0.0, kernels=kernels, products=taken)
+        return Operator(
+            name,
+            repeated(one, layers),
+            layers,
+            flops,
+            moved,
+            made.rate,
+            made.stream,
+            0.0,
+            kernels=kernels,
+            products=taken,
+        )
 
     def casts(self, place: int) -> bool:
         """Say whether activations are cast before products."""
@@ -273,20 +351,62 @@ class Pass:
         machine = self.machine
         wide, taken = machine.activation_size, machine.operands[place].input_size
         sizes = [quantising_size(1, wide, taken)]
-        if machine.asked_size is not None:  # software casts to what was asked for, and from that to what the units take
-            sizes = [quantising_size(1, wide, machine.asked_size), quantising_size(1, machine.asked_size, taken)]
-        return elementwise_bytes(tokens, numbers, machine.elementwise, total("cast", sizes) if len(sizes) > 1 else sizes[0])
+        if (
+            machine.asked_size is not None
+        ):  # software casts to what was asked for, and from that to what the units take
+            sizes = [
+                quantising_size(1, wide, machine.asked_size),
+                quantising_size(1, machine.asked_size, taken),
+            ]
+        return elementwise_bytes(
+            tokens,
+            numbers,
+            machine.elementwise,
+            total("cast", sizes) if len(sizes) > 1 else sizes[0],
+        )
 
-    def core(self, name: str, layers: Any, time: Any, flops: Any, moved: Any, rate: Any, kernels: str = "") -> None:
+    def core(
+        self,
+        name: str,
+        layers: Any,
+        time: Any,
+        flops: Any,
+        moved: Any,
+        rate: Any,
+        kernels: str = "",
+    ) -> None:
         """Add an operator whose time is known."""
         started = self.count(kernels, layers) if kernels else 0
-        self.operators.append(Operator(name, repeated(time, layers), layers, flops, moved, rate, self.machine.bandwidth, 0.0, kernels=started))
+        self.operators.append(
+            Operator(
+                name,
+                repeated(time, layers),
+                layers,
+                flops,
+                moved,
+                rate,
+                self.machine.bandwidth,
+                0.0,
+                kernels=started,
+            )
+        )
 
     def stream(self, name: str, layers: Any, moved: Any) -> None:
         """Add elementwise kernels, which only move data."""
         machine = self.machine
         time = repeated(stream_time(moved, machine.row_bandwidth), layers)
-        self.operators.append(Operator(name, time, layers, 0.0, moved, machine.operands[HEAD].rate, machine.row_bandwidth, 0.0))
+        self.operators.append(
+            Operator(
+                name,
+                time,
+                layers,
+                0.0,
+                moved,
+                machine.operands[HEAD].rate,
+                machine.row_bandwidth,
+                0.0,
+            )
+        )
 
     def elementwise(self, numbers: Any) -> None:
         """Note numbers a token that elementwise kernels read or write, over all layers that have them."""
@@ -295,26 +415,43 @@ class Pass:
     @property
     def hidden(self) -> Any:
         """Numbers of the hidden state of a token that a chip's own kernels go over."""
-        return self.model.hidden if self.shape.split is None else self.model.hidden / self.shape.split
+        return (
+            self.model.hidden if self.shape.split is None else self.model.hidden / self.shape.split
+        )
 
     def finish(self, name: str = "elementwise") -> None:
         """Add what all layers have in common: products, elementwise kernels, casts, and the gaps before the kernels counted so far."""
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
         self.take_products()
         with scope(name):
-            moved = [elementwise_bytes(tokens, total("numbers", self.numbers), machine.elementwise, machine.activation_size)]
-            moved += [self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()]
+            moved = [
+                elementwise_bytes(
+                    tokens,
+                    total("numbers", self.numbers),
+                    machine.elementwise,
+                    machine.activation_size,
+                )
+            ]
+            moved += [
+                self.cast_bytes(place, tokens, sum(numbers)) for place, numbers in self.cast.items()
+            ]
             self.stream(name, 1, total("elementwise", moved))
         with scope("launches"):
             time = repeated(machine.launch, total("kernels", self.kernels))
-            self.operators.append(Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time))
+            self.operators.append(
+                Operator("launches", time, 1, 0.0, 0.0, wide.rate, machine.bandwidth, time)
+            )
 
     def collective(self, name: str, layers: Any, time: Any, size: Any, rate: Any) -> None:
         """Add a collective that moves `size` bytes a chip."""
         latency = self.machine.links.latencies.start
-        self.operators.append(Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True))
+        self.operators.append(
+            Operator(name, repeated(time, layers), layers, None, size, None, rate, latency, True)
+        )
 
-    def took(self, operation: str, group: Group, amount: Any, tokens: Tokens | None = None) -> tuple[Any, Links]:
+    def took(
+        self, operation: str, group: Group, amount: Any, tokens: Tokens | None = None
+    ) -> tuple[Any, Links]:
         """Return how long a group takes for some bytes, or that many tokens of a rank, and the links it meets.
 
         It is found once for the same group and the same to send; of many sizes what the algorithms take whatever is sent, once for a group.
@@ -324,7 +461,9 @@ class Pass:
 
         def met() -> tuple[Reach, Paces]:
             at = reach(links, group)
-            return at, paces_of(at, operation, 1.0 if tokens is None else tokens._replace(count=1.0))
+            return at, paces_of(
+                at, operation, 1.0 if tokens is None else tokens._replace(count=1.0)
+            )
 
         def taken() -> tuple[Any, Links]:
             if isinstance(amount, np.ndarray) and evenly(links, operation):
@@ -332,7 +471,9 @@ class Pass:
                 if found is not None:
                     return quickest(found[1], amount), found[0].links
             at = reach(links, group)
-            return choose(at, operation, amount if tokens is None else tokens._replace(count=amount)), at.links
+            return choose(
+                at, operation, amount if tokens is None else tokens._replace(count=amount)
+            ), at.links
 
         return known.of(("time", operation), (*rests, amount), taken) or taken()
 
@@ -365,11 +506,19 @@ def group_bytes(bytes_moved: Byte, groups: Pure) -> Any:
     return groups * bytes_moved
 
 
-def experts_products(machine: Machine, several: list[Sides], groups: Any, made: Operands) -> Product:
+def experts_products(
+    machine: Machine, several: list[Sides], groups: Any, made: Operands
+) -> Product:
     """Return the products of experts: one kernel whose tiles share the waves, or, under some software, one after the other."""
     if not machine.separate_experts:
         return products([made] * len(several), several, groups)
     alone = [product(made, one.rows, one.columns, one.inner) for one in several]
-    time, computing, moving = ([repeated(getattr(one, name), groups) for one in alone] for name in ("time", "computing", "moving"))
-    flops, moved = [group_work(one.flops, groups) for one in alone], [group_bytes(one.bytes, groups) for one in alone]
+    time, computing, moving = (
+        [repeated(getattr(one, name), groups) for one in alone]
+        for name in ("time", "computing", "moving")
+    )
+    flops, moved = (
+        [group_work(one.flops, groups) for one in alone],
+        [group_bytes(one.bytes, groups) for one in alone],
+    )
     return Product(time, computing, moving, flops, moved)

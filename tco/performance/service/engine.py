@@ -22,7 +22,10 @@ from tco.performance.serving.plans import DecodePlan, Request, attention_chips, 
 
 Array = np.ndarray[Any, Any]
 SHORT, LONG = 512.0, 16384.0  # tokens of the two contexts that times are asked at
-SHORTER, MOST = 8.0, 4096.0  # times as many sequences as of the mean length may find room, and of a group no more than these
+SHORTER, MOST = (
+    8.0,
+    4096.0,
+)  # times as many sequences as of the mean length may find room, and of a group no more than these
 QUANTUM = 16  # tokens of prompts from one entry of a table to the next
 SIZES = 2.0 ** np.arange(13)  # sequences of a group that the step model is asked at
 TOKENS = QUANTUM * 2.0 ** np.arange(15)  # tokens of a pass
@@ -55,20 +58,26 @@ class Engine(NamedTuple):
         return self.passes[at] + self.keys[at] * keys + beside
 
 
-def lines(short: Array, long: Array, near: float, far: float, at: Array, wanted: Array) -> tuple[list[float], list[float]]:
+def lines(
+    short: Array, long: Array, near: float, far: float, at: Array, wanted: Array
+) -> tuple[list[float], list[float]]:
     """Return base and slope of times that are known at two contexts, for all sizes that are wanted."""
     slope = (long - short) / (far - near)
     base = np.maximum(short - slope * near, 0.0)
     return np.interp(wanted, at, base).tolist(), np.interp(wanted, at, slope).tolist()
 
 
-def engine_of(machine: Machine, model: Architecture, request: Request, plan: DecodePlan, most: float = np.inf) -> Engine:
+def engine_of(
+    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, most: float = np.inf
+) -> Engine:
     """Return the engine of a plan, which reads prompts and decodes no more than `most` sequences at a time."""
     before = reading(plan)
     budget = float(plain(machine.habit("token_budget"))) * float(before.context_parallel)
     groups = max(int(plan.chips / attention_chips(plan)), 1)
     empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
-    held = sequences_held(machine.memory, empty, phases.sequence_memory(machine, model, plan, request))
+    held = sequences_held(
+        machine.memory, empty, phases.sequence_memory(machine, model, plan, request)
+    )
     reserved = float(plain(machine.habit("answer_reserved")))
     foreseen = float(plain(machine.habit("answer_foreseen")))
     mixed = not machine.values.exists(f"performance.{machine.engine}.prefill_first")
@@ -78,7 +87,9 @@ def engine_of(machine: Machine, model: Architecture, request: Request, plan: Dec
 
     def step(length: float) -> Array:
         asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
-        return np.ravel(phases.decode(machine, model, plan._replace(sequences=SIZES[None]), asked).per_token)
+        return np.ravel(
+            phases.decode(machine, model, plan._replace(sequences=SIZES[None]), asked).per_token
+        )
 
     def read(length: float) -> Array:
         asked = request._replace(prompt=length, cache_hit=None)
@@ -88,4 +99,6 @@ def engine_of(machine: Machine, model: Architecture, request: Request, plan: Dec
     near, far = (float(plain(causal_keys(length))) for length in (SHORT, LONG))
     quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
     passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
-    return Engine(*steps, *passes, groups, budget, room, foreseen, min(most, float(largest * groups)), mixed)
+    return Engine(
+        *steps, *passes, groups, budget, room, foreseen, min(most, float(largest * groups)), mixed
+    )

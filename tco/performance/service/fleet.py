@@ -25,7 +25,16 @@ from tco.performance.service.engine import Engine, engine_of
 from tco.performance.service.simulation import Requests, serve
 from tco.performance.service.traffic import Promise, Traffic
 from tco.performance.serving import phases
-from tco.performance.serving.plans import SEQUENCES, DecodePlan, PrefillPlan, Request, attention_chips, decoding, decoding_at, depths_of
+from tco.performance.serving.plans import (
+    SEQUENCES,
+    DecodePlan,
+    PrefillPlan,
+    Request,
+    attention_chips,
+    decoding,
+    decoding_at,
+    depths_of,
+)
 from tco.performance.serving.search import at, decode_axes, offered_axes
 
 Array = np.ndarray[Any, Any]
@@ -33,9 +42,17 @@ SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of 
 STABLE = 0.98  # of the rate an engine could hold
 REQUESTS = 3000  # of a simulation, the first fifth of which is not looked at
 READ, DECODE, BOTH = "read", "decode", "both"
-FILLING, MOST = 2, 20000  # times the requests under way that an engine which begins empty is given first, and no more
+FILLING, MOST = (
+    2,
+    20000,
+)  # times the requests under way that an engine which begins empty is given first, and no more
 ROUNDS = 12  # in which the sequences under way settle
-LONGER = (1.0, 1.05, 1.15, 1.35)  # times as many engines decode as the promise of each token asks for, where the first one waits for them
+LONGER = (
+    1.0,
+    1.05,
+    1.15,
+    1.35,
+)  # times as many engines decode as the promise of each token asks for, where the first one waits for them
 FIRST = 8  # plans whose engines are tried with both, those first that need the least
 TRIED = 16  # plans, where none keeps a promise, to say how near they come
 PARTS = 8  # of a simulation, whose spread says how sure it is
@@ -81,7 +98,9 @@ class Fleet(NamedTuple):
     @property
     def chips(self) -> float:
         """Chips of both pools."""
-        return self.decoder.chips * self.decoders + (self.reader.chips * self.readers if self.reader else 0)
+        return self.decoder.chips * self.decoders + (
+            self.reader.chips * self.readers if self.reader else 0
+        )
 
     def is_cheaper_than(self, other: Fleet | None) -> bool:
         """Say whether it needs fewer domains, or as many and fewer chips."""
@@ -137,7 +156,10 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
 
 def quantile_error(times: Array, quantile: float) -> float:
     """Return the standard error of a quantile, from those of parts of a simulation, one after another."""
-    return float(np.std([np.quantile(part, quantile) for part in np.array_split(times, PARTS)], ddof=1) / np.sqrt(PARTS))
+    return float(
+        np.std([np.quantile(part, quantile) for part in np.array_split(times, PARTS)], ddof=1)
+        / np.sqrt(PARTS)
+    )
 
 
 def kept(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
@@ -148,7 +170,11 @@ def kept(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
 # ---------------------------------------------------------------- plans
 def decoders_of(machine: Machine, model: Architecture, request: Request) -> list[Pool]:
     """Return the best plans that decode, of every size at every speed."""
-    axes = decoding_at(decode_axes(machine, model, request), np.array([SEQUENCES], dtype=float), depths_of(machine, model, request, machine.values))
+    axes = decoding_at(
+        decode_axes(machine, model, request),
+        np.array([SEQUENCES], dtype=float),
+        depths_of(machine, model, request, machine.values),
+    )
     made = phases.decode(machine, model, axes, request)
     time, memory = np.broadcast_arrays(made.per_token, made.memory)
     rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)
@@ -162,8 +188,18 @@ def decoders_of(machine: Machine, model: Architecture, request: Request) -> list
     for place in sorted(places):
         plan = DecodePlan(*(float(at(axis, place)) for axis in axes))
         sequences = plan.sequences * plan.chips / attention_chips(plan)
-        build = cache(lambda plan=plan, most=sequences: engine_of(machine, model, request, plan, most))
-        found.append(Pool(plan, plan.chips, float(sequences / time[place] / request.answer), float(time[place]), build))
+        build = cache(
+            lambda plan=plan, most=sequences: engine_of(machine, model, request, plan, most)
+        )
+        found.append(
+            Pool(
+                plan,
+                plan.chips,
+                float(sequences / time[place] / request.answer),
+                float(time[place]),
+                build,
+            )
+        )
     return found
 
 
@@ -183,12 +219,16 @@ def readers_of(machine: Machine, model: Architecture, request: Request, fresh: f
         plan = PrefillPlan(*(float(at(axis, place)) for axis in axes))
         rate = plan.chips / attention_chips(plan) / float(at(made.per_prompt, place)) / fresh
         build = cache(lambda plan=plan: engine_of(machine, model, request, decoding(plan, 1.0)))
-        found.append(Pool(decoding(plan, 1.0), plan.chips, rate, float(at(made.until_read, place)), build))
+        found.append(
+            Pool(decoding(plan, 1.0), plan.chips, rate, float(at(made.until_read, place)), build)
+        )
     return found
 
 
 # ---------------------------------------------------------------- search
-def under_way(engine: Engine, rate: float, before: Requests, requests: Requests, seed: int) -> Requests:
+def under_way(
+    engine: Engine, rate: float, before: Requests, requests: Requests, seed: int
+) -> Requests:
     """Return requests with those before them that an engine is decoding when they begin to come, as many as Little's law says.
 
     Of answers under way long ones are as much more frequent as they are longer, and any part of each is done.
@@ -196,7 +236,10 @@ def under_way(engine: Engine, rate: float, before: Requests, requests: Requests,
     answer, context = float(before.answer.mean()), float((before.prompt + before.answer / 2).mean())
     count = most = int(engine.most)
     for _ in range(ROUNDS):
-        count = min(max(int(rate * answer * engine.step_time(max(count, 1), max(count, 1) * context)), 0), most)
+        count = min(
+            max(int(rate * answer * engine.step_time(max(count, 1), max(count, 1) * context)), 0),
+            most,
+        )
     draws = np.random.default_rng([seed, count])
     chosen = draws.choice(len(before.answer), count, p=before.answer / before.answer.sum())
     done = np.floor(draws.uniform(size=count) * before.answer[chosen])
@@ -221,11 +264,19 @@ class Search:
     ) -> None:
         self.traffic, self.router, self.seed, self.pause = traffic, router, seed, pause
         self.goodput, self.domain_chips = goodput, int(machine.links.world)
-        self.rate, self.start = traffic.values["requests_per_s"], float(plain(machine.shared("first_token_start")))
+        self.rate, self.start = (
+            traffic.values["requests_per_s"],
+            float(plain(machine.shared("first_token_start"))),
+        )
         some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
         self.answer = float(some.answer.mean())
-        fresh = self.fresh = 1 - float(some.known.sum() / some.prompt.sum())  # of the prompts' tokens, where a cache forgets nothing
-        self.decoders, self.readers = decoders_of(machine, model, request), readers_of(machine, model, request, fresh)
+        fresh = self.fresh = 1 - float(
+            some.known.sum() / some.prompt.sum()
+        )  # of the prompts' tokens, where a cache forgets nothing
+        self.decoders, self.readers = (
+            decoders_of(machine, model, request),
+            readers_of(machine, model, request, fresh),
+        )
         self.prompt = float(some.prompt.mean())
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 
@@ -234,21 +285,46 @@ class Search:
         key = pool.plan, engines, does
         if key not in self.known:
             engine, each = pool.build(), self.rate / engines
-            count = REQUESTS + (min(int(FILLING * each * self.answer * pool.quickest), MOST) if does == BOTH else 0)
-            before, requests = self.traffic.requests(engines, "random" if does == DECODE else self.router, count, self.seed, self.pause)
+            count = REQUESTS + (
+                min(int(FILLING * each * self.answer * pool.quickest), MOST) if does == BOTH else 0
+            )
+            before, requests = self.traffic.requests(
+                engines, "random" if does == DECODE else self.router, count, self.seed, self.pause
+            )
             if does == DECODE:
                 requests = under_way(engine, each, before, requests, self.seed)
-            served = serve(engine, requests, None if does == DECODE else before, read=does != DECODE, decode=does != READ)
+            served = serve(
+                engine,
+                requests,
+                None if does == DECODE else before,
+                read=does != DECODE,
+                decode=does != READ,
+            )
             steady = slice(len(requests.arrived) - REQUESTS * 4 // 5, None)
-            first, last, answer = (one[steady] for one in (served.first, served.last, served.answer))
-            self.known[key] = Times(first, last, answer, float(served.found[steady].sum() / requests.prompt[steady].sum()))
+            first, last, answer = (
+                one[steady] for one in (served.first, served.last, served.answer)
+            )
+            self.known[key] = Times(
+                first,
+                last,
+                answer,
+                float(served.found[steady].sum() / requests.prompt[steady].sum()),
+            )
         return self.known[key]
 
     def joined(self, decoding: Times, reading: Times | None) -> dict[str, Array]:
         """Return what promises are made of, requests of both pools joined by lot."""
-        before: Any = 0.0 if reading is None else np.random.default_rng(self.seed).choice(reading.first, len(decoding.first))
+        before: Any = (
+            0.0
+            if reading is None
+            else np.random.default_rng(self.seed).choice(reading.first, len(decoding.first))
+        )
         first, last = (one + before + self.start for one in (decoding.first, decoding.last))
-        return {"ttft": first, "tpot": (last - first) / np.maximum(decoding.answer - 1, 1), "e2e": last}
+        return {
+            "ttft": first,
+            "tpot": (last - first) / np.maximum(decoding.answer - 1, 1),
+            "e2e": last,
+        }
 
     def least(self, pool: Pool, good: Callable[[int], bool], most: int) -> int | None:
         """Return the least engines of a pool that are good, no more than `most`: more are never worse."""
@@ -291,8 +367,14 @@ class Search:
         Of fleets with as many domains it has the fewest chips. There is none where no plan keeps
         the promises.
         """
-        limit = {name: min((one.limit for one in promises if one.metric == name), default=np.inf) for name in ("ttft", "tpot", "e2e")}
-        readers = sorted((one for one in self.readers if one.quickest <= limit["ttft"]), key=lambda one: one.engines(self.rate) * one.chips)
+        limit = {
+            name: min((one.limit for one in promises if one.metric == name), default=np.inf)
+            for name in ("ttft", "tpot", "e2e")
+        }
+        readers = sorted(
+            (one for one in self.readers if one.quickest <= limit["ttft"]),
+            key=lambda one: one.engines(self.rate) * one.chips,
+        )
         best: Fleet | None = None
         least = readers[0].engines(self.rate) * readers[0].chips if readers else np.inf
         for pool in sorted(self.decoders, key=lambda one: one.engines(self.rate) * one.chips):
@@ -301,10 +383,15 @@ class Search:
                 break
 
             def soon(n: int, pool: Pool = pool) -> bool:
-                return kept(self.joined(self.times(pool, n, DECODE), None), [one for one in promises if one.metric == "tpot"])
+                return kept(
+                    self.joined(self.times(pool, n, DECODE), None),
+                    [one for one in promises if one.metric == "tpot"],
+                )
 
             needed = self.least(pool, soon, self.most(pool, room))
-            for engines in dict.fromkeys(int(np.ceil(needed * share)) for share in LONGER) if needed else ():
+            for engines in (
+                dict.fromkeys(int(np.ceil(needed * share)) for share in LONGER) if needed else ()
+            ):
                 best = self.with_readers(pool, engines, readers, promises, best)
         return self.together(promises, best)
 
@@ -314,7 +401,12 @@ class Search:
         for pool in self.decoders:
             if pool.engines(self.rate) * pool.chips < self.most_chips(best):
                 engine = pool.build()
-                reading = self.fresh * self.prompt / (engine.budget * engine.groups) * engine.pass_time(engine.budget, self.prompt / 2, 0, 0.0)
+                reading = (
+                    self.fresh
+                    * self.prompt
+                    / (engine.budget * engine.groups)
+                    * engine.pass_time(engine.budget, self.prompt / 2, 0, 0.0)
+                )
                 known.append(pool._replace(rate=1 / (1 / pool.rate + reading)))
         for pool in sorted(known, key=lambda one: one.engines(self.rate) * one.chips)[:FIRST]:
             room = self.most_chips(best)
@@ -336,7 +428,14 @@ class Search:
         """Return the engines of a pool that are tried at most: those that have room beside none of the other, and several times those it needs."""
         return int(min(room / pool.chips, SPARE * (pool.engines(self.rate) + 1)))
 
-    def with_readers(self, pool: Pool, engines: int, readers: Sequence[Pool], promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
+    def with_readers(
+        self,
+        pool: Pool,
+        engines: int,
+        readers: Sequence[Pool],
+        promises: Sequence[Promise],
+        best: Fleet | None,
+    ) -> Fleet | None:
         """Return the cheaper of a fleet and the least one of so many engines that decode."""
         decoding = self.times(pool, engines, DECODE)
         if not kept(self.joined(decoding, None), promises):
@@ -353,11 +452,15 @@ class Search:
             if count is not None and count * reader.chips < room:
                 reading = self.times(reader, count, READ)
                 chips = engines * pool.chips, count * reader.chips
-                load = chips[0] * self.rate / (engines * pool.rate) + chips[1] * self.rate * (1 - reading.found) / self.fresh / (count * reader.rate)
+                load = chips[0] * self.rate / (engines * pool.rate) + chips[1] * self.rate * (
+                    1 - reading.found
+                ) / self.fresh / (count * reader.rate)
                 times, answer = self.joined(decoding, reading), float(decoding.answer.mean())
                 load = min(load / sum(chips), 1.0)
                 domains = self.domains_of([(pool.chips, engines), (reader.chips, count)])
-                fleet = Fleet(pool, engines, reader, count, times, answer, reading.found, load, domains)
+                fleet = Fleet(
+                    pool, engines, reader, count, times, answer, reading.found, load, domains
+                )
                 best = fleet if fleet.is_cheaper_than(best) else best
         return best
 
@@ -366,5 +469,11 @@ class Search:
         reader = min(self.readers, key=lambda one: one.quickest)
         reading = self.times(reader, SPARE * reader.engines(self.rate), READ)
         some = self.decoders[:: -(-len(self.decoders) // TRIED)]
-        seen = [self.joined(self.times(one, SPARE * one.engines(self.rate), DECODE), reading) for one in some]
-        return {str(one): min(float(np.quantile(times[one.metric], one.quantile)) for times in seen) for one in promises}
+        seen = [
+            self.joined(self.times(one, SPARE * one.engines(self.rate), DECODE), reading)
+            for one in some
+        ]
+        return {
+            str(one): min(float(np.quantile(times[one.metric], one.quantile)) for times in seen)
+            for one in promises
+        }

@@ -71,7 +71,9 @@ def first_tokens_of_ladder(
         seed: Of arrivals and of choices by lot.
 
     """
-    fleet = RoutedFleet(engine, int(load["servers"]), Router(load["sticky_share"], load["queue_limit_s"]))
+    fleet = RoutedFleet(
+        engine, int(load["servers"]), Router(load["sticky_share"], load["queue_limit_s"])
+    )
     prompts = Prompts(
         load["prefix_tokens"],
         max(int(load["prefix_groups"]), 1),
@@ -82,7 +84,9 @@ def first_tokens_of_ladder(
     return first_tokens(fleet, prompts, [RateStage(*stage) for stage in stages], seed)
 
 
-def first_tokens(fleet: RoutedFleet, prompts: Prompts, stages: Sequence[RateStage], seed: int) -> list[Array]:
+def first_tokens(
+    fleet: RoutedFleet, prompts: Prompts, stages: Sequence[RateStage], seed: int
+) -> list[Array]:
     """Return times to first token of every stage, in seconds.
 
     Args:

@@ -64,7 +64,9 @@ class PrefixIndex:
 class AffinityRouter:
     """Sends a request where its prefix is cached, unless that engine has too much to read."""
 
-    def __init__(self, draws: np.random.Generator, rules: AffinityRules, engines: int, room: float) -> None:
+    def __init__(
+        self, draws: np.random.Generator, rules: AffinityRules, engines: int, room: float
+    ) -> None:
         self.draws, self.rules = draws, rules
         self.indexes = [PrefixIndex(room) for _ in range(engines)]
         self.unread: list[deque[tuple[int, float]]] = [deque() for _ in range(engines)]

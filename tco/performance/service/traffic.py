@@ -23,10 +23,18 @@ from tco.performance.service.simulation import Requests
 
 Array = np.ndarray[Any, Any]
 GROUP = "traffic"
-KNOTS = np.array([0.0, 1.2815515655446004, 2.3263478740408408])  # P50, P90 and P99 of the standard normal distribution
+KNOTS = np.array(
+    [0.0, 1.2815515655446004, 2.3263478740408408]
+)  # P50, P90 and P99 of the standard normal distribution
 ENDS = 4.0  # standard deviations at which lengths end
 LENGTHS = tuple(f"{side}_p{quantile}" for side in ("input", "output") for quantile in (50, 90, 99))
-UNLESS_SAID = {"arrival_cv": 1.0, "correlation": 0.0, "turns": 1.0, "thinking_time": 0.0, "reuse": 0.0}
+UNLESS_SAID = {
+    "arrival_cv": 1.0,
+    "correlation": 0.0,
+    "turns": 1.0,
+    "thinking_time": 0.0,
+    "reuse": 0.0,
+}
 OF_A_MIX = ("requests_per_s", "arrival_cv")
 ROUTERS = ("affinity", "random", "round-robin")
 
@@ -44,21 +52,29 @@ class Promise(NamedTuple):
         return f"{self.metric} p{self.quantile * 100:g} <= {self.limit:g} s"
 
 
-PROMISED = {"ttft": "time to first token", "tpot": "time per output token after the first", "e2e": "time to the last token"}
+PROMISED = {
+    "ttft": "time to first token",
+    "tpot": "time per output token after the first",
+    "e2e": "time to the last token",
+}
 
 
 def promise_of(text: str) -> Promise:
     """Read a promise, as `ttft p99 <= 2 s`."""
     found = re.fullmatch(r"\s*(\w+)\s+[pP](\d+(?:\.\d+)?)\s*<=?\s*(.+?)\s*", text)
     if found is None:
-        raise DataError(f"promise {text!r}: expected METRIC pQUANTILE <= TIME, such as 'ttft p99 <= 2 s'")
+        raise DataError(
+            f"promise {text!r}: expected METRIC pQUANTILE <= TIME, such as 'ttft p99 <= 2 s'"
+        )
     metric, quantile = found[1].lower(), float(found[2]) / 100
     if metric not in PROMISED:
         raise unknown("promise", metric, PROMISED, repr(text))
     with located(f"promise {text!r}"):
         limit = parse_quantity(found[3], "s")
     if not (0 < quantile < 1 and limit > 0):
-        raise DataError(f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero")
+        raise DataError(
+            f"promise {text!r}: expected a percentile between p0 and p100 and a time above zero"
+        )
     return Promise(metric, quantile, limit)
 
 
@@ -74,12 +90,20 @@ class Traffic(NamedTuple):
     @property
     def thinking(self) -> float:
         """Mean time until a session's next request."""
-        return sum(share * part.thinking for share, part in self.parts) if self.parts else self.values["thinking_time"]
+        return (
+            sum(share * part.thinking for share, part in self.parts)
+            if self.parts
+            else self.values["thinking_time"]
+        )
 
     def gaps(self, engines: float, router: str) -> float:
         """Return the coefficient of variation of arrivals at one of some engines: every n-th of all, or a share 1/n of them by lot."""
         cv = self.values["arrival_cv"]
-        return cv / np.sqrt(engines) if router == "round-robin" else float(np.sqrt(1 + (cv**2 - 1) / engines))
+        return (
+            cv / np.sqrt(engines)
+            if router == "round-robin"
+            else float(np.sqrt(1 + (cv**2 - 1) / engines))
+        )
 
     def lengths(self, count: int, draws: np.random.Generator) -> tuple[Array, Array]:
         """Return the tokens of so many prompts and answers."""
@@ -87,10 +111,15 @@ class Traffic(NamedTuple):
         share = 2 * np.sin(np.pi / 6 * self.values["correlation"])
         sides = one, share * one + np.sqrt(1 - share**2) * other
         quantiles = np.array([self.values[name] for name in LENGTHS]).reshape(2, 3)
-        prompt, answer = (np.rint(np.exp(np.interp(at, *knots(np.log(known))))) for at, known in zip(sides, quantiles, strict=True))
+        prompt, answer = (
+            np.rint(np.exp(np.interp(at, *knots(np.log(known)))))
+            for at, known in zip(sides, quantiles, strict=True)
+        )
         return np.maximum(prompt, 1), np.maximum(answer, 1)
 
-    def requests(self, engines: float, router: str, count: int, seed: int, pause: float) -> tuple[Requests, Requests]:
+    def requests(
+        self, engines: float, router: str, count: int, seed: int, pause: float
+    ) -> tuple[Requests, Requests]:
         """Return requests that come to one of some engines, after as many that came before; a session pauses so long between two of its own.
 
         A slot is a session at any time: its next request comes from any of those under way, and ends it with a chance of one over its turns.
@@ -99,7 +128,11 @@ class Traffic(NamedTuple):
         cv, each = max(self.gaps(engines, router), 1e-3), self.values["requests_per_s"] / engines
         gaps = draws.gamma(1 / cv**2, cv**2 / each, count)
         part = (
-            np.searchsorted(np.cumsum([share for share, _ in self.parts]), draws.uniform(size=2 * count)) if self.parts else np.zeros(2 * count, int)
+            np.searchsorted(
+                np.cumsum([share for share, _ in self.parts]), draws.uniform(size=2 * count)
+            )
+            if self.parts
+            else np.zeros(2 * count, int)
         )
         prompt, answer, slot, known, keeps = np.ones((5, 2 * count))
         first = 0
@@ -108,14 +141,23 @@ class Traffic(NamedTuple):
             prompt[mine], answer[mine] = one.lengths(len(mine), draws)
             at_once = each * share * pause * (1.0 if router == "affinity" else engines)
             sessions = max(1, round(at_once)) if one.values["reuse"] else len(mine) + 1
-            slot[mine] = first + (draws.integers(0, sessions, len(mine)) if one.values["reuse"] else np.arange(len(mine)))
+            slot[mine] = first + (
+                draws.integers(0, sessions, len(mine))
+                if one.values["reuse"]
+                else np.arange(len(mine))
+            )
             again = draws.uniform(size=len(mine)) >= 1 / one.values["turns"]
             known[mine] = np.floor(one.values["reuse"] * prompt[mine]) * again
             keeps[mine] = (prompt[mine] + answer[mine]) * (one.values["reuse"] > 0)
             first += sessions
         arrived = np.concatenate([np.zeros(count), np.cumsum(gaps)])
-        every = Requests(arrived, prompt, answer, slot.astype(int), np.minimum(known, prompt - 1), keeps)
-        before, after = (Requests(*(one[side] for one in every)) for side in (slice(0, count), slice(count, None)))
+        every = Requests(
+            arrived, prompt, answer, slot.astype(int), np.minimum(known, prompt - 1), keeps
+        )
+        before, after = (
+            Requests(*(one[side] for one in every))
+            for side in (slice(0, count), slice(count, None))
+        )
         return before, after
 
 
@@ -132,16 +174,25 @@ def values_set(settings: Mapping[str, str]) -> dict[str, float]:
     for key, text in settings.items():
         short = key.removeprefix(f"{GROUP}.")
         if (GROUP, short) not in attributes():
-            raise unknown("input path", key, [f"{GROUP}.{one}" for group, one in attributes() if group == GROUP], "--set")
+            raise unknown(
+                "input path",
+                key,
+                [f"{GROUP}.{one}" for group, one in attributes() if group == GROUP],
+                "--set",
+            )
         with located(f"--set {key}"):
             wanted = attribute(GROUP, short, "--set")
             values[short] = parse_quantity(text, wanted.unit)
             if not wanted.minimum <= values[short] <= wanted.maximum:
-                raise DataError(f"{text} lies outside {wanted.minimum:g} to {wanted.maximum:g} {wanted.unit}")
+                raise DataError(
+                    f"{text} lies outside {wanted.minimum:g} to {wanted.maximum:g} {wanted.unit}"
+                )
     return values
 
 
-def load_traffic(catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = "") -> Traffic:
+def load_traffic(
+    catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = ""
+) -> Traffic:
     """Read traffic of the catalogue, or a file of it, with some of its values set (`traffic.requests_per_s`); a part of a mix is no mix."""
     if name.endswith(".toml") and is_there(Path(name)):
         path, document = Path(name), read_toml(Path(name))
@@ -152,13 +203,22 @@ def load_traffic(catalogue: Catalogue, name: str, settings: Mapping[str, str] | 
     values = UNLESS_SAID | {key.partition(".")[2]: one.value for key, one in inputs.items()}
     values |= values_set(settings or {})
     shares = document.get("shares", {})
-    if not isinstance(shares, dict) or not all(isinstance(share, int | float) and share > 0 for share in shares.values()):
+    if not isinstance(shares, dict) or not all(
+        isinstance(share, int | float) and share > 0 for share in shares.values()
+    ):
         raise DataError(f"{path}:shares: expected NAME = SHARE of the requests, each above zero")
     if shares and part_of:
         raise DataError(f"{part_of}: shares: {name} is a mix itself; name its parts")
-    if shares and (lost := [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]):
-        raise DataError(f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} may be set")
-    parts = tuple((share / sum(shares.values()), load_traffic(catalogue, part, part_of=str(path))) for part, share in shares.items())
+    if shares and (
+        lost := [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]
+    ):
+        raise DataError(
+            f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} may be set"
+        )
+    parts = tuple(
+        (share / sum(shares.values()), load_traffic(catalogue, part, part_of=str(path)))
+        for part, share in shares.items()
+    )
     for needed in ("requests_per_s", *(() if parts else LENGTHS)):
         if needed not in values:
             raise DataError(f"{path}: {needed} is missing")

@@ -30,12 +30,16 @@ class ServingResult:
     prefill: PassResult | None = None
     choices: dict[str, Choice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
-    waits: Mapping[str, Any] = field(default_factory=dict)  # of the ranks of their collectives for each other
+    waits: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the ranks of their collectives for each other
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
     needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
     notes: list[str] = field(default_factory=list)
-    meeting: tuple[float, float, float] | None = None  # of pools in balance: prompt, answer and how sharply the pools meet
+    meeting: tuple[float, float, float] | None = (
+        None  # of pools in balance: prompt, answer and how sharply the pools meet
+    )
     deployed: Any = None  # deployment efficiency of a plan that was chosen; none of a stated one
 
     @property
@@ -48,7 +52,11 @@ class ServingResult:
     @property
     def described(self) -> dict[str, Any]:
         """The decode plan in the names reports use."""
-        return {} if self.plan is None or self.links is None else describe(self.plan.decode, self.links)
+        return (
+            {}
+            if self.plan is None or self.links is None
+            else describe(self.plan.decode, self.links)
+        )
 
     @property
     def axes(self) -> list[Axis]:
@@ -58,16 +66,27 @@ class ServingResult:
         if self.plan is None or self.links is None:
             return []
         plan, links = self.plan, self.links
-        return [axis for phase, made in self.phases().items() for axis in axes_of(phase, getattr(plan, phase), links, made, self.waits)]
+        return [
+            axis
+            for phase, made in self.phases().items()
+            for axis in axes_of(phase, getattr(plan, phase), links, made, self.waits)
+        ]
 
     @property
     def cuts(self) -> dict[str, float]:
         """Decode rate of the best plan by what lies across the domains of a world; empty where a world is one domain or nothing was searched."""
         found = self.choices.get("decode")
-        if self.links is None or self.links.domain >= self.links.world or found is None or found.axes is None:
+        if (
+            self.links is None
+            or self.links.domain >= self.links.world
+            or found is None
+            or found.axes is None
+        ):
             return {}
         crossed = borders_crossed(found.axes, self.links)
-        return {name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)}
+        return {
+            name: float(found.best[crossed == name].max(initial=0.0)) for name in ("nothing", *CUTS)
+        }
 
     @property
     def alone(self) -> WholeEngines | None:
@@ -76,7 +95,9 @@ class ServingResult:
 
     def on(self, chips: int) -> WholeEngines | None:
         """Return the best whole engines of both pools on some chips; None where nothing was searched or no two find room."""
-        from tco.performance.serving.disaggregation import whole_engines  # asked for by reports only
+        from tco.performance.serving.disaggregation import (
+            whole_engines,
+        )  # asked for by reports only
 
         if self.meeting is None or not self.choices:
             return None
@@ -89,19 +110,33 @@ class ServingResult:
     @property
     def operators(self) -> dict[str, list[str]]:
         """The operators of each phase."""
-        return {phase: list(dict.fromkeys(one.name for one in made.operators)) for phase, made in self.phases().items()}
+        return {
+            phase: list(dict.fromkeys(one.name for one in made.operators))
+            for phase, made in self.phases().items()
+        }
 
     def report(self, seconds: float, many: bool) -> Report:
         """Return how the plan was found, which took some seconds; of many values asked together no phase has one time."""
         choices = self.choices.values()
-        search = {"plans": sum(one.plans for one in choices), "feasible": sum(one.feasible for one in choices), "seconds": seconds}
+        search = {
+            "plans": sum(one.plans for one in choices),
+            "feasible": sum(one.feasible for one in choices),
+            "seconds": seconds,
+        }
         margin = self.choices["decode"].margin if "decode" in self.choices else None
         plan: dict[str, Any] = dict(self.described)
         for phase in ("decode", "prefill") if self.plan is not None else ():
             axes = getattr(self.plan, phase)._asdict()
-            plan[phase] = {name: int(value) if float(value).is_integer() else float(value) for name, value in axes.items()}
+            plan[phase] = {
+                name: int(value) if float(value).is_integer() else float(value)
+                for name, value in axes.items()
+            }
         return Report(plan, search, None, margin, {}, {} if many else self.phases())
 
     def phases(self) -> dict[str, PassResult]:
         """Return the phases that were evaluated."""
-        return {name: made for name, made in (("decode", self.decode), ("prefill", self.prefill)) if made is not None}
+        return {
+            name: made
+            for name, made in (("decode", self.decode), ("prefill", self.prefill))
+            if made is not None
+        }

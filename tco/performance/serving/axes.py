@@ -34,16 +34,31 @@ class Axis(NamedTuple):
     wait_s: float = 0.0  # of it, until the last rank of each collective has come
 
 
-WAITS = {"experts": "exchange_wait", "tensor": "collective_wait", "context": "collective_wait", "expert parts": "collective_wait"}
+WAITS = {
+    "experts": "exchange_wait",
+    "tensor": "collective_wait",
+    "context": "collective_wait",
+    "expert parts": "collective_wait",
+}
 
 
 def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
     """Return the group of every axis of a plan."""
-    lies, tensor, context = layout_of(plan, links), float(plan.tensor_parallel), float(plan.context_parallel)
-    joint = tensor * (context if isinstance(plan, DecodePlan) else 1.0)  # in decode the chips that split a sequence join its all-reduce
+    lies, tensor, context = (
+        layout_of(plan, links),
+        float(plan.tensor_parallel),
+        float(plan.context_parallel),
+    )
+    joint = tensor * (
+        context if isinstance(plan, DecodePlan) else 1.0
+    )  # in decode the chips that split a sequence join its all-reduce
     near = group_of(links, joint)
     across = float(lies.domains) if lies.crossing else float(near.domains)
-    apart = float(lies.domains) if lies.crossing else min(float(group_of(links, tensor * context).domains), context)
+    apart = (
+        float(lies.domains)
+        if lies.crossing
+        else min(float(group_of(links, tensor * context).domains), context)
+    )
     experts = float(lies.stage / (lies.replicas * lies.copies))
     return {
         "tensor": Group(joint, across, joint / across),
@@ -60,11 +75,21 @@ def stage_group(links: Links, chips: float, stages: float) -> Group:
     return Group(stages, domains, stages / domains, float(np.ceil(chips / links.world)))
 
 
-def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: PassResult, waits: Mapping[str, Any] | None = None) -> list[Axis]:
+def axes_of(
+    phase: str,
+    plan: DecodePlan | PrefillPlan,
+    links: Links,
+    made: PassResult,
+    waits: Mapping[str, Any] | None = None,
+) -> list[Axis]:
     """Return the axes of a pass along which chips exchange anything; `waits` say how long their ranks wait for each other."""
     found = []
     for name, group in groups_of(plan, links).items():
-        parts = [operator for operator in made.operators if operator.name in COLLECTIVES[name] and float(operator.time) > 0]
+        parts = [
+            operator
+            for operator in made.operators
+            if operator.name in COLLECTIVES[name] and float(operator.time) > 0
+        ]
         if not parts:
             continue
         moved = sum(float(operator.bytes) * float(operator.layers) for operator in parts)
@@ -74,5 +99,7 @@ def axes_of(phase: str, plan: DecodePlan | PrefillPlan, links: Links, made: Pass
         if waits and name in WAITS:
             once = float(waited_for(0.0, waits, WAITS[name], group.ranks, links.world))
             waiting = min(once * sum(float(operator.layers) for operator in parts), time)
-        found.append(Axis(phase, name, int(group.ranks), int(group.domains), hops, moved, time, waiting))
+        found.append(
+            Axis(phase, name, int(group.ranks), int(group.domains), hops, moved, time, waiting)
+        )
     return found

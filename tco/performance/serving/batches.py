@@ -17,17 +17,29 @@ from tco.performance.serving.plans import DecodePlan, Request, attention_chips
 
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 
-GRID = 2.0 ** np.arange(11)[None]  # batches of a search, between which those of the target are expected
+GRID = (
+    2.0 ** np.arange(11)[None]
+)  # batches of a search, between which those of the target are expected
 MOST = 16  # plans of a search that are solved, those first of which most is expected
 DOUBT = 0.15  # share by which more may be made of a plan than is expected of it
-BESIDE = np.array([1e-3, 3e-3, 6e-3, 12e-3, 24e-3, 36e-3, 48e-3, 6e-2, 72e-3, 84e-3, 96e-3, 0.12, 0.16, 0.24])
-AROUND = np.concatenate([-BESIDE[::-1], [0.0], BESIDE])[None]  # of the batch expected, tried together
-WHOLE = 2.0 ** np.arange(8)[None]  # whole tiles end at multiples of these: a batch that fills its last tile may make more than a larger one
+BESIDE = np.array(
+    [1e-3, 3e-3, 6e-3, 12e-3, 24e-3, 36e-3, 48e-3, 6e-2, 72e-3, 84e-3, 96e-3, 0.12, 0.16, 0.24]
+)
+AROUND = np.concatenate([-BESIDE[::-1], [0.0], BESIDE])[
+    None
+]  # of the batch expected, tried together
+WHOLE = (
+    2.0 ** np.arange(8)[None]
+)  # whole tiles end at multiples of these: a batch that fills its last tile may make more than a larger one
 NARROW = 13e-3  # of a batch: time is nearly even between two as near as this, but for steps of tiles and waves
-BETWEEN = np.arange(1, 129)[None] / 128  # of the way across what is left, where a step lies between: tried together
+BETWEEN = (
+    np.arange(1, 129)[None] / 128
+)  # of the way across what is left, where a step lies between: tried together
 STEEP = 1.1  # power of the batch by which the time of a token grows nowhere but across a step: it is even, or less than proportional
 STEPS = 0.02  # share of the best rate by which a plan may lie below it, and make more at a smaller batch before a step
-BELOW = np.linspace(0.94, 1.0, 61)[None]  # of a batch that is just in time, among which its steps are looked for
+BELOW = np.linspace(0.94, 1.0, 61)[
+    None
+]  # of a batch that is just in time, among which its steps are looked for
 CLOSE = 25e-6  # of a batch: so near to one that takes longer, across a step, it is large enough
 TRIES = 6  # one is the rule, and three where the best ends at a step
 LEAST = 0.05  # power by which the time of a token grows with the batch
@@ -42,58 +54,111 @@ class Solved(NamedTuple):
     rate: Array  # sequences a chip and second that are expected of them
     bound: Array  # more than they could make
     batch: Array  # at which that rate is expected
-    batches: tuple[Array, Array]  # seen to meet it, and the next one that does not, or that fills the memory
+    batches: tuple[
+        Array, Array
+    ]  # seen to meet it, and the next one that does not, or that fills the memory
     power: Array  # of the batch, by which the time of a token grows there
-    best: tuple[Array, Array]  # of the batches that were seen in time, the one that makes most, and how much
+    best: tuple[
+        Array, Array
+    ]  # of the batches that were seen in time, the one that makes most, and how much
 
 
 def solved(
-    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, passed: PassResult, allowed: float, meets: Array
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    plan: DecodePlan,
+    passed: PassResult,
+    allowed: float,
+    meets: Array,
 ) -> Solved | None:
     """Return the plans that could be the best with the batch each may decode; None where no batch beyond the grid is to be gained.
 
     `plan` has batches in columns, the smallest first; `passed` is its pass, `meets` what of it fits memory and meets the time allowed.
     """
     sizes = np.broadcast_to(plan.sequences, meets.shape)
-    time, memory = np.broadcast_to(passed.per_token, meets.shape), np.broadcast_to(passed.memory, meets.shape)
+    time, memory = (
+        np.broadcast_to(passed.per_token, meets.shape),
+        np.broadcast_to(passed.memory, meets.shape),
+    )
     largest = meets.shape[1] - 1
     last = largest - np.argmax(meets[:, ::-1], axis=1)
     chips = np.broadcast_to(attention_chips(plan), (len(meets), 1))[:, 0]
     every = np.arange(len(meets))
     rate = np.where(meets.any(axis=1), sizes[every, last] / chips / time[every, last], 0.0)
     rows = np.flatnonzero((rate > 0) & (last < largest))
-    before, last, after = np.where(last > 0, last - 1, np.minimum(last + 2, largest))[rows], last[rows], last[rows] + 1
+    before, last, after = (
+        np.where(last > 0, last - 1, np.minimum(last + 2, largest))[rows],
+        last[rows],
+        last[rows] + 1,
+    )
     low, high, beside = sizes[rows, last], sizes[rows, after], sizes[rows, before]
     quick, slow = time[rows, last], time[rows, after]
     less, more = memory[rows, last], memory[rows, after]
     with np.errstate(divide="ignore", invalid="ignore"):
-        held = np.where(more > machine.memory, low + (machine.memory - less) / (more - less) * (high - low), high)
+        held = np.where(
+            more > machine.memory,
+            low + (machine.memory - less) / (more - less) * (high - low),
+            high,
+        )
         power = np.log(slow / quick) / np.log(high / low)
     ceiling = np.minimum(held, high)
-    share, smooth = inverse_parabola((low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed))
-    batch = np.minimum(low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling)
+    share, smooth = inverse_parabola(
+        (low, high, beside), (quick - allowed, slow - allowed, time[rows, before] - allowed)
+    )
+    batch = np.minimum(
+        low + np.where(smooth, share, even_share(quick, slow, allowed)) * (high - low), ceiling
+    )
     expected = np.maximum(batch / chips[rows] / allowed, rate[rows])
     likely = np.argsort(-expected, kind="stable")
     likely = likely[expected[likely] * (1 + DOUBT) >= expected.max(initial=rate.max())][:MOST]
     if not len(likely):
         return None
-    rows, batch, low, high, quick, slow, ceiling, power = (one[likely] for one in (rows, batch, low, high, quick, slow, ceiling, power))
-    chips, going, near = chips[rows], np.arange(len(rows)), np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE))
-    tried, best, most = np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1), low.copy(), low / quick / chips
+    rows, batch, low, high, quick, slow, ceiling, power = (
+        one[likely] for one in (rows, batch, low, high, quick, slow, ceiling, power)
+    )
+    chips, going, near = (
+        chips[rows],
+        np.arange(len(rows)),
+        np.column_stack((batch[:, None] * (1 + AROUND), np.floor(batch[:, None] / WHOLE) * WHOLE)),
+    )
+    tried, best, most = (
+        np.sort(np.clip(near, low[:, None], ceiling[:, None]), axis=1),
+        low.copy(),
+        low / quick / chips,
+    )
     for _ in range(TRIES):
-        few = DecodePlan(*(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
-        found = np.broadcast_to(decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape)
-        sizes, times = np.column_stack((low[going], tried, high[going])), np.column_stack((quick[going], found, slow[going]))
+        few = DecodePlan(
+            *(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
+        )
+        found = np.broadcast_to(
+            decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape
+        )
+        sizes, times = (
+            np.column_stack((low[going], tried, high[going])),
+            np.column_stack((quick[going], found, slow[going])),
+        )
         made = np.where(times <= allowed, sizes / times, 0.0) / chips[going, None]
         places, top = np.arange(len(going)), made.argmax(axis=1)
         better = made[places, top] > most[going]
-        best[going[better]], most[going[better]] = sizes[places, top][better], made[places, top][better]
+        best[going[better]], most[going[better]] = (
+            sizes[places, top][better],
+            made[places, top][better],
+        )
         met = tried.shape[1] - np.argmax((times <= allowed)[:, -2::-1], axis=1)
-        low[going], high[going], quick[going], slow[going] = (one[places, at] for one in (sizes, times) for at in (met, met + 1))
+        low[going], high[going], quick[going], slow[going] = (
+            one[places, at] for one in (sizes, times) for at in (met, met + 1)
+        )
         ends = np.minimum(high, ceiling)
         found_out = ends <= low * (1 + CLOSE)
-        batch = np.where(found_out, low, np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling))
-        rate = np.maximum(np.maximum(batch / np.where(found_out, quick, allowed), low / quick) / chips, most)  # the last before a step is quicker
+        batch = np.where(
+            found_out,
+            low,
+            np.minimum(low + even_share(quick, slow, allowed) * (high - low), ceiling),
+        )
+        rate = np.maximum(
+            np.maximum(batch / np.where(found_out, quick, allowed), low / quick) / chips, most
+        )  # the last before a step is quicker
         bound = ends / quick / chips
         step = (slow > quick * (high / low) ** STEEP) | (high > low * (1 + NARROW))
         going = np.flatnonzero(step & ~found_out & (bound >= rate.max()))
@@ -101,13 +166,31 @@ def solved(
             break
         tried = low[going, None] + BETWEEN * (ends - low)[going, None]
     near = np.flatnonzero(np.maximum(rate, most) >= (1 - STEPS) * np.maximum(rate, most).max())
-    few = DecodePlan(*(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan))
-    best[near], most[near] = before_a_step(machine, model, request, few, allowed, low[near], (best[near], most[near]))
-    return Solved(rows, rate, np.maximum(bound, most), batch, (low, ends), np.clip(power, LEAST, 1.0), (best, most))
+    few = DecodePlan(
+        *(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
+    )
+    best[near], most[near] = before_a_step(
+        machine, model, request, few, allowed, low[near], (best[near], most[near])
+    )
+    return Solved(
+        rows,
+        rate,
+        np.maximum(bound, most),
+        batch,
+        (low, ends),
+        np.clip(power, LEAST, 1.0),
+        (best, most),
+    )
 
 
 def before_a_step(
-    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, allowed: float, batch: Array, known: tuple[Array, Array]
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    plan: DecodePlan,
+    allowed: float,
+    batch: Array,
+    known: tuple[Array, Array],
 ) -> tuple[Array, Array]:
     """Return the batch of each plan that makes most and how much, of those known and some smaller than one in time.
 
@@ -116,7 +199,9 @@ def before_a_step(
     (best, most), chips, every = known, attention_chips(plan), np.arange(len(batch))
     tried = batch[:, None] * BELOW
     for _ in range(2):
-        times = np.broadcast_to(decode(machine, model, plan._replace(sequences=tried), request).per_token, tried.shape)
+        times = np.broadcast_to(
+            decode(machine, model, plan._replace(sequences=tried), request).per_token, tried.shape
+        )
         made = np.where(times <= allowed, tried / times, 0.0) / chips
         top = made.argmax(axis=1)
         found, after = tried[every, top], tried[every, np.minimum(top + 1, tried.shape[1] - 1)]
@@ -128,7 +213,11 @@ def before_a_step(
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
     """Return how far from the quick to the slow the allowed time lies, time rising evenly between them."""
-    return np.clip(np.divide(allowed - quick, slow - quick, out=np.zeros_like(quick), where=slow > quick), 0.0, 1.0)
+    return np.clip(
+        np.divide(allowed - quick, slow - quick, out=np.zeros_like(quick), where=slow > quick),
+        0.0,
+        1.0,
+    )
 
 
 def inverse_parabola(points: tuple[Any, Any, Any], off: tuple[Any, Any, Any]) -> tuple[Any, Any]:
@@ -137,5 +226,7 @@ def inverse_parabola(points: tuple[Any, Any, Any], off: tuple[Any, Any, Any]) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         way, rise = (near - far) / (before - far), (a - b) / (c - b)
         smooth = (rise**2 < way) & ((1 - rise) ** 2 < 1 - way)
-        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (c - b)
+        root = a / (b - a) * c / (b - c) + (before - near) / (far - near) * a / (c - a) * b / (
+            c - b
+        )
     return root, smooth & np.isfinite(root)

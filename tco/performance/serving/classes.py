@@ -16,11 +16,21 @@ from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, SERVER, Deployer, PoolShape
 from tco.performance.layer.machine import Machine
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, Request, ServingPlan, decoding_at, depths_of, reading
+from tco.performance.serving.plans import (
+    DecodePlan,
+    PrefillPlan,
+    Request,
+    ServingPlan,
+    decoding_at,
+    depths_of,
+    reading,
+)
 from tco.performance.serving.search import Choice, choose_prefill, choose_under_load, offered_axes
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-FLIGHTS = np.unique(np.round(2.0 ** np.arange(0, 10.51, 0.25)))  # requests in flight of an engine, up to 1,448
+FLIGHTS = np.unique(
+    np.round(2.0 ** np.arange(0, 10.51, 0.25))
+)  # requests in flight of an engine, up to 1,448
 REFINED = 6  # plans whose requests in flight are solved between two of these
 HALVINGS = 10
 
@@ -45,7 +55,9 @@ def column(values: Any, rows: int) -> FloatArray:
     return np.broadcast_to(np.asarray(values, dtype=float), (rows, 1)).copy()
 
 
-def with_flights(decode: DecodePlan, prefill: PrefillPlan, engines: float, readers: float | None) -> ServingPlan:
+def with_flights(
+    decode: DecodePlan, prefill: PrefillPlan, engines: float, readers: float | None
+) -> ServingPlan:
     """Return every plan with every number of requests in flight of an engine, a row each."""
     plans = len(np.ravel(decode.chips))
 
@@ -55,7 +67,13 @@ def with_flights(decode: DecodePlan, prefill: PrefillPlan, engines: float, reade
     rows = plans * len(FLIGHTS)
     flight = np.tile(FLIGHTS, plans)[:, None]
     read = None if readers is None else column(readers, rows)
-    return ServingPlan(DecodePlan(*map(spread, decode)), PrefillPlan(*map(spread, prefill)), column(engines, rows), read, flight=flight)
+    return ServingPlan(
+        DecodePlan(*map(spread, decode)),
+        PrefillPlan(*map(spread, prefill)),
+        column(engines, rows),
+        read,
+        flight=flight,
+    )
 
 
 def axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> PrefillPlan:
@@ -64,7 +82,9 @@ def axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> Pre
     return PrefillPlan(*(axis[kept] for axis in axes))
 
 
-def server_plans(machine: Machine, model: Architecture, request: Request, values: Readable) -> ServingPlan:
+def server_plans(
+    machine: Machine, model: Architecture, request: Request, values: Readable
+) -> ServingPlan:
     """Return whole engines of one server that read prompts and decode, at every load."""
     most = min(deployer_of(machine).server_chips, float(machine.links.domain))
     axes = axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
@@ -72,11 +92,15 @@ def server_plans(machine: Machine, model: Architecture, request: Request, values
     return with_flights(decode, reading(decode), 1.0, None)
 
 
-def pool_plans(machine: Machine, model: Architecture, request: Request, values: Readable, shape: PoolShape) -> ServingPlan | None:
+def pool_plans(
+    machine: Machine, model: Architecture, request: Request, values: Readable, shape: PoolShape
+) -> ServingPlan | None:
     """Return pools of a published size at every load; None where no plan of these chips can read prompts or decode."""
     axes = offered_axes(machine, model, 0)
     decode_axes = axes_of_size(axes, lambda chips: chips == shape.decode_chips)
-    prefill_axes = axes_of_size(offered_axes(machine, model, request.prompt), lambda chips: chips == shape.prefill_chips)
+    prefill_axes = axes_of_size(
+        offered_axes(machine, model, request.prompt), lambda chips: chips == shape.prefill_chips
+    )
     if not len(decode_axes.chips) or not len(prefill_axes.chips):
         return None
     longest = values["workload.ttft"] or np.inf
@@ -95,43 +119,69 @@ def stacked(parts: list[ServingPlan]) -> ServingPlan:
         phases = [getattr(part, name) for part in parts]
         return phases[0]._make(np.concatenate(axes) for axes in zip(*phases, strict=True))
 
-    engines, readers, flight = (np.concatenate([getattr(part, name) for part in parts]) for name in ("engines", "readers", "flight"))
+    engines, readers, flight = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("engines", "readers", "flight")
+    )
     return ServingPlan(joined("decode"), joined("prefill"), engines, readers, flight=flight)
 
 
-def plans_of_class(machine: Machine, model: Architecture, request: Request, values: Readable, name: str) -> ServingPlan | None:
+def plans_of_class(
+    machine: Machine, model: Architecture, request: Request, values: Readable, name: str
+) -> ServingPlan | None:
     """Return every plan of a class at every load, a row each; None where no chips can run any."""
     if name == SERVER:
         return server_plans(machine, model, request, values)
-    shapes = [pool_plans(machine, model, request, values, shape) for shape in deployer_of(machine).pools]
+    shapes = [
+        pool_plans(machine, model, request, values, shape) for shape in deployer_of(machine).pools
+    ]
     rows = [plans for plans in shapes if plans is not None]
     return stacked(rows) if rows else None
 
 
-def chosen_in_class(machine: Machine, model: Architecture, request: Request, values: Readable) -> Searched:
+def chosen_in_class(
+    machine: Machine, model: Architecture, request: Request, values: Readable
+) -> Searched:
     """Return the best plan of an operator's class; of a benchmark the better of one server and of pools apart."""
     own = deployer_of(machine).name
     names = (SERVER, APART) if own == BENCHMARK else (own,)
     results = [best_of_class(machine, model, request, values, name) for name in names]
 
     def rate(result: Searched) -> float:
-        return 0.0 if result.loaded is None else float(result.loaded.rates["output_tokens_per_s_per_chip"])
+        return (
+            0.0
+            if result.loaded is None
+            else float(result.loaded.rates["output_tokens_per_s_per_chip"])
+        )
 
     return max(results, key=rate)
 
 
-def best_of_class(machine: Machine, model: Architecture, request: Request, values: Readable, name: str) -> Searched:
+def best_of_class(
+    machine: Machine, model: Architecture, request: Request, values: Readable, name: str
+) -> Searched:
     """Return the best plan of one class, its requests in flight solved between those of the grid."""
     plans = plans_of_class(machine, model, request, values, name)
     if plans is None:
-        return Searched(Choice(None, 0, 0, None, reason="no pools of a published size divide these chips"), None, None)
+        return Searched(
+            Choice(None, 0, 0, None, reason="no pools of a published size divide these chips"),
+            None,
+            None,
+        )
     result = Searched(*choose_under_load(machine, model, request, values, plans))
     if result.plan is None:
         return result
     return refined(machine, model, request, values, plans, result)
 
 
-def refined(machine: Machine, model: Architecture, request: Request, values: Readable, plans: ServingPlan, result: Searched) -> Searched:
+def refined(
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    values: Readable,
+    plans: ServingPlan,
+    result: Searched,
+) -> Searched:
     """Return the best plan with as many requests in flight as just keep the promises."""
     steps = len(FLIGHTS)
     best = np.ravel(result.choice.best).reshape(-1, steps)
@@ -142,12 +192,22 @@ def refined(machine: Machine, model: Architecture, request: Request, values: Rea
         middle = np.sqrt(low * high)
         tried = rows_at(plans, rows * steps, middle)
         choice, _, _ = choose_under_load(machine, model, request, values, tried)
-        meets = np.zeros(len(rows), dtype=bool) if choice.best is None else np.ravel(choice.best) > 0
+        meets = (
+            np.zeros(len(rows), dtype=bool) if choice.best is None else np.ravel(choice.best) > 0
+        )
         low, high = np.where(meets, middle, low), np.where(meets, high, middle)
-    final = Searched(*choose_under_load(machine, model, request, values, rows_at(plans, rows * steps, low)))
-    if final.loaded is None or final.loaded.rates["output_tokens_per_s_per_chip"] < result.loaded.rates["output_tokens_per_s_per_chip"]:
+    final = Searched(
+        *choose_under_load(machine, model, request, values, rows_at(plans, rows * steps, low))
+    )
+    if (
+        final.loaded is None
+        or final.loaded.rates["output_tokens_per_s_per_chip"]
+        < result.loaded.rates["output_tokens_per_s_per_chip"]
+    ):
         return result
-    return final._replace(choice=final.choice._replace(plans=result.choice.plans, feasible=result.choice.feasible))
+    return final._replace(
+        choice=final.choice._replace(plans=result.choice.plans, feasible=result.choice.feasible)
+    )
 
 
 def rows_at(plans: ServingPlan, rows: Any, flight: Any) -> ServingPlan:
@@ -155,4 +215,10 @@ def rows_at(plans: ServingPlan, rows: Any, flight: Any) -> ServingPlan:
     decode = DecodePlan(*(axis[rows] for axis in plans.decode))
     prefill = PrefillPlan(*(axis[rows] for axis in plans.prefill))
     readers = None if plans.readers is None else plans.readers[rows]
-    return ServingPlan(decode, prefill, plans.engines[rows], readers, flight=np.asarray(flight, dtype=float)[:, None])
+    return ServingPlan(
+        decode,
+        prefill,
+        plans.engines[rows],
+        readers,
+        flight=np.asarray(flight, dtype=float)[:, None],
+    )

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import formula
-from tco.foundation.units import Byte, BytePerSecond, Pure, Second, TokenPerChip, TokenPerSecondPerChip
+from tco.foundation.units import (
+    Byte,
+    BytePerSecond,
+    Pure,
+    Second,
+    TokenPerChip,
+    TokenPerSecondPerChip,
+)
 
 if TYPE_CHECKING:
     from tco.performance.serving.search import Choice
@@ -15,14 +22,25 @@ if TYPE_CHECKING:
 
 @formula(unit="s", source="scaling-book")
 def hand_over_time(
-    cache: Byte, prefill_links: Pure, prefill_rate: BytePerSecond, decode_links: Pure, decode_rate: BytePerSecond, step: Second
+    cache: Byte,
+    prefill_links: Pure,
+    prefill_rate: BytePerSecond,
+    decode_links: Pure,
+    decode_rate: BytePerSecond,
+    step: Second,
 ) -> Any:
     """Time a prompt's cache takes to the decode pool, every chip of both groups sharing in it: t = alpha + C / min(n_p B_p, n_d B_d)."""
     return step + cache / np.minimum(prefill_links * prefill_rate, decode_links * decode_rate)
 
 
 @formula(unit="token/s/chip", source="scaling-book")
-def fed_rate(rate: TokenPerSecondPerChip, bandwidth: BytePerSecond, cache: Byte, tokens: Pure, one_token: TokenPerChip = 1) -> Any:
+def fed_rate(
+    rate: TokenPerSecondPerChip,
+    bandwidth: BytePerSecond,
+    cache: Byte,
+    tokens: Pure,
+    one_token: TokenPerChip = 1,
+) -> Any:
     """Tokens a second and chip that its network keeps up with, a cache moving for each so many tokens: min(R, n B / C)."""
     return np.minimum(rate, tokens * one_token * (bandwidth / cache))
 
@@ -77,7 +95,9 @@ class WholeEngines(NamedTuple):
     output_tokens_per_s_per_chip: float
 
 
-def whole_engines(decode: Choice, prefill: Choice, chips: int, prompt: float, answer: float, sharpness: float) -> WholeEngines | None:
+def whole_engines(
+    decode: Choice, prefill: Choice, chips: int, prompt: float, answer: float, sharpness: float
+) -> WholeEngines | None:
     """Return the best whole engines of both pools on some chips, of the plans that were chosen among; None where no two find room."""
     found: WholeEngines | None = None
     making, reading = (best_by_size(one, chips) for one in (decode, prefill))
@@ -86,16 +106,32 @@ def whole_engines(decode: Choice, prefill: Choice, chips: int, prompt: float, an
         for part, read in reading.items():
             readers = (chips - engines * size) // part
             rates = np.where(
-                readers > 0, rate_of_split(made, read, engines * size / chips, np.maximum(readers, 1) * part / chips, prompt, answer, sharpness), 0
+                readers > 0,
+                rate_of_split(
+                    made,
+                    read,
+                    engines * size / chips,
+                    np.maximum(readers, 1) * part / chips,
+                    prompt,
+                    answer,
+                    sharpness,
+                ),
+                0,
             )
             at = int(rates.argmax())
             if rates[at] > (found.output_tokens_per_s_per_chip if found else 0):
-                found = WholeEngines(chips, size, int(engines[at]), part, int(readers[at]), float(rates[at]))
+                found = WholeEngines(
+                    chips, size, int(engines[at]), part, int(readers[at]), float(rates[at])
+                )
     return found
 
 
 def best_by_size(choice: Choice, chips: int) -> dict[int, float]:
     """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of those with no more than some chips."""
     sizes = np.ravel(choice.axes.chips)
-    known = {int(size): float(choice.best[sizes == size].max()) for size in np.unique(sizes) if size <= chips}
+    known = {
+        int(size): float(choice.best[sizes == size].max())
+        for size in np.unique(sizes)
+        if size <= chips
+    }
     return {size: rate for size, rate in known.items() if rate > 0}

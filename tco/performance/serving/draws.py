@@ -27,17 +27,24 @@ from tco.performance.serving.plans import SEQUENCES, ServingPlan, attention_chip
 Array = np.ndarray[Any, Any]
 Names = Mapping[str, int]  # places of results by their names
 DECODE, PREFILL = 0, 1  # axes of plans
-STEP, LEAST = 1.2, 0.05  # by which a batch is enlarged to see how a step grows, and the least power of it
+STEP, LEAST = (
+    1.2,
+    0.05,
+)  # by which a batch is enlarged to see how a step grows, and the least power of it
 CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
 NEAR = 0.1  # share by which a plan may lie below the best
 SHARE = 2  # times as few pilot draws as there are speeds, for each of these
-FIRST = np.arange(4)  # plans, those that are the best most often, one of which a draw is given first
+FIRST = np.arange(
+    4
+)  # plans, those that are the best most often, one of which a draw is given first
 SPARE = 0.1  # share by which a plan of a pilot draw may be late with a batch that would be as good as another's: it may be earlier across a step
 STEPS = 0.015  # the same of every draw, for a step next to the batch
 BELOW = (0.996, 0.986, 0.977, 0.941)  # of a batch that is just in time, which are tried too
 HALVES = 8  # of the way between, towards the last batch before a step
 EXACTLY = 1e-9  # share of a target that may be missed by rounding
-Speeds = Sequence[float | None]  # tokens/s a user that are asked for; none: those of the workload in every draw
+Speeds = Sequence[
+    float | None
+]  # tokens/s a user that are asked for; none: those of the workload in every draw
 OWN: Speeds = (None,)
 
 
@@ -49,22 +56,40 @@ class Chosen(NamedTuple):
     meets: Any
 
 
-def traced(machine: Machine, model: Architecture, values: Readable, plans: ServingPlan) -> tuple[ServingResult, dict[str, Any]]:
+def traced(
+    machine: Machine, model: Architecture, values: Readable, plans: ServingPlan
+) -> tuple[ServingResult, dict[str, Any]]:
     """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
     found = served.evaluated(machine, model, values, plans)
-    targets = {"interactivity": values["workload.interactivity"], "longest wait": values["workload.ttft"], "memory": machine.memory}
+    targets = {
+        "interactivity": values["workload.interactivity"],
+        "longest wait": values["workload.ttft"],
+        "memory": machine.memory,
+    }
     if plans.engines is not None:
         targets["offline"] = values["workload.offline"]
-        names = {name: found.rates[name] for name in ("output_tokens_per_s_per_chip", "tokens_per_s_per_user", "ttft_s", "tpot_s")}
+        names = {
+            name: found.rates[name]
+            for name in (
+                "output_tokens_per_s_per_chip",
+                "tokens_per_s_per_user",
+                "ttft_s",
+                "tpot_s",
+            )
+        }
         return found, targets | names | {"needed": found.needed}
     request, decode, prefill = request_of(values), found.decode, found.prefill
     return found, targets | {
         "token": decode.per_token,  # type: ignore[union-attr]
         "step": decode.time,  # type: ignore[union-attr]
-        "tokens": phases.decode_rate(plans.decode.sequences, attention_chips(plans.decode), decode.per_token),  # type: ignore[union-attr]
+        "tokens": phases.decode_rate(
+            plans.decode.sequences, attention_chips(plans.decode), decode.per_token
+        ),  # type: ignore[union-attr]
         "held": decode.memory,  # type: ignore[union-attr]
         "prompt": prefill.until_read,  # type: ignore[union-attr]
-        "prompts": phases.prefill_rate(request.prompt, attention_chips(plans.prefill), prefill.per_prompt),  # type: ignore[union-attr]
+        "prompts": phases.prefill_rate(
+            request.prompt, attention_chips(plans.prefill), prefill.per_prompt
+        ),  # type: ignore[union-attr]
         "prompts held": prefill.memory,  # type: ignore[union-attr]
     }
 
@@ -72,14 +97,18 @@ def traced(machine: Machine, model: Architecture, values: Readable, plans: Servi
 class Block:
     """Draws of a kernel's inputs."""
 
-    def __init__(self, kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int) -> None:
+    def __init__(
+        self, kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int
+    ) -> None:
         self.kernel, self.names, self.count = kernel, names, count
         self.values = kernel.values(drawn)
 
     def keep(self, *wanted: int) -> None:
         """Compute what stands in some places in every draw, for what comes after."""
         missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
-        self.values.update(zip(missing, evaluated(self.kernel, missing, self.values, self.count), strict=True))
+        self.values.update(
+            zip(missing, evaluated(self.kernel, missing, self.values, self.count), strict=True)
+        )
 
     def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
         """Return results that do not rest on a batch."""
@@ -97,7 +126,11 @@ class Curve:
         block.keep(*[one for one in kernel.before(BATCH, [self.place]) if one != self.batch])
         schedule = kernel.schedule([self.place], [*block.values, self.batch])
         rests = [one for one in schedule.leaves if one != self.batch]
-        self.run = Run(schedule, taken(kernel, block.values, rests, rows, draws), block.count if draws is None else len(draws))
+        self.run = Run(
+            schedule,
+            taken(kernel, block.values, rests, rows, draws),
+            block.count if draws is None else len(draws),
+        )
 
     def __call__(self, batch: Array, places: Array | None = None) -> Array:
         """Return the result at a batch for each of the pairs, or for those in some places alone; at several, row by row."""
@@ -118,12 +151,21 @@ def chips_of(plans: ServingPlan) -> Array:
     return np.ravel(attention_chips(plans.decode)) * 1.0
 
 
-def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds = OWN, begin: Array = FIRST, spare: float = 0.0) -> list[Chosen]:
+def choose(
+    block: Block,
+    plans: ServingPlan,
+    hints: Hints | None,
+    speeds: Speeds = OWN,
+    begin: Array = FIRST,
+    spare: float = 0.0,
+) -> list[Chosen]:
     """Return the best of some plans in every draw at each speed, with the batch that meets it; of one plan, that one."""
     if hints is None:
         return [under_load(block, speed) for speed in speeds]
     found = []
-    for rows, batch, quick in zip(*decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True):
+    for rows, batch, quick in zip(
+        *decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True
+    ):
         ready, soon = reading(block, Curve(block, "step", rows, np.arange(block.count))(batch))
         found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
     return found
@@ -132,22 +174,32 @@ def choose(block: Block, plans: ServingPlan, hints: Hints | None, speeds: Speeds
 def held_with(batch: float, count: int) -> Chosen:
     """Return one plan with one batch for all draws, whether or not they meet the target with it."""
     first = np.zeros(count, dtype=int)
-    return Chosen({DECODE: first, PREFILL: first}, np.full(count, batch), np.ones(count, dtype=bool))
+    return Chosen(
+        {DECODE: first, PREFILL: first}, np.full(count, batch), np.ones(count, dtype=bool)
+    )
 
 
 def under_load(block: Block, speed: float | None) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
-    score, slow, user, first, needed = block["output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"]
+    score, slow, user, first, needed = block[
+        "output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"
+    ]
     memory, wait, offline = block["memory", "longest wait", "offline"]
-    meets = (offline > 0) | ((user * (1 + EXACTLY) >= asked(block, speed)) & (first <= or_ever(wait)))  # nobody waits for what runs offline
+    meets = (offline > 0) | (
+        (user * (1 + EXACTLY) >= asked(block, speed)) & (first <= or_ever(wait))
+    )  # nobody waits for what runs offline
     rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
 def reading(block: Block, step: Array) -> tuple[Array, Array]:
     """Return the plan that reads prompts in every draw, and whether the first token comes in time, a step of decoding after it."""
-    rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
-    return best_of(rate, time, time + step <= or_ever(wait) * (1 + EXACTLY), held <= memory, block.count)
+    rate, time, held, memory, wait = block[
+        "prompts", "prompt", "prompts held", "memory", "longest wait"
+    ]
+    return best_of(
+        rate, time, time + step <= or_ever(wait) * (1 + EXACTLY), held <= memory, block.count
+    )
 
 
 def or_ever(wait: Any) -> Any:
@@ -162,27 +214,37 @@ def asked(block: Block, speed: float | None) -> Any:
 
 def time_allowed(block: Block, speed: float | None) -> Array:
     """Return the time a token may take in every draw."""
-    found: Array = np.broadcast_to(1 / np.maximum(asked(block, speed), SLOWEST) * (1 + EXACTLY), block.count)
+    found: Array = np.broadcast_to(
+        1 / np.maximum(asked(block, speed), SLOWEST) * (1 + EXACTLY), block.count
+    )
     return found
 
 
 def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
     """Return the plan with the best score in each draw, of those that fit and meet the target, else the quickest that fits; and if it meets it."""
     rows = max(np.shape(one)[0] if np.ndim(one) == 2 else 1 for one in (score, time, meets, fits))
-    score, time, meets, fits = (np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits))
+    score, time, meets, fits = (
+        np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits)
+    )
     chosen = np.where(fits & meets, score, np.where(fits, -time, -np.inf)).argmax(axis=0)
     return chosen, (fits & meets)[chosen, np.arange(count)]
 
 
 def room(block: Block, plans: int) -> Array:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
-    held, none, (memory,) = Curve(block, "held", slice(None)), np.zeros((plans, block.count)), block[("memory",)]
+    held, none, (memory,) = (
+        Curve(block, "held", slice(None)),
+        np.zeros((plans, block.count)),
+        block[("memory",)],
+    )
     empty = held(none)
     found: Array = np.maximum(memory - empty, 0) / (held(none + 1) - empty)
     return found
 
 
-def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float) -> tuple[Array, Array, Array]:
+def decoding(
+    block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float
+) -> tuple[Array, Array, Array]:
     """Return the plan that decodes in every draw at each speed, its batch, and whether it gives each user that speed.
 
     Some plans are looked at to begin with, and one of them is solved. A plan that is late with the batch that would make it as good, but for
@@ -190,16 +252,29 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
     quickest plan that fits decodes a single sequence. A case is a draw at a speed: those of all speeds are solved together.
     """
     count, plans, many = block.count, len(chips), len(speeds)
-    every, draw, speed = np.arange(many * count), np.tile(np.arange(count), many), np.repeat(np.arange(many), count)
+    every, draw, speed = (
+        np.arange(many * count),
+        np.tile(np.arange(count), many),
+        np.repeat(np.arange(many), count),
+    )
     allowed = np.concatenate([time_allowed(block, one) for one in speeds])
     held = room(block, plans)
-    fits, most = (one[:, draw] if many > 1 else one for one in (held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1]))))
-    rows, batch, rate = np.zeros(many * count, dtype=int), np.ones(many * count), np.zeros(many * count)
+    fits, most = (
+        one[:, draw] if many > 1 else one
+        for one in (held >= 1, np.minimum(np.maximum(held, 1.0), float(SEQUENCES[-1])))
+    )
+    rows, batch, rate = (
+        np.zeros(many * count, dtype=int),
+        np.ones(many * count),
+        np.zeros(many * count),
+    )
 
     def times(some: Any, sizes: Array) -> Array:
         """Return the time of a token of some plans, each with a batch in every case."""
         token = Curve(block, "token", some)
-        return np.concatenate([token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1)
+        return np.concatenate(
+            [token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1
+        )
 
     def solve(some: Array, which: Array, first: Array) -> None:
         """Give some plans to some cases, each with the largest batch in time, where that is better than what they have."""
@@ -207,10 +282,14 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
-        before_a_step(token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS)))
+        before_a_step(
+            token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS))
+        )
         better = np.flatnonzero(gained > rate[which])
         if which is not every:
-            better = better[np.argsort(gained[better], kind="stable")]  # of several plans of a case the best comes last, and stays
+            better = better[
+                np.argsort(gained[better], kind="stable")
+            ]  # of several plans of a case the best comes last, and stays
         mine = which[better]
         rows[mine], batch[mine], rate[mine] = some[better], found[better], gained[better]
 
@@ -227,7 +306,9 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
         return by_speed(rows), by_speed(batch), by_speed(rate > 0)
     begin = begin[begin < plans]
     tried = np.minimum(hints.batch[:, begin].T[:, speed], most[begin])
-    hoped = expected(hints.power[:, begin].T[:, speed], tried, times(begin[:, None], tried), allowed, most[begin])
+    hoped = expected(
+        hints.power[:, begin].T[:, speed], tried, times(begin[:, None], tried), allowed, most[begin]
+    )
     best = np.where(fits[begin], hoped / chips[begin, None], 0.0).argmax(axis=0)
     first = begin[best]
     solve(first, every, hoped[best, every])
@@ -238,11 +319,25 @@ def decoding(block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Ar
     could[first, every] = False
     if could.any():
         some, which = np.nonzero(could)
-        solve(some, which, expected(hints.power[speed[which], some], needed[could], time[could], allowed[which], most[could]))
+        solve(
+            some,
+            which,
+            expected(
+                hints.power[speed[which], some],
+                needed[could],
+                time[could],
+                allowed[which],
+                most[could],
+            ),
+        )
     missed = np.flatnonzero(rate == 0)
     if len(missed):
-        lost, place = np.unique(draw[missed], return_inverse=True)  # with a single sequence it is the same at every speed
-        some, which = (one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None]))
+        lost, place = np.unique(
+            draw[missed], return_inverse=True
+        )  # with a single sequence it is the same at every speed
+        some, which = (
+            one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None])
+        )
         time = Curve(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
         rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
     return by_speed(rows), by_speed(batch), by_speed(rate > 0)
@@ -257,15 +352,26 @@ def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: A
         more = made > rate[near]
         batch[near[more]], rate[near[more]] = fewer[more], made[more]
     near, above = near[batch[near] < most], above[batch[near] < most]
-    for _ in range(HALVES if len(near) else 0):  # what is made rises up to the step and falls across it
+    for _ in range(
+        HALVES if len(near) else 0
+    ):  # what is made rises up to the step and falls across it
         middle = (batch[near] + above) / 2
         made = middle / chips[near] / token(middle, near)
         more = made > rate[near]
-        batch[near], rate[near] = np.where(more, middle, batch[near]), np.where(more, made, rate[near])
+        batch[near], rate[near] = (
+            np.where(more, middle, batch[near]),
+            np.where(more, made, rate[near]),
+        )
         above = np.where(more, above, middle)
 
 
-def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: ServingPlan, speeds: Speeds = OWN) -> Hints | None:
+def hinted(
+    kernel: Kernel,
+    names: Names,
+    centre: Mapping[str, Array],
+    plans: ServingPlan,
+    speeds: Speeds = OWN,
+) -> Hints | None:
     """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
     if "needed" in names:
         return None
@@ -273,8 +379,14 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
     block, count, many = Block(kernel, names, centre, 1), len(chips), len(speeds)
     held = np.tile(room(block, count)[:, 0], many)
     allowed = np.repeat(np.concatenate([time_allowed(block, speed) for speed in speeds]), count)
-    token = Curve(block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int))
-    most, first, power = np.clip(held, 1.0, float(SEQUENCES[-1])), np.full(many * count, 16.0), np.full(many * count, 0.5)
+    token = Curve(
+        block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int)
+    )
+    most, first, power = (
+        np.clip(held, 1.0, float(SEQUENCES[-1])),
+        np.full(many * count, 16.0),
+        np.full(many * count, 0.5),
+    )
     batch, time = largest_within(token, allowed, np.ones(many * count), most, first, power)
     power = np.clip(np.log(token(batch * STEP) / time) / np.log(STEP), LEAST, 1.0)
     rate = np.where((held >= 1) & (time <= allowed), batch / np.tile(chips, many) / time, 0.0)
@@ -282,7 +394,11 @@ def hinted(kernel: Kernel, names: Names, centre: Mapping[str, Array], plans: Ser
 
 
 def promising(
-    kernel: Kernel, names: Names, pilots: Mapping[str, Array], plans: ServingPlan, speeds: Sequence[float] = ()
+    kernel: Kernel,
+    names: Names,
+    pilots: Mapping[str, Array],
+    plans: ServingPlan,
+    speeds: Sequence[float] = (),
 ) -> tuple[dict[int, Array], Hints | None]:
     """Return the rows of plans to choose among on each axis, and what is known of them: the best of some pilot draws, and those near it at a centre.
 
@@ -297,13 +413,17 @@ def promising(
         if hints is None:
             rates = {DECODE: rates_under_load(block, plans, every)}
         else:
-            rate, time, held, memory, wait = block["prompts", "prompt", "prompts held", "memory", "longest wait"]
+            rate, time, held, memory, wait = block[
+                "prompts", "prompt", "prompts held", "memory", "longest wait"
+            ]
             read = np.where((time <= or_ever(wait)) & (held <= memory), rate, 0.0)
             rates = {DECODE: hints.rate, PREFILL: np.reshape(read, (1, -1))}
         first = first or hints
         for axis, many in rates.items():
             most = many.max(axis=1, keepdims=True)
-            most[1:][most[1:] == 0] = np.inf  # at a speed that no plan reaches none is near the best
+            most[1:][most[1:] == 0] = (
+                np.inf
+            )  # at a speed that no plan reaches none is near the best
             kept[axis] = kept.get(axis, False) | (many >= (1 - NEAR) * most).any(axis=0)
     begin = FIRST
     if first is not None:  # to begin with those that are the best at the centre
@@ -314,7 +434,14 @@ def promising(
         block = Block(kernel, names, own, len(next(iter(own.values()))))
         if first is not None and asked.start == 0:
             kept[DECODE] = kept[DECODE] | quickest(block, len(kept[DECODE]))
-        for chosen in choose(block, plans, first and Hints(*(one[asked] for one in first)), every[asked], begin, SPARE):
+        for chosen in choose(
+            block,
+            plans,
+            first and Hints(*(one[asked] for one in first)),
+            every[asked],
+            begin,
+            SPARE,
+        ):
             for axis, near in kept.items():
                 wins[axis] = wins.get(axis, 0) + np.bincount(chosen.rows[axis], minlength=len(near))
     found = {}
@@ -344,7 +471,9 @@ def rates_under_load(block: Block, plans: ServingPlan, speeds: Speeds) -> Array:
     user, first, wait = block["tokens_per_s_per_user", "ttft_s", "longest wait"]
     soon = first <= or_ever(wait) * (1 + NEAR)
     quick = [user * (1 + NEAR) >= asked(block, speed) for speed in speeds]
-    return np.concatenate([np.reshape(np.where(soon & enough, fitting, 0.0), (1, -1)) for enough in quick])
+    return np.concatenate(
+        [np.reshape(np.where(soon & enough, fitting, 0.0), (1, -1)) for enough in quick]
+    )
 
 
 def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
@@ -352,7 +481,10 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
 
     def some(part: Any, axis: int) -> Any:
         chosen = rows[axis]
-        return part._make(np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one for one in part)
+        return part._make(
+            np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one
+            for one in part
+        )
 
     if not rows:
         return plans
@@ -360,6 +492,13 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
     if PREFILL in rows:
         return plans._replace(decode=decode, prefill=some(plans.prefill, PREFILL))
     engines, readers, flight = (
-        np.take(column, rows[DECODE], axis=0) if np.ndim(column) else column for column in (plans.engines, plans.readers, plans.flight)
+        np.take(column, rows[DECODE], axis=0) if np.ndim(column) else column
+        for column in (plans.engines, plans.readers, plans.flight)
     )
-    return plans._replace(decode=decode, prefill=some(plans.prefill, DECODE), engines=engines, readers=readers, flight=flight)
+    return plans._replace(
+        decode=decode,
+        prefill=some(plans.prefill, DECODE),
+        engines=engines,
+        readers=readers,
+        flight=flight,
+    )

@@ -14,7 +14,14 @@ from tco.hardware.bill import device_capacity
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import weight_bytes
 from tco.performance.layer.machine import Machine
-from tco.performance.serving.plans import STAGES, TENSOR_PARALLEL, PrefillPlan, attention_chips, layout_of, plan_axes
+from tco.performance.serving.plans import (
+    STAGES,
+    TENSOR_PARALLEL,
+    PrefillPlan,
+    attention_chips,
+    layout_of,
+    plan_axes,
+)
 
 AXES = ("chips", "tp", "pp", "dp", "ep", "cp")
 PREFIX = "prefill_"  # of the axes of a pool of its own that reads prompts
@@ -42,26 +49,40 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     stated, beyond = deployment(given)
     given |= stated
     own = {key: value for key, value in given.items() if key in AXES}
-    other = {key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)}
+    other = {
+        key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)
+    }
     readers = float(other.pop("workers", 1)) if other else None
     decode = plans_with(model, links, own, "") if own else None
     prefill = plans_with(model, links, other, PREFIX) if other else decode
     sequences = None
     if "batch" in given:
         if decode is None:
-            raise DataError("--plan: batch is given without the chips it is spread over; give tp or chips too")
+            raise DataError(
+                "--plan: batch is given without the chips it is spread over; give tp or chips too"
+            )
         sequences = given["batch"] * attention_chips(decode) / decode.chips
     engines = given.get("workers", 1 if readers or "chips" in given else None)
-    return AxesGiven(decode, prefill, sequences, None if engines is None else float(engines), readers, beyond)
+    return AxesGiven(
+        decode, prefill, sequences, None if engines is None else float(engines), readers, beyond
+    )
 
 
 def check_device(machine: Machine, model: Architecture, stages: float, where: str) -> None:
     """Refuse a model that no tensor parallelism splits where it does not fit the memory of a logical device, which is a part of its chip."""
     if machine.kernels.share is None or model.expert_parameters:
         return
-    cores, device = (float(plain(machine.kernels.part(name))) for name in ("cores", "cores_per_device"))
+    cores, device = (
+        float(plain(machine.kernels.part(name))) for name in ("cores", "cores_per_device")
+    )
     have = float(plain(device_capacity(machine.memory, device, cores)))
-    need = float(plain(weight_bytes(model.parameters, 0, stages, 1, machine.attention_size, machine.expert_size)))
+    need = float(
+        plain(
+            weight_bytes(
+                model.parameters, 0, stages, 1, machine.attention_size, machine.expert_size
+            )
+        )
+    )
     if need > have:
         raise DataError(
             f"{where}: {model.id} does not fit the memory of a logical device of {device:g} cores unsplit: {need / 1e9:.1f} GB of weights, "
@@ -78,10 +99,13 @@ def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
         return {}, ""
     depth = given.get("pp", 1)
     chips = max(given["tp"] * given.get("cp", 1), given["ep"]) * depth
-    return {
-        "chips": chips,
-        "pp": depth,
-    }, f"--plan is taken as one engine of {chips:g} chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say otherwise"
+    return (
+        {
+            "chips": chips,
+            "pp": depth,
+        },
+        f"--plan is taken as one engine of {chips:g} chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say otherwise",
+    )
 
 
 def whole(key: str, text: str) -> float:
@@ -93,17 +117,29 @@ def whole(key: str, text: str) -> float:
     except ValueError:
         value = 0.0
     if not 1 <= value <= LARGEST or (key != "batch" and value != int(value)):
-        raise DataError(f"--plan {key}={text}: expected a {'' if key == 'batch' else 'whole '}number from 1 to {LARGEST:,}")
+        raise DataError(
+            f"--plan {key}={text}: expected a {'' if key == 'batch' else 'whole '}number from 1 to {LARGEST:,}"
+        )
     return value if key == "batch" else int(value)
 
 
-def plans_with(model: Architecture, links: Links, given: Mapping[str, float], prefix: str) -> PrefillPlan:
+def plans_with(
+    model: Architecture, links: Links, given: Mapping[str, float], prefix: str
+) -> PrefillPlan:
     """Return the plans with some axes given, each axis a column."""
     if "chips" not in given and {"tp", "dp"} <= set(given):
-        given = {**given, "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1)}
+        given = {
+            **given,
+            "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1),
+        }
     found = built(model, given) if "chips" in given else searched(model, links, given)
     groups = found.chips / found.pipeline_parallel / attention_chips(found)
-    wanted = {"tp": found.tensor_parallel, "pp": found.pipeline_parallel, "dp": groups, "cp": found.context_parallel}
+    wanted = {
+        "tp": found.tensor_parallel,
+        "pp": found.pipeline_parallel,
+        "dp": groups,
+        "cp": found.context_parallel,
+    }
     kept = np.ones(found.chips.shape, dtype=bool)
     for key, axis in wanted.items():
         if key in given:
@@ -113,9 +149,15 @@ def plans_with(model: Architecture, links: Links, given: Mapping[str, float], pr
         kept &= (given["ep"] <= stage) & (stage % given["ep"] == 0) & (found.expert_parallel == 0)
     if not kept.any():
         text = ",".join(f"{prefix}{key}={value}" for key, value in given.items())
-        raise DataError(f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep the chips of a stage, tp the heads")
+        raise DataError(
+            f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep the chips of a stage, tp the heads"
+        )
     table = PrefillPlan(*(np.broadcast_to(axis, kept.shape)[kept[:, 0]] for axis in found))
-    return table._replace(expert_parallel=np.full(table.chips.shape, float(given["ep"]))) if "ep" in given else table
+    return (
+        table._replace(expert_parallel=np.full(table.chips.shape, float(given["ep"])))
+        if "ep" in given
+        else table
+    )
 
 
 def searched(model: Architecture, links: Links, given: Mapping[str, float]) -> PrefillPlan:
@@ -131,11 +173,21 @@ def built(model: Architecture, given: Mapping[str, float]) -> PrefillPlan:
     for depth in (given["pp"],) if "pp" in given else (1, *STAGES):
         for context in (given.get("cp", 1),):
             each = chips / depth / context
-            tensors = (given["tp"],) if "tp" in given else (*TENSOR_PARALLEL, *(() if each in TENSOR_PARALLEL else (each,)))
+            tensors = (
+                (given["tp"],)
+                if "tp" in given
+                else (*TENSOR_PARALLEL, *(() if each in TENSOR_PARALLEL else (each,)))
+            )
             for tensor in tensors:
                 whole_groups = each >= 1 and each % tensor == 0
-                if whole_groups and heads % tensor == 0 and (sparse or "tp" in given or tensor == each):
+                if (
+                    whole_groups
+                    and heads % tensor == 0
+                    and (sparse or "tp" in given or tensor == each)
+                ):
                     rows.append((chips, tensor, context, depth))
     table = np.array(rows, dtype=float).reshape(-1, 4)
     zeros = np.zeros((len(table), 1))
-    return PrefillPlan(*(table[:, at : at + 1] for at in range(4)))._replace(cut=zeros, expert_parallel=zeros)
+    return PrefillPlan(*(table[:, at : at + 1] for at in range(4)))._replace(
+        cut=zeros, expert_parallel=zeros
+    )

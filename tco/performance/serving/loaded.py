@@ -99,7 +99,9 @@ def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure)
 
 
 @formula(unit="s", source="tco-calibration")
-def time_per_output_token(step: Second, waiting: Second, interference: Pure, output_tokens: Pure) -> Any:
+def time_per_output_token(
+    step: Second, waiting: Second, interference: Pure, output_tokens: Pure
+) -> Any:
     """Time per output token: step + kappa waiting / output."""
     return step + interference * waiting / output_tokens
 
@@ -126,7 +128,9 @@ def pool_time(prompt_time: Second, engines: Pure, readers: Pure) -> Any:
 def fed_request_rate(rate: PerSecond, pool: Second, sharpness: Pure) -> Any:
     """Rate of an engine that a pool feeds, both limits joined smoothly: (r^-p + t^p)^(-1/p)."""
     fed = rate * pool
-    return rate / (maximum(fed, 1) * (1 + (minimum(fed, 1) / maximum(fed, 1)) ** sharpness) ** (1 / sharpness))
+    return rate / (
+        maximum(fed, 1) * (1 + (minimum(fed, 1) / maximum(fed, 1)) ** sharpness) ** (1 / sharpness)
+    )
 
 
 @formula(unit="", source="little1961")
@@ -148,7 +152,9 @@ def wait_before_engine(flight: Pure, running: Pure, rate: PerSecond) -> Any:
 
 
 @formula(unit="token/s/chip", source="little1961")
-def closed_loop_rate(rate: PerSecond, output_tokens: Pure, chips: Pure, steady: Pure, one_token: TokenPerChip = 1) -> Any:
+def closed_loop_rate(
+    rate: PerSecond, output_tokens: Pure, chips: Pure, steady: Pure, one_token: TokenPerChip = 1
+) -> Any:
     """Output tokens per second and chip of a closed loop as measured over its run: s r O / N."""
     return steady * rate * output_tokens * one_token / chips
 
@@ -183,7 +189,9 @@ class Loaded(NamedTuple):
     fits: Any  # whether weights and one sequence a group fit
 
 
-def under_load(machine: Machine, model: Architecture, engines: ServingPlan, request: Request, values: Readable) -> Loaded:
+def under_load(
+    machine: Machine, model: Architecture, engines: ServingPlan, request: Request, values: Readable
+) -> Loaded:
     """Return the rates of engines with some requests in flight."""
     plan, before = engines.decode, engines.prefill
     groups, reading = plan.chips / attention_chips(plan), before.chips / attention_chips(before)
@@ -195,26 +203,40 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
     if engines.flight is not None:
         every = requests_of_room(engines.flight, engines.engines)
     else:
-        every = requests_of_room(room, engines.engines) if request.offline else values["workload.concurrency"]
+        every = (
+            requests_of_room(room, engines.engines)
+            if request.offline
+            else values["workload.concurrency"]
+        )
     flight = requests_of_engine(every, engines.engines)
     running = running_sequences(flight, room)
     # prompts
     arriving = flight if engines.readers is None else requests_of_engine(every, engines.readers)
     budget = machine.habit("token_budget")
-    together = prompts_together(budget, request.prompt, arriving, reading, machine.shared("prompt_bunching"))
+    together = prompts_together(
+        budget, request.prompt, arriving, reading, machine.shared("prompt_bunching")
+    )
     prefill = phases.prefill(machine, model, before, request, together)
     filled = groups_in_use(reading, flight) if engines.readers is None else reading
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
     first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
     def step_of(size: Any) -> PassResult:
-        return phases.decode(machine, model, plan._replace(sequences=group_sequences(size, groups)), request)
+        return phases.decode(
+            machine, model, plan._replace(sequences=group_sequences(size, groups)), request
+        )
 
     if engines.readers is None:
         decode = step_of(running)
         waiting = waiting_for_prompts(running, prompt_time)
-        in_step = request.equal_lengths and values.exists(f"performance.{machine.engine}.prefill_first")
-        interference = interference_in_step(budget, request.prompt, flight, reading) if in_step else machine.habit("prefill_interference")
+        in_step = request.equal_lengths and values.exists(
+            f"performance.{machine.engine}.prefill_first"
+        )
+        interference = (
+            interference_in_step(budget, request.prompt, flight, reading)
+            if in_step
+            else machine.habit("prefill_interference")
+        )
         per_token = time_per_output_token(decode.per_token, waiting, interference, request.answer)
         inside = first_token_time(first, decode.per_token, waiting, interference)
         rate = request_rate(running, inside, request.answer, per_token)
@@ -225,9 +247,18 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
             with scope(f"round-{number}"):
                 decode = step_of(size)
                 per_token = decode.per_token
-                inside, pool = first_token_time(first, per_token, 0.0, 1.0), pool_time(prompt_time, engines.engines, engines.readers)
-                rate = fed_request_rate(request_rate(running, inside, request.answer, per_token), pool, machine.shared("pool_sharpness"))
-                size = settled_batch(size, decoding_sequences(rate, request.answer, per_token), running)
+                inside, pool = (
+                    first_token_time(first, per_token, 0.0, 1.0),
+                    pool_time(prompt_time, engines.engines, engines.readers),
+                )
+                rate = fed_request_rate(
+                    request_rate(running, inside, request.answer, per_token),
+                    pool,
+                    machine.shared("pool_sharpness"),
+                )
+                size = settled_batch(
+                    size, decoding_sequences(rate, request.answer, per_token), running
+                )
         chips = chips_apart(plan.chips, engines.engines, before.chips, engines.readers)
         share = share_reading(before.chips, engines.readers, engines.engines, chips)
     output = closed_loop_rate(rate, request.answer, chips, steady)
@@ -237,16 +268,22 @@ def under_load(machine: Machine, model: Architecture, engines: ServingPlan, requ
         "output_tokens_per_s_per_chip": output,
         "input_tokens_per_s_per_chip": phases.input_rate(output, request.prompt, request.answer),
         "tokens_per_s_per_user": phases.tokens_per_user(per_token),
-        "ttft_s": total("time_to_first_token_in_flight", [inside, wait_before_engine(flight, running, rate)]),
+        "ttft_s": total(
+            "time_to_first_token_in_flight", [inside, wait_before_engine(flight, running, rate)]
+        ),
         "tpot_s": per_token,
     }
     held = phases.prefill_memory(machine, model, before, request)
     needed = greatest("memory_needed", [total("with_one_sequence", [empty, one]), held])
-    return Loaded(rates, decode, prefill, share, running, needed, plain(needed) <= plain(machine.memory))
+    return Loaded(
+        rates, decode, prefill, share, running, needed, plain(needed) <= plain(machine.memory)
+    )
 
 
 def plan_under_load(engines: ServingPlan, made: Loaded) -> ServingPlan:
     """Return the engines with the whole sequences that run on each of their attention groups."""
     plan = engines.decode
     groups = plan.chips / attention_chips(plan)
-    return engines._replace(decode=plan._replace(sequences=np.ceil(plain(made.running) / groups - 1e-9)))
+    return engines._replace(
+        decode=plan._replace(sequences=np.ceil(plain(made.running) / groups - 1e-9))
+    )

@@ -14,7 +14,15 @@ from tco.fabric.costs import direct_time
 from tco.fabric.links import Group, Links, links_for
 from tco.foundation.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
-from tco.foundation.units import Byte, BytePerSecond, Pure, Second, Token, TokenPerChip, TokenPerSecondPerChip
+from tco.foundation.units import (
+    Byte,
+    BytePerSecond,
+    Pure,
+    Second,
+    Token,
+    TokenPerChip,
+    TokenPerSecondPerChip,
+)
 from tco.models.architecture import Architecture
 from tco.models.layers import numbers_of, projections
 from tco.performance.chip.roofline import (
@@ -61,13 +69,17 @@ def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
 
 
 @formula(unit="token/s/chip", source="scaling-book")
-def decode_rate(sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1) -> Any:
+def decode_rate(
+    sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1
+) -> Any:
     """Output tokens per second and decoding chip, the chips of an attention group sharing B sequences: D = B / (n t_step)."""
     return sequences / chips * one_token / step_time
 
 
 @formula(unit="token/s/chip", source="scaling-book")
-def prefill_rate(input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1) -> Any:
+def prefill_rate(
+    input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1
+) -> Any:
     """Input tokens per second and prefilling chip, the chips of an attention group sharing a prompt: P = L / (n t_prefill)."""
     return input_tokens / chips * one_token / prefill_time
 
@@ -80,14 +92,20 @@ def tokens_per_user(step_time: Second, one_token: Token = 1) -> Any:
 
 @formula(unit="token/s/chip", source="little1961")
 def output_rate(
-    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = 1e300
+    decode: TokenPerSecondPerChip,
+    prefill: TokenPerSecondPerChip,
+    input_tokens: Pure,
+    output_tokens: Pure,
+    sharpness: Pure = 1e300,
 ) -> Any:
     """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
 
     Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither pool is busy all the time where the
     other feeds it. That is most at this x, and 1 / (1/D + (I/O)/P) where neither ever waits.
     """
-    return decode / (1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))) ** (1 + 1 / sharpness)
+    return decode / (
+        1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
+    ) ** (1 + 1 / sharpness)
 
 
 @formula(unit="token/s/chip", source="scaling-book")
@@ -98,7 +116,11 @@ def input_rate(output: TokenPerSecondPerChip, input_tokens: Pure, output_tokens:
 
 @formula(unit="", source="little1961")
 def prefill_share(
-    decode: TokenPerSecondPerChip, prefill: TokenPerSecondPerChip, input_tokens: Pure, output_tokens: Pure, sharpness: Pure = 1e300
+    decode: TokenPerSecondPerChip,
+    prefill: TokenPerSecondPerChip,
+    input_tokens: Pure,
+    output_tokens: Pure,
+    sharpness: Pure = 1e300,
 ) -> Any:
     """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1 / (1 + 1/p)."""
     each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
@@ -129,7 +151,13 @@ def alone_in_a_pass(bundle: Pure) -> Any:
     return minimum(bundle, 1)
 
 
-ROUTED = ("router", "dispatch", "experts", "permute and gate", "combine")  # what stands between a token and its routed experts
+ROUTED = (
+    "router",
+    "dispatch",
+    "experts",
+    "permute and gate",
+    "combine",
+)  # what stands between a token and its routed experts
 
 
 class PassResult(NamedTuple):
@@ -140,7 +168,9 @@ class PassResult(NamedTuple):
     operators: list[Operator]
     per_token: Any = None  # time of one token of a sequence, in decode
     per_prompt: Any = None  # time of one prompt of an attention group, in prefill
-    alone: PassResult | None = None  # the same of a prompt that comes alone, of a pool that prefills
+    alone: PassResult | None = (
+        None  # the same of a prompt that comes alone, of a pool that prefills
+    )
 
     @property
     def until_read(self) -> Any:
@@ -159,22 +189,30 @@ class PassResult(NamedTuple):
         return time_by_bound(self)
 
 
-def cached_numbers(model: Architecture, tensor_parallel: Any, context_parallel: Any = 1) -> tuple[Any, Any]:
+def cached_numbers(
+    model: Architecture, tensor_parallel: Any, context_parallel: Any = 1
+) -> tuple[Any, Any]:
     """Return the numbers one chip caches over all layers: those that grow with each token, and those a sequence keeps (windows, states)."""
     growing: Any = 0
     kept: Any = 0
     for attention, layers in model.attentions.items():
         # the latent cache is held whole by every tensor-parallel rank; key-value heads are split
-        split = context_parallel * (1 if attention.latent else minimum(tensor_parallel, attention.kv_heads))
+        split = context_parallel * (
+            1 if attention.latent else minimum(tensor_parallel, attention.kv_heads)
+        )
         numbers = layers * (attention.cached + attention.index_dim) / split
-        if attention.compression:  # an entry stands for several tokens; the last ones are kept beside them
+        if (
+            attention.compression
+        ):  # an entry stands for several tokens; the last ones are kept beside them
             growing = growing + numbers / attention.compression
             kept = kept + layers * attention.cached / split * attention.window
         elif attention.window:
             kept = kept + numbers * attention.window
         else:
             growing = growing + numbers
-    return growing, kept + sum(layers * mixer.held for mixer, layers in model.mixers.items()) / tensor_parallel
+    return growing, kept + sum(
+        layers * mixer.held for mixer, layers in model.mixers.items()
+    ) / tensor_parallel
 
 
 def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
@@ -186,10 +224,20 @@ def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any)
 @lru_cache(maxsize=256)
 def projected(model: Architecture) -> Any:
     """Return the weights of all projections of attention."""
-    return sum(layers * numbers_of(projections(a, model.hidden, 1).values()) for a, layers in model.attentions.items())
+    return sum(
+        layers * numbers_of(projections(a, model.hidden, 1).values())
+        for a, layers in model.attentions.items()
+    )
 
 
-def held_in_memory(machine: Machine, model: Architecture, shape: Shape, context: Any, offload: Any = None, stages: Any = 1) -> Any:
+def held_in_memory(
+    machine: Machine,
+    model: Architecture,
+    shape: Shape,
+    context: Any,
+    offload: Any = None,
+    stages: Any = 1,
+) -> Any:
     """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
 
     Engines pad the width of experts to a multiple of their own. The share `offload` of the caches is kept in host memory. Ranks that
@@ -232,13 +280,18 @@ def caches_of_longest(cache: Byte, excess: Pure) -> Any:
 
 def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
     """Return the HBM beside the weights that caches take as the engine admits them, the share `offload` of them kept in host memory."""
-    return room_for_caches(cache if offload is None else asked.cache_in_hbm(cache, offload), machine.habit("cache_share"))
+    return room_for_caches(
+        cache if offload is None else asked.cache_in_hbm(cache, offload),
+        machine.habit("cache_share"),
+    )
 
 
 def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> Layout:
     """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for again and again, once."""
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
-    found: Layout | None = machine.known.of(("layout",), axes, lambda: layout_of(plan, machine.links))
+    found: Layout | None = machine.known.of(
+        ("layout",), axes, lambda: layout_of(plan, machine.links)
+    )
     return layout_of(plan, machine.links) if found is None else found
 
 
@@ -264,13 +317,27 @@ def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
 def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
     """Return the HBM a decoding chip needs at the end of its sequences."""
     context = full_context(request.prompt, request.answer)
-    return held_in_memory(machine, model, decode_shape(machine, plan, request), context, request.offload, plan.pipeline_parallel)
+    return held_in_memory(
+        machine,
+        model,
+        decode_shape(machine, plan, request),
+        context,
+        request.offload,
+        plan.pipeline_parallel,
+    )
 
 
-def sequence_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
+def sequence_memory(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: Request
+) -> Any:
     """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits them."""
     shape = decode_shape(machine, plan._replace(sequences=1.0), request)
-    cache = caches_of(machine, model, shape, reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")))
+    cache = caches_of(
+        machine,
+        model,
+        shape,
+        reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")),
+    )
     return room_of(machine, cache, request.offload)
 
 
@@ -280,22 +347,39 @@ def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Req
         return decode_step(machine, model, plan, request)
 
 
-def decode_step(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
+def decode_step(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: Request
+) -> PassResult:
     """Return a decode step, its cells named in the place that is open."""
     shape, drafts = decode_shape(machine, plan, request), asked.drafts_of(plan, request)
     tokens = shape.tokens
     computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
-    operators = with_uneven_stages(machine, model, plan, with_stage_transfers(machine, model, plan, tokens, computed))
+    operators = with_uneven_stages(
+        machine, model, plan, with_stage_transfers(machine, model, plan, tokens, computed)
+    )
     time = per_token = whole_pass(machine, "decode_step_time", operators)
     if drafts is not None:
         with scope("drafting"):
             drafting = asked.drafting_time(time, drafts, machine.values["workload.draft_cost"])
-        operators.append(Operator("drafting", drafting, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, drafting))
+        operators.append(
+            Operator(
+                "drafting",
+                drafting,
+                1,
+                0.0,
+                0.0,
+                machine.operands[-1].rate,
+                machine.bandwidth,
+                drafting,
+            )
+        )
         time = per_token = total("drafted_step_time", [time, drafting])
     if request.offload is not None:
         moved = asked.cache_with_host(caches_of(machine, model, shape, shape.keys), request.offload)
         exposed = asked.exposed_host_transfer(moved, request.host_link, time)
-        operators.append(Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True))
+        operators.append(
+            Operator("cache from host", exposed, 1, None, moved, None, request.host_link, 0.0, True)
+        )
         time = per_token = total("offloaded_step_time", [time, exposed])
     if drafts is not None:
         per_token = asked.time_per_token(time, asked.tokens_of_drafts(machine.values, drafts))
@@ -322,8 +406,18 @@ def beside_routed(operators: list[Operator]) -> list[Operator]:
     shared = operators[place]
     with scope("beside routed experts"):
         taken = total("routed", [one.time for one in routed])
-        busy = total("memory", [repeated(stream_time(one.bytes, one.bandwidth), one.layers) for one in routed if not one.link])
-        bounds = [computing_time(shared.flops, shared.compute_rate), stream_time(shared.bytes, shared.bandwidth)]
+        busy = total(
+            "memory",
+            [
+                repeated(stream_time(one.bytes, one.bandwidth), one.layers)
+                for one in routed
+                if not one.link
+            ],
+        )
+        bounds = [
+            computing_time(shared.flops, shared.compute_rate),
+            stream_time(shared.bytes, shared.bandwidth),
+        ]
         work = repeated(greatest("work", bounds), shared.layers)
         operators[place] = shared._replace(time=exposed_beside(shared.time, work, taken, busy))
     return operators
@@ -339,7 +433,11 @@ def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
 
 def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: Request) -> Any:
     """Return the prompts that the engine's budget of tokens puts in one pass, below one where it holds a part of one."""
-    whole = per_rank(request.prompt, plan.context_parallel) if somewhere(plan.context_parallel > 1) else request.prompt
+    whole = (
+        per_rank(request.prompt, plan.context_parallel)
+        if somewhere(plan.context_parallel > 1)
+        else request.prompt
+    )
     return prompts_of_a_pass(machine.habit("token_budget"), whole)
 
 
@@ -373,18 +471,26 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     )
 
 
-def prefill_memory(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = 1.0) -> Any:
+def prefill_memory(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = 1.0
+) -> Any:
     """Return the HBM a chip needs that reads some prompts a group."""
-    return prompts_in_memory(machine, model, plan, request, prefill_shape(machine, plan, request, prompts))
+    return prompts_in_memory(
+        machine, model, plan, request, prefill_shape(machine, plan, request, prompts)
+    )
 
 
-def prompts_in_memory(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, shape: Shape) -> Any:
+def prompts_in_memory(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, shape: Shape
+) -> Any:
     """Return the HBM a chip needs for the prompts of a pass."""
     held = shape._replace(sequences=asked.prompts_held(shape.sequences))
     return held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
 
 
-def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = None) -> PassResult:
+def prefill(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = None
+) -> PassResult:
     """One pass over prompts of every attention group of a plan.
 
     A pass takes `prompts` of them: unless said, as many as its budget of tokens holds, or a part of a longer one. Ranks that split a
@@ -394,7 +500,9 @@ def prefill(machine: Machine, model: Architecture, plan: PrefillPlan, request: R
         return prefill_pass(machine, model, plan, request, prompts)
 
 
-def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any) -> PassResult:
+def prefill_pass(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any
+) -> PassResult:
     """Return a pass over prompts, its cells named in the place that is open."""
     shape = prefill_shape(machine, plan, request, prompts)
     prompts, made = shape.sequences, Pass(machine, model, shape)
@@ -407,11 +515,19 @@ def prefill_pass(machine: Machine, model: Architecture, plan: PrefillPlan, reque
     return PassResult(time, memory, operators, per_prompt=asked.prompt_time(time, prompts))
 
 
-def prefill_pool(machine: Machine, model: Architecture, plan: PrefillPlan, request: Request) -> PassResult:
+def prefill_pool(
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request
+) -> PassResult:
     """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt that comes alone."""
     busy = prefill(machine, model, plan, request)
     with scope("prompt alone"):
-        alone = prefill_pass(machine, model, plan, request, alone_in_a_pass(prompts_of_a_bundle(machine, plan, request)))
+        alone = prefill_pass(
+            machine,
+            model,
+            plan,
+            request,
+            alone_in_a_pass(prompts_of_a_bundle(machine, plan, request)),
+        )
     return busy._replace(alone=alone)
 
 
@@ -422,33 +538,62 @@ def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator
     computing = total("computing", [operator.time for operator in operators if not operator.link])
     exchanging = total("exchanging", [operator.time for operator in operators if operator.link])
     share = exposed_exchange(computing, exchanging, machine.exchange_overlap)
-    return [operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator for operator in operators]
+    return [
+        operator._replace(time=exposed_time(operator.time, 1, share)) if operator.link else operator
+        for operator in operators
+    ]
 
 
 def with_stage_transfers(
-    machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, tokens: Any, operators: list[Operator]
+    machine: Machine,
+    model: Architecture,
+    plan: DecodePlan | PrefillPlan,
+    tokens: Any,
+    operators: list[Operator],
 ) -> list[Operator]:
     """Return the operators of a pass with the transfers between its pipeline stages."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
     links = machine.links
-    size = message_bytes(per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size)  # each rank sends its part
+    size = message_bytes(
+        per_rank(tokens, plan.tensor_parallel), model.hidden, machine.activation_size
+    )  # each rank sends its part
     rate, latency = stage_link(links, plan.chips)
     times = repeated(direct_time(latency, stream_time(size, rate)), plan.pipeline_parallel - 1)
     return [
         *operators,
-        Operator(STAGE_TRANSFER, times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True),
+        Operator(
+            STAGE_TRANSFER, times, plan.pipeline_parallel - 1, None, size, None, rate, latency, True
+        ),
     ]
 
 
-def with_uneven_stages(machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]) -> list[Operator]:
+def with_uneven_stages(
+    machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]
+) -> list[Operator]:
     """Return the operators of a pass with the time that shorter pipeline stages wait for the longest."""
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
     with scope("pipeline"):
-        work = total("work", [operator.time for operator in operators if operator.name != STAGE_TRANSFER])
-        uneven = waiting_for_longest(work, asked.stage_excess(float(model.layers), plan.pipeline_parallel))
-    return [*operators, Operator("uneven stages", uneven, 1, 0.0, 0.0, machine.operands[-1].rate, machine.bandwidth, uneven)]
+        work = total(
+            "work", [operator.time for operator in operators if operator.name != STAGE_TRANSFER]
+        )
+        uneven = waiting_for_longest(
+            work, asked.stage_excess(float(model.layers), plan.pipeline_parallel)
+        )
+    return [
+        *operators,
+        Operator(
+            "uneven stages",
+            uneven,
+            1,
+            0.0,
+            0.0,
+            machine.operands[-1].rate,
+            machine.bandwidth,
+            uneven,
+        ),
+    ]
 
 
 @formula(unit="s", source="narayanan2021")
@@ -458,13 +603,22 @@ def waiting_for_longest(work: Second, excess: Pure) -> Any:
 
 
 @formula(unit="byte/s", source="tco-model")
-def stage_rate(chips: Pure, domain: Pure, world: Pure, inside: BytePerSecond, crossing: BytePerSecond, network: BytePerSecond) -> Any:
+def stage_rate(
+    chips: Pure,
+    domain: Pure,
+    world: Pure,
+    inside: BytePerSecond,
+    crossing: BytePerSecond,
+    network: BytePerSecond,
+) -> Any:
     """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
 @formula(unit="s", source="tco-model")
-def stage_step(chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second) -> Any:
+def stage_step(
+    chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second
+) -> Any:
     """Latency between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 

@@ -42,8 +42,13 @@ def request_of(values: Readable) -> Request:
     if values.has(DRAFTS):
         made = made._replace(drafts=values[DRAFTS])
     if (offload := values.unless_zero("workload.kv_offload")) is not None:
-        made = made._replace(offload=offload, host_link=values["performance.training.host_link_bandwidth"])
-    return made._replace(offline=values.exists("workload.offline"), equal_lengths=values.exists("workload.equal_lengths"))
+        made = made._replace(
+            offload=offload, host_link=values["performance.training.host_link_bandwidth"]
+        )
+    return made._replace(
+        offline=values.exists("workload.offline"),
+        equal_lengths=values.exists("workload.equal_lengths"),
+    )
 
 
 def drafts_of(plan: DecodePlan, request: Request) -> Any:
@@ -52,7 +57,9 @@ def drafts_of(plan: DecodePlan, request: Request) -> Any:
     return None if isinstance(drafts, float | int) and not drafts else drafts
 
 
-def depths_of(machine: Machine, model: Architecture, request: Request, values: Readable) -> tuple[float, ...]:
+def depths_of(
+    machine: Machine, model: Architecture, request: Request, values: Readable
+) -> tuple[float, ...]:
     """Return the depths of drafts that plans are chosen among.
 
     The one that is stated, or all that a head of the model's own is run to where deployments of the chip's
@@ -67,7 +74,11 @@ def depths_of(machine: Machine, model: Architecture, request: Request, values: R
 
 def notes_on_request(request: Request) -> list[str]:
     """Say what a workload's inputs leave out."""
-    return [] if not np.any(plain(request.cache_hit)) else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
+    return (
+        []
+        if not np.any(plain(request.cache_hit))
+        else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
+    )
 
 
 @formula(unit="", source="tco-model")
@@ -118,7 +129,9 @@ def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> 
 
 def tokens_of_drafts(values: Readable, drafts: Any) -> Any:
     """Return the tokens a step yields with so many drafts, at the chances that a workload states."""
-    return accepted_tokens(drafts, values["workload.spec_acceptance"], values["workload.spec_decline"])
+    return accepted_tokens(
+        drafts, values["workload.spec_acceptance"], values["workload.spec_decline"]
+    )
 
 
 @formula(unit="", source="leviathan2023")
@@ -157,15 +170,30 @@ def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -
     return maximum(moved / host_link - step, 0)
 
 
-SEQUENCES = (*range(1, 9), *(part << step for step in range(1, 8) for part in range(5, 9)))  # per attention group: steps of a quarter or less
+SEQUENCES = (
+    *range(1, 9),
+    *(part << step for step in range(1, 8) for part in range(5, 9)),
+)  # per attention group: steps of a quarter or less
 TENSOR_PARALLEL = (1, 2, 4, 8, 16)
 CONTEXT_PARALLEL = (2, 4, 8)
-LEAST_CONTEXT = 16384  # tokens a rank holds at least: below, splitting a sequence is not worth its collectives
+LEAST_CONTEXT = (
+    16384  # tokens a rank holds at least: below, splitting a sequence is not worth its collectives
+)
 STAGES = (2, 4, 8)
-POWERS = (8, 16, 32, 64, 128)  # chips of an engine that need not divide a world: other engines read prompts on what is left
+POWERS = (
+    8,
+    16,
+    32,
+    64,
+    128,
+)  # chips of an engine that need not divide a world: other engines read prompts on what is left
 LARGEST = 144  # chips of an engine that spans worlds: the widest published decode unit
 DRAFTS, DEEPEST = "workload.draft_tokens", "workload.draft_limit"
-CUTS = ("experts", "tensor", "context")  # what lies across the domains: experts flat over all, or a set (or part) of them in each
+CUTS = (
+    "experts",
+    "tensor",
+    "context",
+)  # what lies across the domains: experts flat over all, or a set (or part) of them in each
 
 
 class PrefillPlan(NamedTuple):
@@ -189,7 +217,9 @@ class DecodePlan(NamedTuple):
     cut: Any
     sequences: Any
     expert_parallel: Any = 0
-    drafts: Any = 0  # tokens that are drafted a step, on which the next one works with the step's own
+    drafts: Any = (
+        0  # tokens that are drafted a step, on which the next one works with the step's own
+    )
 
 
 class ServingPlan(NamedTuple):
@@ -198,7 +228,9 @@ class ServingPlan(NamedTuple):
     decode: DecodePlan
     prefill: PrefillPlan
     engines: Any = None  # that decode; none where pools are as large as they need
-    readers: Any = None  # that read prompts on a pool of their own; none where each engine reads its own
+    readers: Any = (
+        None  # that read prompts on a pool of their own; none where each engine reads its own
+    )
     stated: bool = False  # whether a user fixed axes of it
     flight: Any = None  # requests in flight of an engine, where they are chosen with the plan
 
@@ -231,7 +263,13 @@ def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
 
 def decoding(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan:
     """Return engines that decode so many sequences an attention group, with so many drafts a step."""
-    own = (axes.chips, axes.tensor_parallel, axes.context_parallel, axes.pipeline_parallel, axes.cut)
+    own = (
+        axes.chips,
+        axes.tensor_parallel,
+        axes.context_parallel,
+        axes.pipeline_parallel,
+        axes.cut,
+    )
     return DecodePlan(*own, sequences, axes.expert_parallel, drafts)
 
 
@@ -239,9 +277,18 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
     """Return engines that decode so many sequences an attention group at each depth of drafts, those of one depth after another."""
     if len(depths) == 1:
         return decoding(axes, sequences, depths[0])
-    every, rows = (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes), len(axes.chips)
-    many = np.concatenate([sequences] * len(depths)) if np.ndim(sequences) and len(sequences) > 1 else sequences
-    return decoding(PrefillPlan(*every), many, np.repeat(np.array(depths, dtype=float), rows)[:, None])
+    every, rows = (
+        (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes),
+        len(axes.chips),
+    )
+    many = (
+        np.concatenate([sequences] * len(depths))
+        if np.ndim(sequences) and len(sequences) > 1
+        else sequences
+    )
+    return decoding(
+        PrefillPlan(*every), many, np.repeat(np.array(depths, dtype=float), rows)[:, None]
+    )
 
 
 def engines_of_world(links: Links, chips: Any) -> Any:
@@ -257,7 +304,14 @@ def filling(axes: PrefillPlan, links: Links) -> PrefillPlan:
 
 def reading(plan: DecodePlan) -> PrefillPlan:
     """Return the same engine reading prompts."""
-    return PrefillPlan(plan.chips, plan.tensor_parallel, plan.context_parallel, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
+    return PrefillPlan(
+        plan.chips,
+        plan.tensor_parallel,
+        plan.context_parallel,
+        plan.pipeline_parallel,
+        plan.cut,
+        plan.expert_parallel,
+    )
 
 
 def divisors(number: int) -> list[int]:
@@ -287,7 +341,9 @@ def stage_excess(layers: float, stages: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def plans_of(
+    world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
     """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a row each; `parts` may share a sequence.
 
     A dense model has no experts to spread, so a stage is one attention group. Several stages stand in one world, or
@@ -307,9 +363,17 @@ def plans_of(world: int, domain: int, heads: int, sparse: bool, parts: tuple[int
                     cuts += [CUTS.index("tensor")] * (tensor % domains == 0 and ranks in parts)
                     cuts += [CUTS.index("context")] * (ranks % domains == 0)
                 for cut in cuts:
-                    depths = [depth for depth in (1, *STAGES) if depth == 1 or (not cut and stage * depth <= pipeline_limit(stage, world))]
+                    depths = [
+                        depth
+                        for depth in (1, *STAGES)
+                        if depth == 1 or (not cut and stage * depth <= pipeline_limit(stage, world))
+                    ]
                     spreads = (0, 1) if sparse and 1 < group == stage <= domain else (0,)
-                    rows += [(stage * depth, tensor, ranks, depth, cut, spread) for depth in depths for spread in spreads]
+                    rows += [
+                        (stage * depth, tensor, ranks, depth, cut, spread)
+                        for depth in depths
+                        for spread in spreads
+                    ]
     return np.array(rows, dtype=float)
 
 
@@ -326,7 +390,10 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
 
 def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
     """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS, or "network" beyond a world."""
-    stage, cut = (plan.chips / plan.pipeline_parallel).ravel(), np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel())
+    stage, cut = (
+        (plan.chips / plan.pipeline_parallel).ravel(),
+        np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel()),
+    )
     return np.select([stage <= links.domain, stage <= links.world], ["nothing", cut], "network")
 
 

@@ -27,14 +27,25 @@ from tco.performance.serving.plans import (
     reading,
     request_of,
 )
-from tco.performance.serving.search import Choice, choose_decode, choose_prefill, choose_under_load, offered_axes
+from tco.performance.serving.search import (
+    Choice,
+    choose_decode,
+    choose_prefill,
+    choose_under_load,
+    offered_axes,
+)
 
 if TYPE_CHECKING:
     from tco.performance.serving.fixed_axes import AxesGiven
     from tco.performance.serving.loaded import Loaded
 
 
-def serve(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan | Mapping[str, str] | None) -> ServingResult:
+def serve(
+    machine: Machine,
+    model: Architecture,
+    values: Readable,
+    plan: ServingPlan | Mapping[str, str] | None,
+) -> ServingResult:
     """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that a user gives, or with the best of a search."""
     if isinstance(plan, ServingPlan):
         return evaluated(machine, model, values, plan)
@@ -45,14 +56,26 @@ def serve(machine: Machine, model: Architecture, values: Readable, plan: Serving
         axes = axes_given(machine, model, plan)
     found = searched(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
-        raise DataError(f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}")
+        raise DataError(
+            f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}"
+        )
     if found.plan is not None:
         found.plan = found.plan._replace(stated=plan is not None)
-    found.notes = [*([axes.beyond] if axes is not None and axes.beyond else []), *notes_on(machine), *notes_on_request(request)]
+    found.notes = [
+        *([axes.beyond] if axes is not None and axes.beyond else []),
+        *notes_on(machine),
+        *notes_on_request(request),
+    ]
     return found
 
 
-def searched(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
+def searched(
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    values: Readable,
+    axes: AxesGiven | None,
+) -> ServingResult:
     """Search the plans of some axes, or all, under the workload's targets."""
     if axes is None and machine.deployer is not None and machine.deployer.name != FLEET:
         from tco.performance.serving.classes import chosen_in_class  # a fleet starts without it
@@ -60,40 +83,74 @@ def searched(machine: Machine, model: Architecture, request: Request, values: Re
         return loaded_result(machine, *chosen_in_class(machine, model, request, values))
     if request.offline or values.exists("workload.concurrency"):
         return under_stated_load(machine, model, request, values, axes)
-    decode_axes, prefill_axes, sequences = (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
-    target = values["workload.interactivity"] if sequences is None else 0.0  # of a batch that is given, whatever it gives is the answer
+    decode_axes, prefill_axes, sequences = (
+        (None, None, None) if axes is None else (axes.decode, axes.prefill, axes.sequences)
+    )
+    target = (
+        values["workload.interactivity"] if sequences is None else 0.0
+    )  # of a batch that is given, whatever it gives is the answer
     decode = choose_decode(machine, model, request, target, decode_axes, sequences)
     before = longest_reading(values, 0.0 if decode.made is None else decode.made.time)
-    choices = {"decode": decode, "prefill": choose_prefill(machine, model, request, before, prefill_axes)}
+    choices = {
+        "decode": decode,
+        "prefill": choose_prefill(machine, model, request, before, prefill_axes),
+    }
     failed = {phase: choice.reason for phase, choice in choices.items() if choice.plan is None}
     if failed:
-        return ServingResult(None, choices=choices, reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()))
+        return ServingResult(
+            None,
+            choices=choices,
+            reason="; ".join(f"no {phase} plan: {why}" for phase, why in failed.items()),
+        )
     plan = ServingPlan(choices["decode"].plan, choices["prefill"].plan)
     return pooled(machine, plan, request, choices["decode"].made, choices["prefill"].made, choices)
 
 
-def under_stated_load(machine: Machine, model: Architecture, request: Request, values: Readable, axes: AxesGiven | None) -> ServingResult:
+def under_stated_load(
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    values: Readable,
+    axes: AxesGiven | None,
+) -> ServingResult:
     """Search the plans of some axes, or all, with the requests in flight that the workload states."""
     given = None if axes is None else axes.decode
     every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
     decode = decoding_at(every, 1.0, depths_of(machine, model, request, values))
-    before, engines, readers = reading(decode), None if axes is None else axes.engines, None if axes is None else axes.readers
+    before, engines, readers = (
+        reading(decode),
+        None if axes is None else axes.engines,
+        None if axes is None else axes.readers,
+    )
     if axes is not None and readers is not None:
         ready = choose_prefill(machine, model, request, longest_reading(values, 0.0), axes.prefill)
         if ready.plan is None:
-            return ServingResult(None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}")
+            return ServingResult(
+                None, choices={"prefill": ready}, reason=f"no prefill plan: {ready.reason}"
+            )
         before = ready.plan
     count = engines_of_world(machine.links, decode.chips) if engines is None else engines
     plans = ServingPlan(decode, before, count, readers)
     return loaded_result(machine, *choose_under_load(machine, model, request, values, plans))
 
 
-def loaded_result(machine: Machine, choice: Choice, plan: ServingPlan | None, loaded: Loaded | None) -> ServingResult:
+def loaded_result(
+    machine: Machine, choice: Choice, plan: ServingPlan | None, loaded: Loaded | None
+) -> ServingResult:
     """Return the answer of a search among engines with requests in flight."""
     if plan is None or loaded is None:
         return ServingResult(None, choices={"decode": choice}, reason=f"no plan: {choice.reason}")
     choices = {"decode": choice}
-    return ServingResult(plan, loaded.rates, loaded.prefill_share, loaded.decode, loaded.prefill, choices, machine.links, machine.waits)
+    return ServingResult(
+        plan,
+        loaded.rates,
+        loaded.prefill_share,
+        loaded.decode,
+        loaded.prefill,
+        choices,
+        machine.links,
+        machine.waits,
+    )
 
 
 def longest_reading(values: Readable, step: float) -> float:
@@ -101,7 +158,9 @@ def longest_reading(values: Readable, step: float) -> float:
     return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
 
 
-def evaluated(machine: Machine, model: Architecture, values: Readable, plan: ServingPlan) -> ServingResult:
+def evaluated(
+    machine: Machine, model: Architecture, values: Readable, plan: ServingPlan
+) -> ServingResult:
     """Evaluate a serving workload with a plan."""
     request = request_of(values)
     notes = [*notes_on(machine), *notes_on_request(request)]
@@ -110,17 +169,34 @@ def evaluated(machine: Machine, model: Architecture, values: Readable, plan: Ser
 
         made = under_load(machine, model, plan, request, values)
         found = ServingResult(
-            plan, made.rates, made.prefill_share, made.decode, made.prefill, {}, machine.links, machine.waits, fits=made.fits, needed=made.needed
+            plan,
+            made.rates,
+            made.prefill_share,
+            made.decode,
+            made.prefill,
+            {},
+            machine.links,
+            machine.waits,
+            fits=made.fits,
+            needed=made.needed,
         )
     else:
-        decode, prefill = phases.decode(machine, model, plan.decode, request), phases.prefill_pool(machine, model, plan.prefill, request)
+        decode, prefill = (
+            phases.decode(machine, model, plan.decode, request),
+            phases.prefill_pool(machine, model, plan.prefill, request),
+        )
         found = pooled(machine, plan, request, decode, prefill, {})
     found.notes = notes
     return found
 
 
 def pooled(
-    machine: Machine, plan: ServingPlan, request: Request, decode: PassResult, prefill: PassResult, choices: dict[str, Choice]
+    machine: Machine,
+    plan: ServingPlan,
+    request: Request,
+    decode: PassResult,
+    prefill: PassResult,
+    choices: dict[str, Choice],
 ) -> ServingResult:
     """Return what two pools give in the best proportion, which meet as sharply as those of a closed loop do."""
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
@@ -137,6 +213,8 @@ def pooled(
         "tpot_s": decode.per_token,
     }
     share = phases.prefill_share(made, read, prompt, answer, sharpness)
-    found = ServingResult(plan, rates, share, decode, prefill, choices, machine.links, machine.waits)
+    found = ServingResult(
+        plan, rates, share, decode, prefill, choices, machine.links, machine.waits
+    )
     found.meeting, found.deployed = (prompt, answer, sharpness), machine.deployed
     return found

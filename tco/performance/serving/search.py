@@ -14,7 +14,15 @@ from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
 from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solved
-from tco.performance.serving.phases import PassResult, decode, decode_rate, full_context, prefill_pool, prefill_rate, tokens_per_user
+from tco.performance.serving.phases import (
+    PassResult,
+    decode,
+    decode_rate,
+    full_context,
+    prefill_pool,
+    prefill_rate,
+    tokens_per_user,
+)
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
@@ -65,9 +73,21 @@ def at(quantity: Any, place: Place) -> Any:
 
 def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
-    operators = [Operator(*(at(value, place) for value in operator)) for operator in result.operators]
-    time, memory, per_token, per_prompt = (at(value, place) for value in (result.time, result.memory, result.per_token, result.per_prompt))
-    return PassResult(time, memory, operators, per_token, per_prompt, result.alone and pass_at(result.alone, place))
+    operators = [
+        Operator(*(at(value, place) for value in operator)) for operator in result.operators
+    ]
+    time, memory, per_token, per_prompt = (
+        at(value, place)
+        for value in (result.time, result.memory, result.per_token, result.per_prompt)
+    )
+    return PassResult(
+        time,
+        memory,
+        operators,
+        per_token,
+        per_prompt,
+        result.alone and pass_at(result.alone, place),
+    )
 
 
 def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
@@ -105,31 +125,58 @@ def offered_axes(machine: Machine, model: Architecture, context: float) -> Prefi
 
 
 def choose_decode(
-    machine: Machine, model: Architecture, request: Request, interactivity: float, axes: PrefillPlan | None = None, sequences: Any = None
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    interactivity: float,
+    axes: PrefillPlan | None = None,
+    sequences: Any = None,
 ) -> Choice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
     depths = depths_of(machine, model, request, machine.values)
-    plan = decoding_at(axes or decode_axes(machine, model, request), GRID if sequences is None else sequences, depths)
+    plan = decoding_at(
+        axes or decode_axes(machine, model, request),
+        GRID if sequences is None else sequences,
+        depths,
+    )
     result = decode(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
     choice = choose_best(rate, fits, fast, plan)
     if choice.plan is None:
-        return choice._replace(reason=too_slow(plan, result, fits, interactivity, machine) if somewhere(fits) else shortfall(result.memory, machine))
+        return choice._replace(
+            reason=too_slow(plan, result, fits, interactivity, machine)
+            if somewhere(fits)
+            else shortfall(result.memory, machine)
+        )
     if sequences is not None:
         return choice.with_pass(result)
     return at_the_target(machine, model, request, interactivity, plan, result, fits & fast, choice)
 
 
 def at_the_target(
-    machine: Machine, model: Architecture, request: Request, interactivity: float, plan: Any, result: PassResult, meets: Any, choice: Choice
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    interactivity: float,
+    plan: Any,
+    result: PassResult,
+    meets: Any,
+    choice: Choice,
 ) -> Choice:
     """Return the best plan with the batch that just meets the target, or fills the memory, between those of the search.
 
     What is expected of a plan may be missed, across a step by much: the others that could still be better are solved after it.
     """
-    shape, allowed = np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)), 1 / max(interactivity, SLOWEST)
-    found, rate, place = solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape)), float(choice.best.max()), -1
+    shape, allowed = (
+        np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)),
+        1 / max(interactivity, SLOWEST),
+    )
+    found, rate, place = (
+        solved(machine, model, request, plan, result, allowed, np.broadcast_to(meets, shape)),
+        float(choice.best.max()),
+        -1,
+    )
     if found is None or found.rate.max() < rate:
         return choice.with_pass(result)
     best = choice.best.copy()
@@ -138,19 +185,37 @@ def at_the_target(
         row = int(found.rows[other])
         if found.bound[other] <= rate * (1 + CLOSE):
             continue
-        one, made = just_in_time(machine, model, request, allowed, DecodePlan(*(float(at(axis, (row, 0))) for axis in plan)), found, other)
+        one, made = just_in_time(
+            machine,
+            model,
+            request,
+            allowed,
+            DecodePlan(*(float(at(axis, (row, 0))) for axis in plan)),
+            found,
+            other,
+        )
         best[row] = float(decode_rate(one.sequences, attention_chips(one), made.per_token))
         if best[row] > rate * (1 + EQUAL):
             rate, place, choice = best[row], row, choice._replace(plan=one, made=made)
     if place < 0:
         return choice.with_pass(result)
     others = np.delete(best, place)
-    margin = max(rate / float(others.max()) - 1, 0.0) if len(others) and others.max() > 0 else choice.margin
+    margin = (
+        max(rate / float(others.max()) - 1, 0.0)
+        if len(others) and others.max() > 0
+        else choice.margin
+    )
     return choice._replace(best=best, margin=margin)
 
 
 def just_in_time(
-    machine: Machine, model: Architecture, request: Request, allowed: float, one: DecodePlan, found: Solved, place: int
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    allowed: float,
+    one: DecodePlan,
+    found: Solved,
+    place: int,
 ) -> tuple[DecodePlan, PassResult]:
     """Return a plan with the largest batch in time, or a smaller one that was seen to make more, and its pass."""
     passes = dict[float, PassResult]()
@@ -158,10 +223,17 @@ def just_in_time(
     def times(batches: Any, _: Any) -> Any:
         """Return the time of a token with each of some batches."""
         sizes = np.ravel(batches).tolist()
-        passes.update([(batch, decode(machine, model, one._replace(sequences=batch), request)) for batch in sizes])
+        passes.update(
+            [
+                (batch, decode(machine, model, one._replace(sequences=batch), request))
+                for batch in sizes
+            ]
+        )
         return np.array([passes[batch].per_token for batch in sizes]).reshape(np.shape(batches))
 
-    low, high, first, power = (side[place : place + 1] for side in (*found.batches, found.batch, found.power))
+    low, high, first, power = (
+        side[place : place + 1] for side in (*found.batches, found.batch, found.power)
+    )
     batch = float(largest_within(times, np.array([allowed]), low, high, first, power)[0][0])
     fullest, most = (float(side[place]) for side in found.best)
     if most > batch / float(attention_chips(one)) / passes[batch].per_token * (1 + EQUAL):
@@ -170,16 +242,26 @@ def just_in_time(
     return one, passes.get(batch) or decode(machine, model, one, request)
 
 
-def choose_prefill(machine: Machine, model: Architecture, request: Request, ttft: float, axes: PrefillPlan | None = None) -> Choice:
+def choose_prefill(
+    machine: Machine,
+    model: Architecture,
+    request: Request,
+    ttft: float,
+    axes: PrefillPlan | None = None,
+) -> Choice:
     """Search prefill plans, those given or all, for the most tokens per chip that read a prompt within `ttft` seconds; infinite is no limit."""
     plan = axes or offered_axes(machine, model, request.prompt)
     result = prefill_pool(machine, model, plan, request)
     time = result.until_read
     fits, soon = result.memory <= machine.memory, time <= ttft
-    choice = choose_best(prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan)
+    choice = choose_best(
+        prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan
+    )
     if choice.plan is None:
         late = f"the quickest prefill takes {float(np.min(np.where(fits, time, np.inf))):.3g} s, workload.ttft leaves {max(ttft, 0):.3g} s for it"
-        return choice._replace(reason=late if somewhere(fits) else shortfall(result.memory, machine))
+        return choice._replace(
+            reason=late if somewhere(fits) else shortfall(result.memory, machine)
+        )
     return choice.with_pass(result)
 
 
@@ -187,20 +269,36 @@ def choose_under_load(
     machine: Machine, model: Architecture, request: Request, values: Readable, plans: ServingPlan
 ) -> tuple[Choice, ServingPlan | None, Loaded | None]:
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
-    from tco.performance.serving.loaded import plan_under_load, under_load  # pools in balance start without it
+    from tco.performance.serving.loaded import (
+        plan_under_load,
+        under_load,
+    )  # pools in balance start without it
 
     made = under_load(machine, model, plans, request, values)
     # nobody waits for what runs offline
-    limit, interactivity = (np.inf, 0.0) if request.offline else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
-    soon, quick = made.rates["ttft_s"] <= limit, made.rates["tokens_per_s_per_user"] >= interactivity
+    limit, interactivity = (
+        (np.inf, 0.0)
+        if request.offline
+        else (values["workload.ttft"] or np.inf, values["workload.interactivity"])
+    )
+    soon, quick = (
+        made.rates["ttft_s"] <= limit,
+        made.rates["tokens_per_s_per_user"] >= interactivity,
+    )
     rows = len(plans.decode.chips)
-    only_drafts = plans.flight is None and rows == len(depths_of(machine, model, request, values)) and not np.any(soon & quick)  # whatever they give
+    only_drafts = (
+        plans.flight is None
+        and rows == len(depths_of(machine, model, request, values))
+        and not np.any(soon & quick)
+    )  # whatever they give
     shape = (rows, 1)
     candidates = made.rates["output_tokens_per_s_per_chip"], made.fits, (soon & quick) | only_drafts
     rate, fits, meets = (np.broadcast_to(array, shape) for array in candidates)
     choice = choose_best(rate, fits, meets, plans.decode._replace(sequences=np.ones(shape)))
     if choice.plan is None:
-        reason = why_none_under_load(machine, made, values, plans, (fits, quick), (limit, interactivity))
+        reason = why_none_under_load(
+            machine, made, values, plans, (fits, quick), (limit, interactivity)
+        )
         return choice._replace(reason=reason), None, None
     plan = plan_at(plans, choice.place[0])
     loaded = under_load(machine, model, plan, request, values)
@@ -216,18 +314,36 @@ def plan_at(plans: ServingPlan, row: int) -> ServingPlan:
         column = np.ravel(axis)
         return float(column[row if len(column) > 1 else 0])
 
-    decode, prefill = DecodePlan(*map(in_row, plans.decode)), PrefillPlan(*map(in_row, plans.prefill))
-    return plans._replace(decode=decode, prefill=prefill, engines=in_row(plans.engines), readers=in_row(plans.readers), flight=in_row(plans.flight))
+    decode, prefill = (
+        DecodePlan(*map(in_row, plans.decode)),
+        PrefillPlan(*map(in_row, plans.prefill)),
+    )
+    return plans._replace(
+        decode=decode,
+        prefill=prefill,
+        engines=in_row(plans.engines),
+        readers=in_row(plans.readers),
+        flight=in_row(plans.flight),
+    )
 
 
 def why_none_under_load(
-    machine: Machine, made: Loaded, values: Readable, plans: ServingPlan, checks: tuple[Any, Any], limits: tuple[float, float]
+    machine: Machine,
+    made: Loaded,
+    values: Readable,
+    plans: ServingPlan,
+    checks: tuple[Any, Any],
+    limits: tuple[float, float],
 ) -> str:
     """Say why no plan keeps the promises with its requests in flight."""
     (fits, quick), (limit, interactivity) = checks, limits
     if not somewhere(fits):
         return shortfall(made.needed, machine)
-    load = "one request or more" if plans.flight is not None else f"{plain(values['workload.concurrency']):g} requests"
+    load = (
+        "one request or more"
+        if plans.flight is not None
+        else f"{plain(values['workload.concurrency']):g} requests"
+    )
     if not somewhere(fits & quick):
         best = float(np.max(np.where(fits, made.rates["tokens_per_s_per_user"], 0)))
         return f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
@@ -240,7 +356,9 @@ def shortfall(memory: Any, machine: Machine) -> str:
     return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
 
 
-def too_slow(plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine) -> str:
+def too_slow(
+    plan: DecodePlan, result: PassResult, fits: Any, interactivity: float, machine: Machine
+) -> str:
     """Say how much the quickest plan that fits gives a user, which it is, and what it makes."""
     times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
     place = divmod(int(times.argmin()), times.shape[1])
@@ -251,11 +369,15 @@ def too_slow(plan: DecodePlan, result: PassResult, fits: Any, interactivity: flo
     return f"{speeds}; the nearest is {axes}, with {rate:.3g} tokens/s a decoding chip"
 
 
-def decode_rate_with_experts(machine: Machine, model: Architecture, request: Request, interactivity: float, place: str) -> tuple[float, str]:
+def decode_rate_with_experts(
+    machine: Machine, model: Architecture, request: Request, interactivity: float, place: str
+) -> tuple[float, str]:
     """Return the decode rate of the best plan within a world whose experts lie in a place, or zero and why there is none."""
     links, axes = machine.links, decode_axes(machine, model, request)
     lies = layout_of(axes, links)
-    inside = lies.stage / (lies.replicas * lies.copies) <= links.domain  # the chips that experts are spread over
+    inside = (
+        lies.stage / (lies.replicas * lies.copies) <= links.domain
+    )  # the chips that experts are spread over
     wanted = (inside if place == PLACES[0] else ~inside) & (axes.chips <= links.world)
     kept = PrefillPlan(*(axis[wanted][:, None] for axis in axes))
     if not kept.chips.size:
@@ -264,4 +386,6 @@ def decode_rate_with_experts(machine: Machine, model: Architecture, request: Req
     if choice.plan is None:
         return 0.0, f"no decode plan: {choice.reason}"
     made = decode(machine, model, choice.plan, request)
-    return float(decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token)), ""
+    return float(
+        decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token)
+    ), ""

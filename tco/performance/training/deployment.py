@@ -44,4 +44,7 @@ def deployed_time(job: Job, plan: Plan, step: Any) -> Any:
     """Return the time of a step: longer than the plan's own where the program chose the plan and the job is taken as deployed."""
     if not (plan.chosen and job.deployed):
         return step
-    return deployed_step(step, long_run_efficiency(job.value("long_run_rate"), job.value("long_run_decline"), job.chips))
+    return deployed_step(
+        step,
+        long_run_efficiency(job.value("long_run_rate"), job.value("long_run_decline"), job.chips),
+    )

@@ -42,10 +42,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "workload.programs": ("eager", "compiled"),
     "workload.loss": ("whole", "chunked"),
 }
-GENERIC, UNFUSED = "fused", "unfused"  # attention: the chip's own library or compiler, or scores kept in memory
+GENERIC, UNFUSED = (
+    "fused",
+    "unfused",
+)  # attention: the chip's own library or compiler, or scores kept in memory
 DATED = ("workload.software", "workload.engine")  # what the features follow from
 OF_FAMILY = "family"  # no engine in particular
-PLANS = ("plan.sequence_parallel", "plan.tp_overlap", "plan.micro_batches")  # what plans the software offers
+PLANS = (
+    "plan.sequence_parallel",
+    "plan.tp_overlap",
+    "plan.micro_batches",
+)  # what plans the software offers
 GATED = 3  # matrices of a feed-forward part
 
 
@@ -60,7 +67,12 @@ class Feature(NamedTuple):
 
     def holds(self, date: str, engine: str, family: str, facts: frozenset[str]) -> bool:
         """Say whether software of a date has it for a job."""
-        return self.since <= date and self.engine in ("", engine) and self.family in ("", family) and self.needs <= facts
+        return (
+            self.since <= date
+            and self.engine in ("", engine)
+            and self.family in ("", family)
+            and self.needs <= facts
+        )
 
 
 class Software(NamedTuple):
@@ -71,13 +83,19 @@ class Software(NamedTuple):
     fused_experts: bool = False  # experts run as few kernels, permutation and exchange inside them
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
     adapters: bool = False  # the model's weights stay; only small adapters are trained
-    adds_in_product: bool = True  # products that make weight gradients add them to their sums themselves
+    adds_in_product: bool = (
+        True  # products that make weight gradients add them to their sums themselves
+    )
     overlaps: bool = True  # transfers between stages run beside compute
     compiled: bool = False  # whole steps are compiled: no host launches kernels, nothing is computed again that no gradient needs
     splits_sequences: bool = True  # sequence parallelism exists
     splits_collectives: bool = True  # collectives in pieces beside the products they feed
-    chunks_loss: bool = False  # the loss takes the logits in chunks, which never lie in memory together
-    whole_batches: bool = False  # a step is one micro-batch of every rank: no gradients are summed over several
+    chunks_loss: bool = (
+        False  # the loss takes the logits in chunks, which never lie in memory together
+    )
+    whole_batches: bool = (
+        False  # a step is one micro-batch of every rank: no gradients are summed over several
+    )
 
     @property
     def fused(self) -> bool:
@@ -92,7 +110,10 @@ class Software(NamedTuple):
 
 def facts_of(model: Architecture, precision: str) -> frozenset[str]:
     """Return the facts of a job that features may need: the format of the forward pass, and experts with gates."""
-    gated = any(block.feed_forward.experts and block.feed_forward.matrices == GATED for block in model.blocks)
+    gated = any(
+        block.feed_forward.experts and block.feed_forward.matrices == GATED
+        for block in model.blocks
+    )
     return frozenset((precision, *(("gated-experts",) if gated else ())))
 
 
@@ -104,7 +125,13 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
         for folder in catalogue.folders:
             if (path := folder / FILE).is_file():
                 for _, row in read_csv(path, COLUMNS):
-                    one = Feature(row["value"], row["since"], row["engine"], row["family"], frozenset(row["needs"].split()))
+                    one = Feature(
+                        row["value"],
+                        row["since"],
+                        row["engine"],
+                        row["family"],
+                        frozenset(row["needs"].split()),
+                    )
                     found.setdefault(row["input"], []).append(one)
         return found
 
@@ -130,7 +157,11 @@ def attention_kernels(catalogue: Catalogue) -> list[Kernel]:
     def read() -> list[Kernel]:
         paths = [path for folder in catalogue.folders if (path := folder / KERNELS).is_file()]
         columns = ("kernel", "chips", "owner", "source", "note")
-        return [Kernel(row["kernel"], tuple(row["chips"].split()), row["owner"]) for path in paths for _, row in read_csv(path, columns)]
+        return [
+            Kernel(row["kernel"], tuple(row["chips"].split()), row["owner"])
+            for path in paths
+            for _, row in read_csv(path, columns)
+        ]
 
     kernels: list[Kernel] = catalogue.once(KERNELS, read)
     return kernels
@@ -144,9 +175,15 @@ def attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
 
     """
     refuse_unknown_words(catalogue, {ATTENTION: word})
-    written = {kernel.name: kernel.owner for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}
+    written = {
+        kernel.name: kernel.owner
+        for kernel in attention_kernels(catalogue)
+        if kernel.written_for(chip)
+    }
     if word not in written:
-        raise DataError(f"workload.attention is {word}, which is not written for {chip}; expected one of {', '.join([*written, BY_DATE])}")
+        raise DataError(
+            f"workload.attention is {word}, which is not written for {chip}; expected one of {', '.join([*written, BY_DATE])}"
+        )
     return written[word]
 
 
@@ -155,7 +192,11 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
 
     def read() -> list[tuple[str, str]]:
         paths = [path for folder in catalogue.folders if (path := folder / ENGINES).is_file()]
-        return [(row["word"], row["engine"]) for path in paths for _, row in read_csv(path, ("word", "engine"))]
+        return [
+            (row["word"], row["engine"])
+            for path in paths
+            for _, row in read_csv(path, ("word", "engine"))
+        ]
 
     made: list[tuple[str, str]] = catalogue.once(ENGINES, read)
     return made
@@ -172,7 +213,13 @@ def month_of(texts: Mapping[str, str]) -> str:
     return date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else TODAY
 
 
-def held(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> str:
+def held(
+    catalogue: Catalogue,
+    path: str,
+    texts: Mapping[str, str],
+    family: str,
+    facts: frozenset[str] = frozenset(),
+) -> str:
     """Return what the software does for an input, unless it is stated; empty where no feature says so."""
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
@@ -180,10 +227,20 @@ def held(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str,
     return found[-1] if found else ""
 
 
-def dated(catalogue: Catalogue, path: str, texts: Mapping[str, str], family: str, facts: frozenset[str] = frozenset()) -> list[str]:
+def dated(
+    catalogue: Catalogue,
+    path: str,
+    texts: Mapping[str, str],
+    family: str,
+    facts: frozenset[str] = frozenset(),
+) -> list[str]:
     """Return what the software can do for an input by its date, the last first in use."""
     month, engine = month_of(texts), texts.get("workload.engine", OF_FAMILY)
-    return [feature.value for feature in features(catalogue).get(path, ()) if feature.holds(month, engine, family, facts)]
+    return [
+        feature.value
+        for feature in features(catalogue).get(path, ())
+        if feature.holds(month, engine, family, facts)
+    ]
 
 
 def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str) -> str:
@@ -218,11 +275,19 @@ def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None
             raise unknown(path, word, [*allowed[path], BY_DATE])
 
 
-def software_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str, facts: frozenset[str] = frozenset()) -> Software:
+def software_of(
+    catalogue: Catalogue,
+    texts: Mapping[str, str],
+    family: str,
+    chip: str,
+    facts: frozenset[str] = frozenset(),
+) -> Software:
     """Return what software does on a chip, from the inputs that are texts; an unknown one raises `DataError`."""
     engine = texts.get("workload.engine", OF_FAMILY)
     if engine != OF_FAMILY and engine not in engines(catalogue):
-        raise unknown("engine of training", engine, [*engines(catalogue), OF_FAMILY], "workload.engine")
+        raise unknown(
+            "engine of training", engine, [*engines(catalogue), OF_FAMILY], "workload.engine"
+        )
     said = {path: held(catalogue, path, texts, family, facts) for path in (*CHOICES, *PLANS)}
     refuse_unknown_words(catalogue, {path: said[path] for path in CHOICES if path != ATTENTION})
     return Software(
@@ -251,7 +316,9 @@ class Job:
     chips: Any  # whole numbers; arrays where many jobs are asked together, of which no plans are sought
     batch: int = 0  # sequences of a step
     length: int = 0  # tokens of a sequence
-    deployed: bool = False  # plans that the program chooses fall short of the best as those of long runs do
+    deployed: bool = (
+        False  # plans that the program chooses fall short of the best as those of long runs do
+    )
 
     def value(self, name: str) -> Any:
         """Return one of the parameters all training runs share."""
@@ -281,9 +348,14 @@ def whole(values: Readable, path: str) -> int:
     return int(number)
 
 
-def job_of(model: Architecture, software: Software, values: Readable, deployed: bool = False) -> Job:
+def job_of(
+    model: Architecture, software: Software, values: Readable, deployed: bool = False
+) -> Job:
     """Return the job of a workload."""
-    chips, batch, length = (whole(values, path) for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length"))
+    chips, batch, length = (
+        whole(values, path)
+        for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")
+    )
     return Job(model, software, values, chips, batch, length, deployed)
 
 
@@ -310,4 +382,6 @@ def notes_on_batch(values: Values) -> list[str]:
     steps, tokens = plain(steps_over_least(*batch)), plain(tokens_over_least(*batch))
     if np.ndim(steps):
         return []  # many draws at once
-    return [f"to the same loss this batch takes {float(steps):.3g} x the fewest steps and {float(tokens):.3g} x the fewest tokens"]
+    return [
+        f"to the same loss this batch takes {float(steps):.3g} x the fewest steps and {float(tokens):.3g} x the fewest tokens"
+    ]

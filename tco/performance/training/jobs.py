@@ -14,7 +14,19 @@ from tco.performance.training.schedule import micro_batch, shape_of, training_ra
 from tco.performance.training.search import choices
 
 Array = np.ndarray[Any, Any]
-FIELDS = ("tensor", "context", "pipeline", "data", "expert", "order", "micro_batch", "interleave", "sequence_parallel", "overlap", "offload")
+FIELDS = (
+    "tensor",
+    "context",
+    "pipeline",
+    "data",
+    "expert",
+    "order",
+    "micro_batch",
+    "interleave",
+    "sequence_parallel",
+    "overlap",
+    "offload",
+)
 
 
 class Candidates(NamedTuple):
@@ -32,16 +44,33 @@ def candidates(blocks: list[Block]) -> list[Candidates]:
     """Return blocks of a plan space with their choices that differ in numbers written out, one after the other."""
     found = []
     for block in blocks:
-        own = np.array([(p, o, f) for p in block.sequence_parallel for o in block.overlap for f in block.offload])
-        plans = np.concatenate([np.repeat(block.rows, len(own), axis=0), np.tile(own, (len(block.rows), 1))], axis=1)
-        ones = [np.ones((len(plans), len(choices)), dtype=bool) for choices in (block.recompute, block.sharding)]
-        found.append(Candidates(block.schedule, plans, block.recompute, tuple(block.sharding), *ones))
+        own = np.array(
+            [
+                (p, o, f)
+                for p in block.sequence_parallel
+                for o in block.overlap
+                for f in block.offload
+            ]
+        )
+        plans = np.concatenate(
+            [np.repeat(block.rows, len(own), axis=0), np.tile(own, (len(block.rows), 1))], axis=1
+        )
+        ones = [
+            np.ones((len(plans), len(choices)), dtype=bool)
+            for choices in (block.recompute, block.sharding)
+        ]
+        found.append(
+            Candidates(block.schedule, plans, block.recompute, tuple(block.sharding), *ones)
+        )
     return found
 
 
 def stacked(parts: list[Candidates]) -> Candidates:
     """Return candidates of one schedule as one, each keeping the choices that are open to it."""
-    levels, sharding = (tuple(sorted({one for part in parts for one in getattr(part, name)})) for name in ("levels", "sharding"))
+    levels, sharding = (
+        tuple(sorted({one for part in parts for one in getattr(part, name)}))
+        for name in ("levels", "sharding")
+    )
 
     def spread(own: tuple[Any, ...], every: tuple[Any, ...], plans: int) -> Array:
         return np.tile(np.array([one in own for one in every]), (plans, 1))
@@ -75,7 +104,9 @@ def timed(job: Job, machine: Machine, found: Candidates) -> Timed:
     base = Plan(**dict(zip(FIELDS, found.plans.T, strict=True)), schedule=found.schedule)
     micro = micro_batch(job, machine, shape_of(base))
     made = list(choices(job, machine, base, micro, found.levels, found.sharding))
-    shape = np.broadcast_shapes(*(np.shape(one.time) for _, one, _ in made), np.shape(machine.memory))
+    shape = np.broadcast_shapes(
+        *(np.shape(one.time) for _, one, _ in made), np.shape(machine.memory)
+    )
 
     def every(values: Iterable[Any]) -> Array:
         return np.stack([np.broadcast_to(value, shape) for value in values])
@@ -83,9 +114,17 @@ def timed(job: Job, machine: Machine, found: Candidates) -> Timed:
     names = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in made]
     possible = every(open_to(found, *name) for name in names)
     times, held = every(one.time for _, one, _ in made), every(one.held for _, one, _ in made)
-    return Timed(names, np.where(possible, times, np.inf), np.where(possible, held, np.inf), possible & every(fits for _, _, fits in made))
+    return Timed(
+        names,
+        np.where(possible, times, np.inf),
+        np.where(possible, held, np.inf),
+        possible & every(fits for _, _, fits in made),
+    )
 
 
 def open_to(found: Candidates, level: str, zero: int, hybrid: int) -> Array:
     """Say for every plan whether a choice is open to it."""
-    return np.asarray(found.open_levels[:, found.levels.index(level)] & found.open_sharding[:, found.sharding.index((zero, hybrid))])
+    return np.asarray(
+        found.open_levels[:, found.levels.index(level)]
+        & found.open_sharding[:, found.sharding.index((zero, hybrid))]
+    )

@@ -26,8 +26,16 @@ LEAST_BUSY = 0.85  # of the chips a job could take, below which others that divi
 NEARLY = 0.9  # of the share of a step in which the stages of the best plan work
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
-RECOMPUTE = ("none", "selective", "full", "partial")  # the last: as many layers in full as memory asks for, nothing of the others
-ORDERS = ("tp-cp-dp-pp", "tp-cp-pp-dp")  # innermost on the fabric first; expert groups lie on the ranks of tp, cp and dp
+RECOMPUTE = (
+    "none",
+    "selective",
+    "full",
+    "partial",
+)  # the last: as many layers in full as memory asks for, nothing of the others
+ORDERS = (
+    "tp-cp-dp-pp",
+    "tp-cp-pp-dp",
+)  # innermost on the fabric first; expert groups lie on the ranks of tp, cp and dp
 COUNTS = {
     "tp": "tensor",
     "cp": "context",
@@ -39,7 +47,12 @@ COUNTS = {
     "vp": "interleave",
     "zero": "zero",
 }
-FLAGS = {"sequence_parallel": "sequence_parallel", "tp_overlap": "overlap", "optimizer_offload": "offload", "hybrid_sharding": "hybrid"}
+FLAGS = {
+    "sequence_parallel": "sequence_parallel",
+    "tp_overlap": "overlap",
+    "optimizer_offload": "offload",
+    "hybrid_sharding": "hybrid",
+}
 WORDS = {"schedule": SCHEDULES, "recompute": RECOMPUTE, "order": ORDERS}
 ANSWERS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
 LEVELS = (0, 1, 2, 3)  # of sharding
@@ -63,7 +76,9 @@ class Plan(NamedTuple):
     overlap: Any = 0
     offload: Any = 0
     hybrid: int = 0  # 1: state is sharded inside a domain only, and gradients are averaged across
-    share: Any = None  # of layers that partial recomputation does again; none: as many as memory asks for
+    share: Any = (
+        None  # of layers that partial recomputation does again; none: as many as memory asks for
+    )
     chosen: int = 0  # 1: the quickest of all plans, which nobody stated
 
 
@@ -82,7 +97,10 @@ class Fixed(NamedTuple):
 
     def among(self, axis: str, choices: Iterable[Any]) -> tuple[Any, ...]:
         """Return what is left of some choices; a choice that only a fixed axis has is taken as it is."""
-        if axis in ("offload", "hybrid", "zero", "sequence_parallel", "overlap", "recompute") and axis in self.axes:
+        if (
+            axis in ("offload", "hybrid", "zero", "sequence_parallel", "overlap", "recompute")
+            and axis in self.axes
+        ):
             return self.axes[axis]
         return tuple(value for value in choices if self.allows(axis, value))
 
@@ -126,7 +144,14 @@ class Block:
     @property
     def plans(self) -> int:
         """Plans of these rows."""
-        choices = (self.zero_levels, self.sequence_parallel, self.overlap, self.offload, self.recompute, self.hybrid)
+        choices = (
+            self.zero_levels,
+            self.sequence_parallel,
+            self.overlap,
+            self.offload,
+            self.recompute,
+            self.hybrid,
+        )
         return len(self.rows) * math.prod(len(one) for one in choices)
 
 
@@ -147,7 +172,11 @@ def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
         return []
     found = [("1f1b", 1)]
     if stages > 1:
-        found += [("interleaved", v) for v in range(2, (layers + ENDS) // stages + 1) if parts_allowed(layers, stages * v)]
+        found += [
+            ("interleaved", v)
+            for v in range(2, (layers + ENDS) // stages + 1)
+            if parts_allowed(layers, stages * v)
+        ]
         found.append(("zero-bubble", 1))
         if stages % 2 == 0 and stages > 2:
             found.append(("dual-pipe", 1))
@@ -157,19 +186,31 @@ def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
 def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
     """Yield every division of the chips into groups that the fixed axes leave."""
     model, chips = job.model, job.chips
-    heads = [attention.heads for attention in model.attentions] + [mixer.heads for mixer in model.mixers]
+    heads = [attention.heads for attention in model.attentions] + [
+        mixer.heads for mixer in model.mixers
+    ]
     experts = [block.feed_forward.experts for block in model.blocks if block.feed_forward.experts]
     for tensor in fixed.among("tensor", divisors(chips)):
         if (tensor > MAX_TENSOR or any(h % tensor for h in heads)) and not fixed.has("tensor"):
             continue
         for context in fixed.among("context", divisors(chips // tensor)):
-            if context > 1 and job.length % (2 * context):  # each rank takes an early and a late part, to balance the causal mask
+            if context > 1 and job.length % (
+                2 * context
+            ):  # each rank takes an early and a late part, to balance the causal mask
                 continue
             for stages in fixed.among("pipeline", divisors(chips // tensor // context)):
                 data = chips // tensor // context // stages
-                if job.batch % data or not parts_allowed(model.layers, stages) or not fixed.allows("data", data):
+                if (
+                    job.batch % data
+                    or not parts_allowed(model.layers, stages)
+                    or not fixed.allows("data", data)
+                ):
                     continue
-                if stages > 1 and model.layers < LEAST_LAYERS * stages - ENDS and not fixed.has("pipeline"):
+                if (
+                    stages > 1
+                    and model.layers < LEAST_LAYERS * stages - ENDS
+                    and not fixed.has("pipeline")
+                ):
                     continue
                 ranks = tensor * context * data
                 inner = tensor * context
@@ -193,7 +234,9 @@ def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
         return [every]
     counts = [Count(0, 0.0, 0)]
     for chips in range(every // domain * domain, every // 2, -domain):
-        if chips / every <= counts[0].working and (len(counts) > 1 or chips < LEAST_BUSY * counts[0].chips):
+        if chips / every <= counts[0].working and (
+            len(counts) > 1 or chips < LEAST_BUSY * counts[0].chips
+        ):
             break
         found = counted(replace(job, chips=chips), domain, fixed)
         if chips / every * found.working > counts[0].working:
@@ -213,9 +256,16 @@ class Count(NamedTuple):
 
 def counted(job: Job, domain: int, fixed: Fixed) -> Count:
     """Return what the plans of a job on all its chips come to."""
-    known = [(max(working_share(job, stages, data), default=0.0), data) for _, _, stages, data, *_ in groups_of(job, domain, fixed)]
+    known = [
+        (max(working_share(job, stages, data), default=0.0), data)
+        for _, _, stages, data, *_ in groups_of(job, domain, fixed)
+    ]
     most = max((working for working, _ in known), default=0.0)
-    return Count(job.chips, most, max((data for working, data in known if working >= NEARLY * most), default=0))
+    return Count(
+        job.chips,
+        most,
+        max((data for working, data in known if working >= NEARLY * most), default=0),
+    )
 
 
 def working_share(job: Job, stages: int, data: int) -> Iterator[float]:
@@ -231,7 +281,10 @@ def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
     """Return the orders of pipeline and data groups on the fabric that differ."""
     if stages == 1 or data == 1:
         return (0,)
-    near, far = (math.gcd(stride * data, domain) // math.gcd(stride, domain) for stride in (inner, inner * stages))
+    near, far = (
+        math.gcd(stride * data, domain) // math.gcd(stride, domain)
+        for stride in (inner, inner * stages)
+    )
     return (0, 1) if near != far else (0,)
 
 
@@ -247,14 +300,25 @@ def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
             kinds[group.pipeline] = schedules(layers, group.pipeline)
         local = job.batch // group.data
         if local not in sizes:
-            sizes[local] = np.array(fixed.among("micro_batch", [local] if job.software.whole_batches else divisors(local)), dtype=np.int64)
-        sharded = group.data * group.context > 1 or group.data * group.context * group.tensor > group.expert > 1
+            sizes[local] = np.array(
+                fixed.among(
+                    "micro_batch", [local] if job.software.whole_batches else divisors(local)
+                ),
+                dtype=np.int64,
+            )
+        sharded = (
+            group.data * group.context > 1
+            or group.data * group.context * group.tensor > group.expert > 1
+        )
         for schedule, interleave in kinds[group.pipeline]:
             if not fixed.allows("schedule", schedule) or not fixed.allows("interleave", interleave):
                 continue
             sizes_allowed = sizes[local]
             count = local // sizes_allowed
-            if schedule in ("interleaved", "zero-bubble"):  # fewer leave stages without work, or too few weight gradients to fill the bubble
+            if schedule in (
+                "interleaved",
+                "zero-bubble",
+            ):  # fewer leave stages without work, or too few weight gradients to fill the bubble
                 sizes_allowed = sizes_allowed[count >= group.pipeline]
             elif schedule == "dual-pipe":
                 sizes_allowed = sizes_allowed[count >= 2 * group.pipeline]
@@ -266,7 +330,9 @@ def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
     return [block_of(job, fixed, *key, np.concatenate(rows)) for key, rows in sorted(made.items())]
 
 
-def block_of(job: Job, fixed: Fixed, schedule: str, tensor: bool, sharded: bool, rows: np.ndarray[Any, Any]) -> Block:
+def block_of(
+    job: Job, fixed: Fixed, schedule: str, tensor: bool, sharded: bool, rows: np.ndarray[Any, Any]
+) -> Block:
     """Return rows with the choices that differ for them: levels of sharding where anything is shared, two that need tensor parallelism."""
     split, pieces = (1,) * job.software.splits_sequences, (1,) * job.software.splits_collectives
     return Block(
@@ -307,6 +373,12 @@ def value_of(name: str, text: str) -> Any:
         if text.lower() not in ANSWERS:
             raise DataError(f"{where}: expected yes or no")
         return ANSWERS[text.lower()]
-    if not text.isdigit() or (name != "zero" and int(text) < 1) or (name == "zero" and int(text) not in LEVELS):
-        raise DataError(f"{where}: expected {'0, 1, 2 or 3' if name == 'zero' else 'a whole number from 1 on'}")
+    if (
+        not text.isdigit()
+        or (name != "zero" and int(text) < 1)
+        or (name == "zero" and int(text) not in LEVELS)
+    ):
+        raise DataError(
+            f"{where}: expected {'0, 1, 2 or 3' if name == 'zero' else 'a whole number from 1 on'}"
+        )
     return int(text)

@@ -21,9 +21,27 @@ from tco.performance.training import schedule
 from tco.performance.training.deployment import deployed_time
 from tco.performance.training.job import Job
 from tco.performance.training.plans import ORDERS, Plan, fixed_axes
-from tco.performance.training.schedule import AGAIN, MicroBatch, Pipe, data_stride, pipeline_stride, shape_of, slots, way_of
+from tco.performance.training.schedule import (
+    AGAIN,
+    MicroBatch,
+    Pipe,
+    data_stride,
+    pipeline_stride,
+    shape_of,
+    slots,
+    way_of,
+)
 from tco.performance.training.search import Found, search
-from tco.performance.training.step import PARTIAL, Step, chosen_share, evaluate_plan, kept_level, model_flops, sharded_bytes, shards
+from tco.performance.training.step import (
+    PARTIAL,
+    Step,
+    chosen_share,
+    evaluate_plan,
+    kept_level,
+    model_flops,
+    sharded_bytes,
+    shards,
+)
 from tco.performance.training.work import Item, Part, Work, expert_group
 
 
@@ -64,7 +82,9 @@ class TrainingResult:
     chips: int = 0
     lines: StepLines | None = None
     axes: list[Axis] = field(default_factory=list)  # where the axes of the plan lie on the fabric
-    cuts: dict[str, float] = field(default_factory=dict)  # only engines are compared by what lies across domains
+    cuts: dict[str, float] = field(
+        default_factory=dict
+    )  # only engines are compared by what lies across domains
     memory: dict[str, float] = field(default_factory=dict)
     described: dict[str, Any] = field(default_factory=dict)
     runner_up: dict[str, Any] | None = None
@@ -89,7 +109,11 @@ class TrainingResult:
         if self.details is None:
             return {}
         work = self.details.work
-        return {"micro-batch": list(dict.fromkeys(item.name for item in (*work.items, *work.across, *work.head)))}
+        return {
+            "micro-batch": list(
+                dict.fromkeys(item.name for item in (*work.items, *work.across, *work.head))
+            )
+        }
 
     @property
     def links(self) -> Links | None:
@@ -103,9 +127,21 @@ class TrainingResult:
             self.details = None
         found = self.found or Found(plans=1, feasible=1)
         search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
-        return Report(self.described, search, self.runner_up, found.margin, self.memory, self.phases())
+        return Report(
+            self.described, search, self.runner_up, found.margin, self.memory, self.phases()
+        )
 
-    def tell(self, time: Any, job: Job, machine: Machine, made: Step, pipe: Pipe, micro: MicroBatch, work: Work, many: bool) -> None:
+    def tell(
+        self,
+        time: Any,
+        job: Job,
+        machine: Machine,
+        made: Step,
+        pipe: Pipe,
+        micro: MicroBatch,
+        work: Work,
+        many: bool,
+    ) -> None:
         """Fill in what people read of the plan: its names, and of one step its lines, axes and memory."""
         plan = self.plan
         if plan is None:
@@ -114,7 +150,9 @@ class TrainingResult:
         if self.found is not None and self.found.runner_up is not None:
             self.runner_up = describe(self.found.runner_up, job.model, job.batch)
         if not many:
-            self.lines = StepLines(float(time), step_lines(job, machine, plan, made, pipe, micro, work))
+            self.lines = StepLines(
+                float(time), step_lines(job, machine, plan, made, pipe, micro, work)
+            )
             if (short := float(time) - float(made.time)) > 0:
                 self.lines.lines.append(Line("below the best plan", short, "latency"))
             self.axes = axes_of(job, machine, plan, pipe, work, self.lines.lines)
@@ -153,7 +191,9 @@ def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
 
 def notes_on(formats: Passes) -> list[str]:
     """Say where a chip computes a pass in another format than the workload's."""
-    differ = [(name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked]
+    differ = [
+        (name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked
+    ]
     if len(differ) == 2 and differ[0][1] == differ[1][1]:
         differ = [("", differ[0][1])]
     return [
@@ -163,16 +203,23 @@ def notes_on(formats: Passes) -> list[str]:
     ]
 
 
-def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str, str] | None) -> TrainingResult:
+def train(
+    job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str, str] | None
+) -> TrainingResult:
     """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among those that some fixed axes leave."""
     notes = notes_on(formats)
     found = None
     if not isinstance(plan, Plan):
         found = search(job, machine, fixed_axes(plan or {}))
         if found.best is None:
-            return TrainingResult(None, found=found, reason=shortfall(job, machine, found), notes=notes)
+            return TrainingResult(
+                None, found=found, reason=shortfall(job, machine, found), notes=notes
+            )
         plan = found.best
-    job, cluster = replace(job, chips=plan.tensor * plan.context * plan.pipeline * plan.data), job.chips
+    job, cluster = (
+        replace(job, chips=plan.tensor * plan.context * plan.pipeline * plan.data),
+        job.chips,
+    )
     if np.any(cluster > job.chips):
         notes.append(
             f"{job.chips:,.0f} of {cluster:,.0f} chips work, in whole domains of {machine.links.domain}; the others stand idle at their cost"
@@ -180,16 +227,29 @@ def train(job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str,
     plan = chosen_share(job, machine, plan)
     made, pipe, micro, work = evaluate_plan(job, machine, plan)
     time = deployed_time(job, plan, made.time)
-    at_peak = schedule.step_at_peak(model_flops(job), job.values["cluster.chips"], machine.peak(DENSE))
+    at_peak = schedule.step_at_peak(
+        model_flops(job), job.values["cluster.chips"], machine.peak(DENSE)
+    )
     rates = {
         "step_s": time,
         "mfu": schedule.model_flops_utilisation(at_peak, time),
-        "train_tokens_per_s": schedule.training_rate(job.sequences, job.sequence, time, job.values["workload.evaluation_share"]),
-        "exposed_communication": schedule.share_of_step(exposed(job, plan, pipe, made, micro, work), time),
+        "train_tokens_per_s": schedule.training_rate(
+            job.sequences, job.sequence, time, job.values["workload.evaluation_share"]
+        ),
+        "exposed_communication": schedule.share_of_step(
+            exposed(job, plan, pipe, made, micro, work), time
+        ),
         "pipeline_bubble": schedule.share_of_step(pipe.bubble, time),
         "host_floor": schedule.share_of_step(floor(job, plan, pipe, micro), time),
     }
-    return TrainingResult(plan, rates, job.chips, found=found, notes=notes, details=Details(time, job, machine, made, pipe, micro, work))
+    return TrainingResult(
+        plan,
+        rates,
+        job.chips,
+        found=found,
+        notes=notes,
+        details=Details(time, job, machine, made, pipe, micro, work),
+    )
 
 
 def shortfall(job: Job, machine: Machine, found: Found) -> str:
@@ -227,7 +287,9 @@ def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
 
 def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, work: Work) -> Any:
     """Return the time of a step in which compute waits for links."""
-    pairs = repeated_items([item for item in work.items if item.bound == "link"], plan, kept_level(job))
+    pairs = repeated_items(
+        [item for item in work.items if item.bound == "link"], plan, kept_level(job)
+    )
     times = [time for item, runs in pairs for time in (repeated(item.forward, runs), item.backward)]
     inside = total("links_of_a_micro_batch", [*times, way_of(plan, micro).exchange])
     terms = [
@@ -243,17 +305,26 @@ def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
     return of_stage(job, plan, pipe, way_of(plan, micro).launches)
 
 
-def step_lines(job: Job, machine: Machine, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work) -> list[Line]:
+def step_lines(
+    job: Job, machine: Machine, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work
+) -> list[Line]:
     """Return the lines of a step on the stage with the output head, plain numbers that sum to its time."""
     count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
     found: dict[str, Line] = {}
     for item, runs in repeated_items(work.items, plan, kept_level(job)):
         bound, ideal = bound_of_item(item, runs, machine)
-        line = found.setdefault(item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0))
-        line.time += scale * (float(item.forward) + (runs - 1) * float(item.redone) + float(item.backward))
+        line = found.setdefault(
+            item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0)
+        )
+        line.time += scale * (
+            float(item.forward) + (runs - 1) * float(item.redone) + float(item.backward)
+        )
         flops, moved = counts_of(item, runs)
-        line.flops, line.bytes = (line.flops or 0.0) + scale * flops, (line.bytes or 0.0) + scale * moved
+        line.flops, line.bytes = (
+            (line.flops or 0.0) + scale * flops,
+            (line.bytes or 0.0) + scale * moved,
+        )
         if ideal is not None and line.ideal is not None:
             line.ideal += scale * item.layers * ideal
     whole = sum(float(part) for part in made.parts.values())
@@ -265,7 +336,11 @@ def step_lines(job: Job, machine: Machine, plan: Plan, made: Step, pipe: Pipe, m
         Line("pipeline bubble", float(pipe.bubble), "bubble"),
         Line("sharded weights and gradients", float(made.parts.get("gathers", 0.0)), "link"),
         Line("gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"),
-        Line("optimizer", float(made.parts.get("optimizer", 0.0)), "host" if plan.offload else "memory"),
+        Line(
+            "optimizer",
+            float(made.parts.get("optimizer", 0.0)),
+            "host" if plan.offload else "memory",
+        ),
         Line("stragglers among domains", float(made.known) - whole, "latency"),
         Line("unexplained", float(made.time) - float(made.known), "latency"),
     ]
@@ -281,19 +356,32 @@ def counts_of(item: Item, runs: float) -> tuple[float, float]:
     if item.bound == "memory":
         return 0.0, (runs * float(item.forward) + float(item.backward)) * float(item.bandwidth)
     parts = parts_of(item, runs)
-    return item.layers * sum(n * float(part.flops) for n, part in parts), item.layers * sum(n * float(part.moved) for n, part in parts)
+    return item.layers * sum(n * float(part.flops) for n, part in parts), item.layers * sum(
+        n * float(part.moved) for n, part in parts
+    )
 
 
 def parts_of(item: Item, runs: float) -> list[tuple[float, Part]]:
     """Return the parts of an item with how often each runs."""
-    return [*((runs, part) for part in item.forward_parts), *((1.0, part) for part in item.backward_parts)]
+    return [
+        *((runs, part) for part in item.forward_parts),
+        *((1.0, part) for part in item.backward_parts),
+    ]
 
 
 def head_line(machine: Machine, work: Work, time: float) -> Line:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
     whole = sum(float(item.forward) + float(item.backward) for item in work.head)
-    ideal = sum(least for item in work.head for bound, least in [bound_of_item(item, 1, machine)] if bound == "compute" and least is not None)
-    flops, moved = (sum(counts) * time / whole for counts in zip(*(counts_of(item, 1) for item in work.head), strict=True))
+    ideal = sum(
+        least
+        for item in work.head
+        for bound, least in [bound_of_item(item, 1, machine)]
+        if bound == "compute" and least is not None
+    )
+    flops, moved = (
+        sum(counts) * time / whole
+        for counts in zip(*(counts_of(item, 1) for item in work.head), strict=True)
+    )
     return Line("output head and loss", time, "compute", ideal * time / whole, flops, moved)
 
 
@@ -303,10 +391,14 @@ def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, floa
         return item.bound, None
     if item.bound == "memory":
         whole = times * float(item.forward) + float(item.backward)
-        return "memory", whole * float(item.bandwidth) / float(machine.kernels.part("hbm_bandwidth"))
+        return "memory", whole * float(item.bandwidth) / float(
+            machine.kernels.part("hbm_bandwidth")
+        )
     parts = parts_of(item, times)
     computing = sum(n * float(part.flops) / float(part.peak) for n, part in parts)
-    moving = sum(n * float(part.moved) for n, part in parts) / float(machine.kernels.part("hbm_bandwidth"))
+    moving = sum(n * float(part.moved) for n, part in parts) / float(
+        machine.kernels.part("hbm_bandwidth")
+    )
     return ("compute", computing) if computing >= moving else ("memory", moving)
 
 
@@ -330,14 +422,25 @@ def groups_of(links: Links, plan: Plan) -> dict[str, Group]:
     }
 
 
-def axes_of(job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, lines: list[Line]) -> list[Axis]:
+def axes_of(
+    job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, lines: list[Line]
+) -> list[Axis]:
     """Return the axes of a plan along which chips exchange anything; hops are those inside a domain, none where it is left."""
     links, held = machine.links, float(slots(plan, job.model))
     count = float(pipe.micro_batches)
-    parameters = sum(float(sharded_bytes(shard.parameters, job.wide_size, 1, 1)) for shard in shards(job, links, plan))
+    parameters = sum(
+        float(sharded_bytes(shard.parameters, job.wide_size, 1, 1))
+        for shard in shards(job, links, plan)
+    )
     moved = {
-        "pipeline": float(message_bytes(per_rank(work.tokens, plan.tensor), job.model.hidden, job.wide_size)) * 2 * plan.interleave * count,
-        "data": parameters * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
+        "pipeline": float(
+            message_bytes(per_rank(work.tokens, plan.tensor), job.model.hidden, job.wide_size)
+        )
+        * 2
+        * plan.interleave
+        * count,
+        "data": parameters
+        * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
     }
     found = []
     for name, place in groups_of(links, plan).items():
@@ -345,7 +448,22 @@ def axes_of(job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, line
         if not time:
             continue
         items = [item for item in (*work.items, *work.across) if item.name in LINES[name]]
-        each = sum(float(item.size) * sum(item.counts) for item in items) * count * held / job.model.layers
+        each = (
+            sum(float(item.size) * sum(item.counts) for item in items)
+            * count
+            * held
+            / job.model.layers
+        )
         hops = float(links.hops) if place.domains == 1 else None
-        found.append(Axis("step", name, int(place.ranks), int(place.domains), hops, moved.get(name, each), time))
+        found.append(
+            Axis(
+                "step",
+                name,
+                int(place.ranks),
+                int(place.domains),
+                hops,
+                moved.get(name, each),
+                time,
+            )
+        )
     return found

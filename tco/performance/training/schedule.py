@@ -10,7 +10,16 @@ import numpy as np
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.links import Group, Links, strided
 from tco.foundation.formula import formula, total
-from tco.foundation.units import FLOP, Byte, BytePerSecond, FLOPPerSecond, PerSecond, Pure, Second, Token
+from tco.foundation.units import (
+    FLOP,
+    Byte,
+    BytePerSecond,
+    FLOPPerSecond,
+    PerSecond,
+    Pure,
+    Second,
+    Token,
+)
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
 from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
@@ -22,7 +31,11 @@ from tco.performance.training.plans import Plan
 from tco.performance.training.work import TIERS, Shape, Work, work_of
 
 LOGIT = 32  # bits of one
-AGAIN = {"none": 0.0, "selective": 0.25, "full": 1.0}  # share of a forward pass's launches done again
+AGAIN = {
+    "none": 0.0,
+    "selective": 0.25,
+    "full": 1.0,
+}  # share of a forward pass's launches done again
 
 
 @formula(unit="byte", source="korthikanti2022")
@@ -50,7 +63,14 @@ def layer_activations(
 
 @formula(unit="byte", source="korthikanti2022")
 def score_activations(
-    tokens: Pure, sequence: Pure, heads: Pure, tensor_parallel: Pure, copies: Pure, masks: Pure, element_size: Byte, mask_size: Byte = 1
+    tokens: Pure,
+    sequence: Pure,
+    heads: Pure,
+    tensor_parallel: Pure,
+    copies: Pure,
+    masks: Pure,
+    element_size: Byte,
+    mask_size: Byte = 1,
 ) -> Any:
     """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask); with dropout 5 a s^2 b / t bytes."""
     return tokens * sequence * heads / tensor_parallel * (copies * element_size + masks * mask_size)
@@ -64,13 +84,24 @@ def held_activations(model_activations: Byte, slots: Pure, layers: Pure, in_flig
 
 @formula(unit="s", source="tco-model")
 def host_time(
-    blocks: Pure, block_time: Second, expert_blocks: Pure, expert_block_time: Second, experts: Pure, expert_time: Second, again: Pure, factor: Pure
+    blocks: Pure,
+    block_time: Second,
+    expert_blocks: Pure,
+    expert_block_time: Second,
+    experts: Pure,
+    expert_time: Second,
+    again: Pure,
+    factor: Pure,
 ) -> Any:
     """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m t_1) (1 + r/3).
 
     m experts have kernels of their own, r is the share computed again.
     """
-    return factor * (blocks * block_time + expert_blocks * expert_block_time + experts * expert_time) * (1 + again / 3)
+    return (
+        factor
+        * (blocks * block_time + expert_blocks * expert_block_time + experts * expert_time)
+        * (1 + again / 3)
+    )
 
 
 class Way(NamedTuple):
@@ -105,7 +136,15 @@ class MicroBatch(NamedTuple):
 
 def shape_of(plan: Plan) -> Shape:
     """Return what the work of a micro-batch depends on."""
-    return Shape(plan.tensor, plan.context, plan.expert, plan.micro_batch, data_stride(plan), plan.sequence_parallel, plan.overlap)
+    return Shape(
+        plan.tensor,
+        plan.context,
+        plan.expert,
+        plan.micro_batch,
+        data_stride(plan),
+        plan.sequence_parallel,
+        plan.overlap,
+    )
 
 
 def data_stride(plan: Plan) -> Any:
@@ -131,7 +170,9 @@ def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = No
             hidden = way(alone, added_beside(alone, added.exchange, sharpness), host, sharpness)
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links, waits = ({tier: one[which] for tier, one in by_tier.items()} for which in (0, 1))
-        levels[name] = Level(added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits)
+        levels[name] = Level(
+            added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits
+        )
     logits = message_bytes(work.tokens, job.model.vocabulary / shape.tensor, element_size(LOGIT))
     return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
 
@@ -140,7 +181,11 @@ def way(alone: Any, exchange: Any, host: Any, sharpness: Any) -> Way:
     """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
     time = alone if exchange is None else total("micro_batch_and_exchange", [alone, exchange])
     launches = added_beside(time, host, sharpness)
-    return Way(0.0 if exchange is None else exchange, launches, total("micro_batch_and_launches", [time, launches]))
+    return Way(
+        0.0 if exchange is None else exchange,
+        launches,
+        total("micro_batch_and_launches", [time, launches]),
+    )
 
 
 def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, recompute: str) -> Any:
@@ -156,15 +201,36 @@ def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, reco
         projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
         outer = (f.matrices - 1) * width + (2 * block.mixer.projected if block.mixer else 0)
         wide, inner = parts * hidden + saved, width
-        if recompute == "selective" and job.software.fused:  # norms and activation functions: their results are products' inputs
+        if (
+            recompute == "selective" and job.software.fused
+        ):  # norms and activation functions: their results are products' inputs
             inputs, inner = 0, 0
         else:
             inputs = parts * hidden
         inner += a.heads * a.v_dim + (f.active * hidden if f.experts else 0)
-        kept = {"wide_inputs": inputs, "narrow_inputs": inner, "input_size": machine.operands[DENSE].input_size}
-        whole = layer_activations(tokens, wide, parts * hidden * masks, split, projected + outer, shape.tensor, job.wide_size, **kept)
-        scores = [score_activations(tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size)]
-        full = total("layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)])
+        kept = {
+            "wide_inputs": inputs,
+            "narrow_inputs": inner,
+            "input_size": machine.operands[DENSE].input_size,
+        }
+        whole = layer_activations(
+            tokens,
+            wide,
+            parts * hidden * masks,
+            split,
+            projected + outer,
+            shape.tensor,
+            job.wide_size,
+            **kept,
+        )
+        scores = [
+            score_activations(
+                tokens, job.sequence, a.heads, shape.tensor, 1 + masks, masks, job.wide_size
+            )
+        ]
+        full = total(
+            "layer_activations", [whole, *([] if job.software.fused or not a.heads else scores)]
+        )
         if recompute == "full":
             layer.append(full)
             full = layer_activations(tokens, hidden, 0, split, 0, shape.tensor, job.wide_size)
@@ -180,10 +246,28 @@ def host_times(job: Job, machine: Machine, shape: Shape) -> dict[str, Any]:
     if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
-    parts, block, routed = parts_of(job.model.blocks), job.value("host_block_time"), job.value("host_expert_block_time")
-    own = sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert if job.software.separate_experts else 0
-    times = (parts - sparse, block, sparse, block if job.software.fused_experts else routed, own, job.value("host_expert_time"))
-    return {name: host_time(*times, again, machine.kernels.practice("host_factor")) for name, again in AGAIN.items()}
+    parts, block, routed = (
+        parts_of(job.model.blocks),
+        job.value("host_block_time"),
+        job.value("host_expert_block_time"),
+    )
+    own = (
+        sum(block.layers * block.feed_forward.experts for block in job.model.blocks) / shape.expert
+        if job.software.separate_experts
+        else 0
+    )
+    times = (
+        parts - sparse,
+        block,
+        sparse,
+        block if job.software.fused_experts else routed,
+        own,
+        job.value("host_expert_time"),
+    )
+    return {
+        name: host_time(*times, again, machine.kernels.practice("host_factor"))
+        for name, again in AGAIN.items()
+    }
 
 
 @formula(unit="", source="tco-model")
@@ -217,7 +301,9 @@ def zero_bubble(stages: Pure, micro_batch_time: Second, weight_gradients: Second
 
 
 @formula(unit="s", source="deepseek-v3")
-def dual_pipe_bubble(stages: Pure, forward_and_backward: Second, backward: Second, weight_gradients: Second) -> Any:
+def dual_pipe_bubble(
+    stages: Pure, forward_and_backward: Second, backward: Second, weight_gradients: Second
+) -> Any:
     """Idle time of a pipeline fed from both ends: (p/2 - 1) (FB + B - 3 W)."""
     return (stages / 2 - 1) * np.maximum(forward_and_backward + backward - 3 * weight_gradients, 0)
 
@@ -235,13 +321,22 @@ def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
 
 
 @formula(unit="s", source="rajbhandari2020")
-def optimizer_time(parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28) -> Any:
+def optimizer_time(
+    parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28
+) -> Any:
     """Time of the optimizer's step on the chip: P/N x 28 bytes / B: gradient read, FP32 master and both moments read and written."""
     return (1 - offload) * parameters / shards * traffic / bandwidth
 
 
 @formula(unit="s", source="ren2021")
-def host_update_time(parameters: Pure, shards: Pure, offload: Pure, update_rate: PerSecond, host_link: BytePerSecond, traffic: Byte = 4) -> Any:
+def host_update_time(
+    parameters: Pure,
+    shards: Pure,
+    offload: Pure,
+    update_rate: PerSecond,
+    host_link: BytePerSecond,
+    traffic: Byte = 4,
+) -> Any:
     """Time of the optimizer's step on the host: P/N (1/U + 4 bytes / B_host), gradients down and weights up."""
     return offload * parameters / shards * (1 / update_rate + traffic / host_link)
 
@@ -271,7 +366,9 @@ def model_flops_utilisation(at_peak: Second, step: Second) -> Any:
 
 
 @formula(unit="token/s", source="tco-contract")
-def training_rate(sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1) -> Any:
+def training_rate(
+    sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1
+) -> Any:
     """Tokens a second of the whole job, e sequences being evaluated by a forward pass for each one trained: B s / (t (1 + e/3))."""
     return sequences * sequence * one_token / (step * (1 + evaluated / 3))
 
@@ -314,7 +411,10 @@ class Pipe(NamedTuple):
 def way_of(plan: Plan, micro: MicroBatch) -> Way:
     """Return the times of a micro-batch in the schedule of a plan."""
     level = micro.levels[plan.recompute]
-    another = plan.schedule in ("interleaved", "dual-pipe")  # micro-batch is at hand to compute while one exchanges tokens between domains
+    another = plan.schedule in (
+        "interleaved",
+        "dual-pipe",
+    )  # micro-batch is at hand to compute while one exchanges tokens between domains
     return level.hidden if another else level.added
 
 
@@ -326,7 +426,9 @@ def slots(plan: Plan, model: Architecture) -> Any:
 def sent(links: Links, size: Any, group: Group) -> Any:
     """Return the time of a transfer from one rank of a group to the next, which may stand in another domain."""
     far = np.minimum(group.domains, 2)
-    return choose(reach(links, Group(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size)
+    return choose(
+        reach(links, Group(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size
+    )
 
 
 def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Any:
@@ -334,7 +436,9 @@ def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> An
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)
     boundaries = 2 * plan.interleave * np.minimum(plan.pipeline - 1, 1)
-    share = job.value("pipeline_exposed") if job.software.overlaps else 1.0  # older software waits for its transfers
+    share = (
+        job.value("pipeline_exposed") if job.software.overlaps else 1.0
+    )  # older software waits for its transfers
     return exposed_time(sent(machine.links, size, stages), boundaries, share)
 
 
@@ -347,15 +451,31 @@ def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, common: 
     spared = np.minimum(layers * plan.pipeline - model.layers, 1)
     longest = longest_stage(stage, micro.head, stage_time(busy, 1, model.layers), spared)
     if plan.schedule == "zero-bubble":
-        bubble = zero_bubble(plan.pipeline, longest, stage_time(micro.weights, layers, model.layers))
+        bubble = zero_bubble(
+            plan.pipeline, longest, stage_time(micro.weights, layers, model.layers)
+        )
     elif plan.schedule == "dual-pipe":
-        backward, weights = (stage_time(time, layers, model.layers) for time in (micro.backward, micro.weights))
+        backward, weights = (
+            stage_time(time, layers, model.layers) for time in (micro.backward, micro.weights)
+        )
         bubble = dual_pipe_bubble(plan.pipeline, longest, backward, weights)
     else:
         bubble = pipeline_bubble(plan.pipeline, plan.interleave, longest)
     transfer = common.of("transfer", lambda: transferred(job, machine, plan, micro))
     links, waits = (
-        {tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1) for tier, time in times.items()}
+        {
+            tier: hidden_traffic(stage_time(time, layers, model.layers), count, 1)
+            for tier, time in times.items()
+        }
         for times in (micro.levels[plan.recompute].links, micro.levels[plan.recompute].waits)
     )
-    return Pipe(pipeline_time(count, longest, transfer, bubble), count, stage, longest, transfer, bubble, links, waits)
+    return Pipe(
+        pipeline_time(count, longest, transfer, bubble),
+        count,
+        stage,
+        longest,
+        transfer,
+        bubble,
+        links,
+        waits,
+    )

@@ -12,7 +12,14 @@ import numpy as np
 from tco.performance.layer.machine import Machine
 from tco.performance.training.job import Job
 from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, chips_in_use, space
-from tco.performance.training.schedule import AGAIN, Common, MicroBatch, data_stride, micro_batch, pipeline
+from tco.performance.training.schedule import (
+    AGAIN,
+    Common,
+    MicroBatch,
+    data_stride,
+    micro_batch,
+    pipeline,
+)
 from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
 from tco.performance.training.work import Shape
 
@@ -53,7 +60,9 @@ class Found:
         return self.top[-1].seconds if len(self.top) == self.kept else self.limit
 
 
-def search(job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf) -> Found:
+def search(
+    job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf
+) -> Found:
     """Search the plan space that the fixed axes leave for the quickest plans; the time it took is the result's `seconds`."""
     began = time.perf_counter()
     found = Found(kept=kept, limit=limit)
@@ -62,18 +71,25 @@ def search(job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, l
         for block in space(some, machine.links.domain, fixed):
             search_block(some, machine, block, found)
     if not fixed.axes:
-        found.top = [candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in found.top]
+        found.top = [
+            candidate._replace(plan=candidate.plan._replace(chosen=1)) for candidate in found.top
+        ]
     if found.top:
         found.best = found.top[0].plan
     if len(found.top) > 1:
-        found.runner_up, found.margin = found.top[1].plan, found.top[1].seconds / found.top[0].seconds - 1
+        found.runner_up, found.margin = (
+            found.top[1].plan,
+            found.top[1].seconds / found.top[0].seconds - 1,
+        )
     found.seconds = time.perf_counter() - began
     return found
 
 
 def axes(block: Block) -> tuple[Array, Array, Array]:
     """Return sequence parallelism, overlap and offload as axes of the grid behind the rows."""
-    parallel, overlap, offload = (np.array(one) for one in (block.sequence_parallel, block.overlap, block.offload))
+    parallel, overlap, offload = (
+        np.array(one) for one in (block.sequence_parallel, block.overlap, block.offload)
+    )
     return parallel.reshape(1, -1, 1, 1), overlap.reshape(1, 1, -1, 1), offload.reshape(1, 1, 1, -1)
 
 
@@ -82,17 +98,26 @@ def search_block(job: Job, machine: Machine, block: Block, found: Found) -> None
     parallel, overlap, offload = axes(block)
     shapes, index = shapes_of(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
-    micro = micro_batch(job, machine, Shape(tensor, context, expert, size, stride, parallel, overlap))
+    micro = micro_batch(
+        job, machine, Shape(tensor, context, expert, size, stride, parallel, overlap)
+    )
     for start in range(0, len(block.rows), ROWS):
         rows = block.rows[start : start + ROWS]
-        base = block.base(rows)._replace(sequence_parallel=parallel, overlap=overlap, offload=offload)
+        base = block.base(rows)._replace(
+            sequence_parallel=parallel, overlap=overlap, offload=offload
+        )
         taken = gathered(micro, index[start : start + ROWS], len(shapes))
         for plan, made, fits in choices(job, machine, base, taken, block.recompute, block.sharding):
             weigh(plan, made, fits, found)
 
 
 def choices(
-    job: Job, machine: Machine, base: Plan, micro: MicroBatch, recompute: Sequence[str], sharding: Sequence[tuple[int, int]]
+    job: Job,
+    machine: Machine,
+    base: Plan,
+    micro: MicroBatch,
+    recompute: Sequence[str],
+    sharding: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[Plan, Step, Any]]:
     """Yield plans with each choice of recomputation and sharding, their steps, and whether they fit."""
     levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
@@ -100,7 +125,10 @@ def choices(
     pipes = {level: pipeline(job, machine, plan, micro, common) for level, plan in levels.items()}
     for zero, hybrid in sharding:
         plans = {level: plan._replace(zero=zero, hybrid=hybrid) for level, plan in levels.items()}
-        steps = {level: step(job, machine, plan, micro, pipes[level], common) for level, plan in plans.items()}
+        steps = {
+            level: step(job, machine, plan, micro, pipes[level], common)
+            for level, plan in plans.items()
+        }
         for level in recompute:
             if level != PARTIAL:
                 yield plans[level], steps[level], steps[level].held <= machine.memory
@@ -110,8 +138,14 @@ def choices(
             if not np.any(between):  # every plan fits as it is, or not at all
                 yield plans[less]._replace(recompute=PARTIAL, share=0.0), steps[less], between
                 continue
-            made, plan = partial_step(job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common)
-            yield plan, made, (made.held <= machine.memory) & (plan.share > 0) & (plan.share < 1)  # beside those that compute none or all again
+            made, plan = partial_step(
+                job, machine, plans[less], micro, (steps[less], steps[WHOLE]), common
+            )
+            yield (
+                plan,
+                made,
+                (made.held <= machine.memory) & (plan.share > 0) & (plan.share < 1),
+            )  # beside those that compute none or all again
 
 
 def needed(levels: Sequence[str], job: Job) -> list[str]:
@@ -124,7 +158,13 @@ def shapes_of(block: Block) -> tuple[Array, Array]:
     """Return the distinct shapes of the rows, and which of them each row has."""
     plan = block.base(block.rows)
     stride = data_stride(plan) if np.any(plan.expert > 1) else np.ones_like(plan.expert)
-    table = np.stack([np.ravel(axis) for axis in (plan.tensor, plan.context, plan.expert, plan.micro_batch, stride)], axis=1)
+    table = np.stack(
+        [
+            np.ravel(axis)
+            for axis in (plan.tensor, plan.context, plan.expert, plan.micro_batch, stride)
+        ],
+        axis=1,
+    )
     shapes, index = np.unique(table, axis=0, return_inverse=True)
     return shapes, index.reshape(-1)
 
@@ -171,6 +211,8 @@ def at(plan: Plan, where: tuple[Any, ...]) -> Plan:
     def pick(value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
-        return value[tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))].item()
+        return value[
+            tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))
+        ].item()
 
     return Plan(*map(pick, plan))

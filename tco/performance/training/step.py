@@ -12,7 +12,13 @@ from tco.fabric.links import Group, Links, among, joined, strided
 from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
 from tco.foundation.trace import plain, scope
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
-from tco.performance.chip.roofline import added_beside, exposed_time, flops_per_token, message_bytes, with_unexplained
+from tco.performance.chip.roofline import (
+    added_beside,
+    exposed_time,
+    flops_per_token,
+    message_bytes,
+    with_unexplained,
+)
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training import schedule
@@ -67,7 +73,9 @@ def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -
 @formula(unit="", source="korthikanti2022")
 def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
     """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0 - M_1), 0), 1)."""
-    return np.minimum(np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1)
+    return np.minimum(
+        np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1
+    )
 
 
 @formula(unit="", source="narayanan2021")
@@ -104,7 +112,9 @@ def waiting_time(exposed: Second, background: Second, step: Second, classes: Pur
 
 
 @formula(unit="s", source="tco-model")
-def crowding(step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond) -> Any:
+def crowding(
+    step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond
+) -> Any:
     """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores, and each byte in and out of memory."""
     return cores * np.minimum(background, step) + 2 * moved / bandwidth
 
@@ -141,15 +151,30 @@ def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
         inner = plan.tensor * plan.context
         inside = np.minimum(plan.expert, inner)
         outside = plan.expert // inside
-        spread = joined(strided(links, inside, inner // inside), strided(links, stride * outside, plan.data // outside))
-        found.append(Shard(model.expert_parameters * part / plan.expert, inner * plan.data // plan.expert, spread))
+        spread = joined(
+            strided(links, inside, inner // inside),
+            strided(links, stride * outside, plan.data // outside),
+        )
+        found.append(
+            Shard(
+                model.expert_parameters * part / plan.expert,
+                inner * plan.data // plan.expert,
+                spread,
+            )
+        )
     return found
 
 
 def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to average sharded gradients across domains at the end of a step."""
-    sizes = [sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1) for g in groups]
-    once = total("average_across_domains", [gathered(links, size, among(g.group)).time for size, g in zip(sizes, groups, strict=True)])
+    sizes = [
+        sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1)
+        for g in groups
+    ]
+    once = total(
+        "average_across_domains",
+        [gathered(links, size, among(g.group)).time for size, g in zip(sizes, groups, strict=True)],
+    )
     return exposed_time(once, 2, job.value("data_exposed"))
 
 
@@ -162,11 +187,23 @@ class Gathers(NamedTuple):
 
 def gathers_of(job: Job, links: Links, groups: list[Shard]) -> Gathers:
     """Return the gathers of what groups of more than one share."""
-    sizes = [sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1) for g in groups]
-    return Gathers(sizes, [gathered(links, size, g.group) for size, g in zip(sizes, groups, strict=True)])
+    sizes = [
+        sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1)
+        for g in groups
+    ]
+    return Gathers(
+        sizes, [gathered(links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
+    )
 
 
-def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard], times: Any, find: Callable[[], Gathers]) -> dict[str, Any]:
+def beside_pipeline(
+    job: Job,
+    machine: Machine,
+    pipe: Pipe,
+    groups: list[Shard],
+    times: Any,
+    find: Callable[[], Gathers],
+) -> dict[str, Any]:
     """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and memory."""
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
@@ -175,74 +212,140 @@ def beside_pipeline(job: Job, machine: Machine, pipe: Pipe, groups: list[Shard],
     def beside(each: list[Any]) -> Any:
         return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
 
-    gathers, shared = beside([one.time for one in made]), np.minimum(sum(g.ranks - 1 for g in groups), 1)
+    gathers, shared = (
+        beside([one.time for one in made]),
+        np.minimum(sum(g.ranks - 1 for g in groups), 1),
+    )
     in_use, waits = [gathers], []
     for tier in TIERS:
         own = beside([one.holds[tier] for one in made])
         in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
-        waits.append(waiting_time(pipe.waits[tier], own, pipe.time, machine.kernels.part("traffic_classes")))
+        waits.append(
+            waiting_time(pipe.waits[tier], own, pipe.time, machine.kernels.part("traffic_classes"))
+        )
     moved = gathered_bytes(total("gathered_parameters", sizes), pipe.micro_batches, times)
-    slower = [crowding(pipe.time, gathers, machine.kernels.practice("communication_cores"), moved, machine.bandwidth), *waits]
+    slower = [
+        crowding(
+            pipe.time,
+            gathers,
+            machine.kernels.practice("communication_cores"),
+            moved,
+            machine.bandwidth,
+        ),
+        *waits,
+    ]
     computing = total("pipeline_beside_gathers", [pipe.time, *slower])
     on_links = added_beside(computing, greatest("links", in_use), job.value("overlap_sharpness"))
     return {"gathers": total("added_by_gathers", [*slower, on_links])}
 
 
-def step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, common: Common) -> Step:
+def step(
+    job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, common: Common
+) -> Step:
     """Return the whole step of a plan whose pipeline is known, and what it has in common with others."""
     links, zero, hybrid = machine.links, plan.zero, plan.hybrid
     parts = {"pipeline": pipe.time}
     groups = every = common.of("shards", lambda: shards(job, links, plan))
     if hybrid:
         parts["gradients"] = common.of("across", lambda: averaged_across(job, links, every))
-        groups = [Shard(g.parameters, g.group.per_domain, Group(g.group.per_domain, 1, g.group.per_domain, 1)) for g in groups]
+        groups = [
+            Shard(
+                g.parameters,
+                g.group.per_domain,
+                Group(g.group.per_domain, 1, g.group.per_domain, 1),
+            )
+            for g in groups
+        ]
     if zero == 3:  # layer by layer: weights before both passes, gradients after
         held = slots(plan, job.model)
         layer = [g._replace(parameters=g.parameters / held) for g in groups]
-        gathers = partial(common.of, ("gathers of layers", hybrid), lambda: gathers_of(job, links, layer))
-        parts |= beside_pipeline(job, machine, pipe, layer, (2 if job.software.adapters else 3) * held, gathers)
+        gathers = partial(
+            common.of, ("gathers of layers", hybrid), lambda: gathers_of(job, links, layer)
+        )
+        parts |= beside_pipeline(
+            job, machine, pipe, layer, (2 if job.software.adapters else 3) * held, gathers
+        )
     elif not job.software.adapters:
         once = common.of(("gathers once", hybrid), lambda: gathered_once(job, links, groups))
         if zero == 2:  # gradients are scattered after every micro-batch
-            gathers = partial(common.of, ("gathers", hybrid), lambda: gathers_of(job, links, groups))
+            gathers = partial(
+                common.of, ("gathers", hybrid), lambda: gathers_of(job, links, groups)
+            )
             parts |= beside_pipeline(job, machine, pipe, groups, 1, gathers)
         parts["gradients"] = exposed_time(once, 2, job.value("data_exposed"))
     if not job.software.adapters:
-        parts["optimizer"] = common.of(("optimizer", zero > 0, hybrid), lambda: optimized(job, machine, plan, groups))
+        parts["optimizer"] = common.of(
+            ("optimizer", zero > 0, hybrid), lambda: optimized(job, machine, plan, groups)
+        )
     summed = total("step_without_loss", list(parts.values()))
-    known = schedule.scaled_step(summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss"))
+    known = schedule.scaled_step(
+        summed, np.maximum(job.chips / links.domain, 1.0), job.value("scale_loss")
+    )
     time = known if machine.unexplained is None else with_unexplained(known, machine.unexplained)
-    if machine.unexplained is not None and not job.software.adapters:  # which leave the gradients of weights out
-        time = greatest("step", [time, common.of("at the peak", lambda: schedule.step_at_peak(model_flops(job), job.chips, machine.peak(DENSE)))])
+    if (
+        machine.unexplained is not None and not job.software.adapters
+    ):  # which leave the gradients of weights out
+        time = greatest(
+            "step",
+            [
+                time,
+                common.of(
+                    "at the peak",
+                    lambda: schedule.step_at_peak(model_flops(job), job.chips, machine.peak(DENSE)),
+                ),
+            ],
+        )
     used = memory_of(job, plan, micro, pipe, groups, common)
     return Step(time, parts, used, total("memory_in_use", list(used.values())), known)
 
 
 def model_flops(job: Job) -> Any:
     """Return the model FLOPs of a step of the whole job."""
-    return schedule.step_flops(flops_per_token(job.model, job.sequence), job.sequences, job.sequence)
+    return schedule.step_flops(
+        flops_per_token(job.model, job.sequence), job.sequences, job.sequence
+    )
 
 
 def gathered_once(job: Job, links: Links, groups: list[Shard]) -> Any:
     """Return the time to gather all parameters once a step."""
-    return total("gather_of_all_parameters", [gathered(links, sharded_bytes(g.parameters, job.wide_size, 1, 1), g.group).time for g in groups])
+    return total(
+        "gather_of_all_parameters",
+        [
+            gathered(links, sharded_bytes(g.parameters, job.wide_size, 1, 1), g.group).time
+            for g in groups
+        ],
+    )
 
 
 def optimized(job: Job, machine: Machine, plan: Plan, groups: list[Shard]) -> Any:
     """Return the time of the optimizer's step, on the chip or on its host."""
     ranks = [g.ranks if plan.zero else 1 for g in groups]
-    updates = [schedule.optimizer_time(g.parameters, n, machine.bandwidth, plan.offload) for g, n in zip(groups, ranks, strict=True)]
+    updates = [
+        schedule.optimizer_time(g.parameters, n, machine.bandwidth, plan.offload)
+        for g, n in zip(groups, ranks, strict=True)
+    ]
     rates = job.value("host_update_rate"), job.value("host_link_bandwidth")
-    hosts = [schedule.host_update_time(g.parameters, n, plan.offload, *rates) for g, n in zip(groups, ranks, strict=True)]
+    hosts = [
+        schedule.host_update_time(g.parameters, n, plan.offload, *rates)
+        for g, n in zip(groups, ranks, strict=True)
+    ]
     return total("optimizer", [*updates, *hosts])
 
 
-def memory_of(job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard], common: Common) -> dict[str, Any]:
+def memory_of(
+    job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard], common: Common
+) -> dict[str, Any]:
     """Return the memory of the fullest chip by use."""
     held = common.of(("memory", plan.zero, plan.hybrid), lambda: memory_of_model(job, plan, groups))
     flight = common.of("in flight", lambda: in_flight_of(plan, pipe))
-    activations = held_activations(micro.levels[plan.recompute].kept, slots(plan, job.model), job.model.layers, flight)
-    return {**held, "activations": activations, **common.of("buffers", lambda: buffers_of(job, plan, micro))}
+    activations = held_activations(
+        micro.levels[plan.recompute].kept, slots(plan, job.model), job.model.layers, flight
+    )
+    return {
+        **held,
+        "activations": activations,
+        **common.of("buffers", lambda: buffers_of(job, plan, micro)),
+    }
 
 
 def in_flight_of(plan: Plan, pipe: Pipe) -> Any:
@@ -264,19 +367,38 @@ def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:
 
 def memory_of_model(job: Job, plan: Plan, groups: list[Shard]) -> dict[str, Any]:
     """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
-    zero, copies = plan.zero, 2 if plan.schedule == "dual-pipe" else 1  # both ends of the model on every chip
-    summed = job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]  # one micro-batch leaves nothing to sum
-    sizes = {"weights": job.wide_size, "gradients": summed, "optimizer": job.values["workload.optimizer_size"]}
+    zero, copies = (
+        plan.zero,
+        2 if plan.schedule == "dual-pipe" else 1,
+    )  # both ends of the model on every chip
+    summed = (
+        job.wide_size if job.software.whole_batches else job.values["workload.gradient_size"]
+    )  # one micro-batch leaves nothing to sum
+    sizes = {
+        "weights": job.wide_size,
+        "gradients": summed,
+        "optimizer": job.values["workload.optimizer_size"],
+    }
     used: dict[str, Any] = {}
     for (name, size), level in zip(sizes.items(), (3, 2, 1), strict=True):
         if job.software.adapters and name != "weights":
             continue
-        terms = [sharded_bytes(g.parameters, size, g.ranks if zero >= level else 1, 1 if name == "optimizer" else copies) for g in groups]
+        terms = [
+            sharded_bytes(
+                g.parameters,
+                size,
+                g.ranks if zero >= level else 1,
+                1 if name == "optimizer" else copies,
+            )
+            for g in groups
+        ]
         used[name] = total(name, terms)
     if not job.software.adapters:
         used["optimizer"] = resident_bytes(used["optimizer"], plan.offload)
     if zero == 3:  # the layer at work and the next one are gathered
-        whole = [sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups]
+        whole = [
+            sharded_bytes(g.parameters, job.wide_size, slots(plan, job.model), 2) for g in groups
+        ]
         used["gathered weights"] = total("gathered_weights", whole)
     return used
 
@@ -303,15 +425,31 @@ def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
         return schedule.partly_recomputed(one, other, share)
 
     kept, again = micro.levels[less], micro.levels[WHOLE]
-    times = {name: between(one, other) for name, one, other in zip(Level._fields, kept, again, strict=True) if name != "kept"}
-    return micro._replace(levels=micro.levels | {PARTIAL: Level(**times, kept=partly_kept(kept.kept, again.kept, share))})
+    times = {
+        name: between(one, other)
+        for name, one, other in zip(Level._fields, kept, again, strict=True)
+        if name != "kept"
+    }
+    return micro._replace(
+        levels=micro.levels
+        | {PARTIAL: Level(**times, kept=partly_kept(kept.kept, again.kept, share))}
+    )
 
 
-def partial_step(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, whole: tuple[Step, Step], common: Common) -> tuple[Step, Plan]:
+def partial_step(
+    job: Job,
+    machine: Machine,
+    plan: Plan,
+    micro: MicroBatch,
+    whole: tuple[Step, Step],
+    common: Common,
+) -> tuple[Step, Plan]:
     """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again, with its plan."""
     plan = plan._replace(recompute=PARTIAL, share=layers_again(job, machine, plan, *whole))
     mixed = partly(micro, kept_level(job), plan.share)
-    return step(job, machine, plan, mixed, pipeline(job, machine, plan, mixed, common), common), plan
+    return step(
+        job, machine, plan, mixed, pipeline(job, machine, plan, mixed, common), common
+    ), plan
 
 
 def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
@@ -332,5 +470,8 @@ def chosen_share(job: Job, machine: Machine, plan: Plan) -> Plan:
     """Return a plan with the share of its layers that partial recomputation takes, which then stays fixed."""
     if plan.recompute != PARTIAL or plan.share is not None:
         return plan
-    kept, recomputed = (evaluate_plan(job, machine, plan._replace(recompute=level))[0] for level in (kept_level(job), WHOLE))
+    kept, recomputed = (
+        evaluate_plan(job, machine, plan._replace(recompute=level))[0]
+        for level in (kept_level(job), WHOLE)
+    )
     return plan._replace(share=float(plain(layers_again(job, machine, plan, kept, recomputed))))

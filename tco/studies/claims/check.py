@@ -56,10 +56,14 @@ class Finding(NamedTuple):
     @property
     def as_expected(self) -> bool:
         """Say whether the verdict is the one the ledger expects; of what draws judge it expects none."""
-        return self.verdict == self.claim.verdict or (self.claim.kind == DRAWN and self.verdict != NOT_DERIVABLE)
+        return self.verdict == self.claim.verdict or (
+            self.claim.kind == DRAWN and self.verdict != NOT_DERIVABLE
+        )
 
 
-def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False) -> tuple[list[Finding], list[str]]:
+def check_claims(
+    catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False
+) -> tuple[list[Finding], list[str]]:
     """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`.
 
     Conclusions are the claims that a command shows by itself.
@@ -70,10 +74,16 @@ def check_claims(catalogue: Catalogue, settings: Mapping[str, str], conclusions:
     ledger = read_ledger(catalogue)
     asked = [claim for claim in ledger.values() if claim.command or not conclusions]
     speeds = SPEEDS if conclusions else ()
-    made = dict(side_by_side(lambda claim: finding(claim, Context(catalogue, settings, ledger, claim), speeds), asked))
+    made = dict(
+        side_by_side(
+            lambda claim: finding(claim, Context(catalogue, settings, ledger, claim), speeds), asked
+        )
+    )
     found = [made[place] for place in range(len(asked))]
     used = {path for one in found for path in one.rests_on}
-    return found, [f"{path} is set, but no claim rests on it" for path in values.given if path not in used]
+    return found, [
+        f"{path} is set, but no claim rests on it" for path in values.given if path not in used
+    ]
 
 
 def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Finding:
@@ -83,12 +93,16 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
     """
     note = FIGURE.sub(lambda found: figure(found, claim, context), claim.note)
     if "{" in note:
-        raise DataError(f"{claim.where}: note: {note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}")
+        raise DataError(
+            f"{claim.where}: note: {note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}"
+        )
     claim = claim._replace(note=note)
     if not claim.formula:
         return Finding(claim, None, NOT_DERIVABLE, [])
     try:
-        computed = in_unit(context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula))
+        computed = in_unit(
+            context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula)
+        )
     except Underived as reason:
         return Finding(claim, None, NOT_DERIVABLE, context.rests_on, str(reason))
     except ZeroDivisionError:
@@ -117,7 +131,11 @@ def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
     except (Underived, ZeroDivisionError):
         return "none"
     rounded, _, power = f"{number:.{int(digits) - 1}e}".partition("e")
-    return f"{float(f'{rounded}e{power}'):,.{max(int(digits) - 1 - int(power), 0)}f}" if power else "none"
+    return (
+        f"{float(f'{rounded}e{power}'):,.{max(int(digits) - 1 - int(power), 0)}f}"
+        if power
+        else "none"
+    )
 
 
 def verdict(claim: Claim, computed: float) -> str:

@@ -36,8 +36,12 @@ class Judged(NamedTuple):
     probability: float
     low: float | None  # P10 of the figure, none where it has no end
     high: float | None
-    by_speed: tuple[tuple[float, float], ...] = ()  # chance at each speed, where the figure depends on it
-    turns_at: float | None = None  # tokens/s a user where the chance passes a half: half way, in ratio, between two speeds
+    by_speed: tuple[
+        tuple[float, float], ...
+    ] = ()  # chance at each speed, where the figure depends on it
+    turns_at: float | None = (
+        None  # tokens/s a user where the chance passes a half: half way, in ratio, between two speeds
+    )
 
 
 class Drawn(Context):
@@ -59,7 +63,9 @@ class Drawn(Context):
         text = METRICS[metric].unit
         return amount(np.where(np.isnan(many), missed, many) * unit(text).factor, text)  # type: ignore[arg-type]
 
-    def draws_of(self, scenario: str, settings: Mapping[str, str], works: bool) -> tuple[Draws, float | None]:
+    def draws_of(
+        self, scenario: str, settings: Mapping[str, str], works: bool
+    ) -> tuple[Draws, float | None]:
         """Return a scenario in all draws, made once for all conclusions that ask, and the speed its workload asks for.
 
         Where what it costs alone is asked for no plan is searched for, and no other speed is asked.
@@ -67,15 +73,25 @@ class Drawn(Context):
 
         def make() -> tuple[Draws, float | None]:
             given = settings if works else {**settings, "workload": "stated"}
-            result = centre(load_scenario(self.catalogue, scenario), given, catalogue=self.catalogue)
+            result = centre(
+                load_scenario(self.catalogue, scenario), given, catalogue=self.catalogue
+            )
             asked = Evaluation(scenario, given, self.catalogue, result)
             if works and (why := why_undrawable(asked)) is not None:
                 raise Underived(f"{scenario}: {why}")
             own, response = speed_of(asked.result), response_of(asked)
-            speeds = [speed for speed in self.others if speed != own] if works and own is not None else []
-            return response.at(Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges), speeds=speeds), own
+            speeds = (
+                [speed for speed in self.others if speed != own]
+                if works and own is not None
+                else []
+            )
+            return response.at(
+                Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges), speeds=speeds
+            ), own
 
-        found: tuple[Draws, float | None] = self.catalogue.once(("claims in draws", scenario, works, *self.others, *sorted(settings.items())), make)
+        found: tuple[Draws, float | None] = self.catalogue.once(
+            ("claims in draws", scenario, works, *self.others, *sorted(settings.items())), make
+        )
         return found
 
 
@@ -93,7 +109,11 @@ def judged(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Judg
         by_speed = []
     if not drawn.follows:
         by_speed = []
-    turns = [(at * other) ** 0.5 for (at, one), (other, next_one) in pairwise(by_speed) if (one >= 0.5) != (next_one >= 0.5)]
+    turns = [
+        (at * other) ** 0.5
+        for (at, one), (other, next_one) in pairwise(by_speed)
+        if (one >= 0.5) != (next_one >= 0.5)
+    ]
     return Judged(chance(claim, many), low, high, tuple(by_speed), turns[0] if turns else None)
 
 
@@ -101,7 +121,12 @@ def figures(claim: Claim, drawn: Drawn) -> Array:
     """Return the figure of a claim in every draw in which it is known; in none raises `Underived`."""
     place = place_in(claim.where, claim.formula)
     with np.errstate(invalid="ignore", divide="ignore"):
-        many = np.atleast_1d(np.asarray(in_unit(evaluate(claim.formula, drawn, place), claim.formula_unit, place), dtype=float))
+        many = np.atleast_1d(
+            np.asarray(
+                in_unit(evaluate(claim.formula, drawn, place), claim.formula_unit, place),
+                dtype=float,
+            )
+        )
     known: Array = many[~np.isnan(many)]
     if not len(known):
         raise Underived("no side of it is known in any draw")

@@ -44,7 +44,11 @@ class Forecast(NamedTuple):
     @property
     def inside(self) -> bool | None:
         """Whether what came lies between low and high."""
-        return None if self.measured is None or self.low is None or self.high is None else self.low <= self.measured <= self.high
+        return (
+            None
+            if self.measured is None or self.low is None or self.high is None
+            else self.low <= self.measured <= self.high
+        )
 
 
 NUMBERS = ("predicted", "low", "high", "measured")
@@ -55,12 +59,17 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
     path, found = data_directory() / FILE, list[Forecast]()
     for line, row in read_csv(path, Forecast._fields):
         where = f"{path}:{line}"
-        figures = {name: number(row[name], name, where) if row[name] or name == "predicted" else None for name in NUMBERS}
+        figures = {
+            name: number(row[name], name, where) if row[name] or name == "predicted" else None
+            for name in NUMBERS
+        }
         one = Forecast(**{**row, **figures})  # type: ignore[arg-type]
         period(one.made, f"{where}: made")
         if one.measured is not None and one.source not in catalogue.sources:
             raise unknown("source", one.source, catalogue.sources, where)
         if not (one.version and one.hash) or one.id in {other.id for other in found}:
-            raise DataError(f"{where}: {one.id}: expected an id of its own, the version that made it and a hash")
+            raise DataError(
+                f"{where}: {one.id}: expected an id of its own, the version that made it and a hash"
+            )
         found.append(one)
     return found

@@ -19,7 +19,20 @@ KINDS = ("computed", "arithmetic", "unstated", "drawn")
 COMPUTED, _, UNSTATED, DRAWN = KINDS
 RELATIONS = ("equal", "at-most", "at-least")
 COLUMNS = (
-    *("id", "source", "article", "words", "claim", "claimed", "unit", "tolerance", "relation", "given", "formula", "formula_unit"),
+    *(
+        "id",
+        "source",
+        "article",
+        "words",
+        "claim",
+        "claimed",
+        "unit",
+        "tolerance",
+        "relation",
+        "given",
+        "formula",
+        "formula_unit",
+    ),
     *("kind", "against", "verdict", "note"),
 )
 
@@ -57,7 +70,11 @@ class Claim(NamedTuple):
     def holds(self, computed: Any) -> Any:
         """Say whether a computed value, or each of some, bears the claim out within the exactness the source states it with."""
         excess, slack = computed - self.claimed, (self.tolerance + 1e-12) * abs(self.claimed)
-        within = {"equal": (-slack, slack), "at-most": (-math.inf, slack), "at-least": (-slack, math.inf)}[self.relation]
+        within = {
+            "equal": (-slack, slack),
+            "at-most": (-math.inf, slack),
+            "at-least": (-slack, math.inf),
+        }[self.relation]
         return (within[0] <= excess) & (excess <= within[1])
 
 
@@ -69,7 +86,10 @@ def read_ledger(catalogue: Catalogue) -> dict[str, Claim]:
         if path.is_file():
             if catalogue.is_overlay(path):
                 refuse_own(f"{path}: claims of your own")
-            found |= {row["id"]: to_claim(row, f"{path}:{line}") for line, row in read_csv(path, COLUMNS, optional=("command",))}
+            found |= {
+                row["id"]: to_claim(row, f"{path}:{line}")
+                for line, row in read_csv(path, COLUMNS, optional=("command",))
+            }
     return found
 
 
@@ -83,7 +103,9 @@ def to_claim(row: Mapping[str, str], where: str) -> Claim:
     if tolerance < 0:
         raise DataError(f"{where}: tolerance is {tolerance:g}, expected zero or more")
     if bool(row["article"]) != bool(row["words"]):
-        raise DataError(f"{where}: article and words go together: the file that says it, and a few of its words")
+        raise DataError(
+            f"{where}: article and words go together: the file that says it, and a few of its words"
+        )
     factor_of(row["formula_unit"], where)
     numbers = {"claimed": claimed, "tolerance": tolerance}
     return Claim(**{**row, **numbers, "given": premises(row["given"], where), "where": where})  # type: ignore[arg-type]
@@ -97,7 +119,11 @@ def premises(text: str, where: str) -> dict[str, Premise]:
         amount, _, unit_text = (part.strip() for part in quantity.partition(" "))
         if not sign:
             raise DataError(f"{where}: given {term!r}: expected NAME=QUANTITY")
-        found[name] = Premise(quantity, number(amount, f"given {name}", where) * factor_of(unit_text, where), unit_text)
+        found[name] = Premise(
+            quantity,
+            number(amount, f"given {name}", where) * factor_of(unit_text, where),
+            unit_text,
+        )
     return found
 
 

@@ -28,7 +28,13 @@ from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
 from tco.foundation.units import unit
 from tco.foundation.values import Values, as_number, as_traced
-from tco.hardware.bill import bill_of_materials, device_capacity, joint_capacity, pin_bandwidth, systolic_peak
+from tco.hardware.bill import (
+    bill_of_materials,
+    device_capacity,
+    joint_capacity,
+    pin_bandwidth,
+    systolic_peak,
+)
 from tco.hardware.network import (
     DESIGNS,
     clos_endpoints,
@@ -49,11 +55,32 @@ from tco.studies.claims.ledger import Claim
 
 Found = TypeVar("Found")
 CALLED = (  # formulas of the program that a row may call, in their units
-    *(systolic_peak, joint_capacity, pin_bandwidth, device_capacity, block_scaled_size, machine_balance, lanes_rate),
-    *(switch_radix, clos_endpoints, edge_bandwidth, network_planes, intrinsic_value, warrant_discount),
+    *(
+        systolic_peak,
+        joint_capacity,
+        pin_bandwidth,
+        device_capacity,
+        block_scaled_size,
+        machine_balance,
+        lanes_rate,
+    ),
+    *(
+        switch_radix,
+        clos_endpoints,
+        edge_bandwidth,
+        network_planes,
+        intrinsic_value,
+        warrant_discount,
+    ),
 )
 FORMULAS = {one.__name__: offered(REGISTRY[one.__name__]) for one in CALLED}
-SCOPE = {"injection": "byte/s", "all_to_all": "byte/s", "hops_mean": "", "hops_worst": "", "chips": ""}  # figures of a scope, and their units
+SCOPE = {
+    "injection": "byte/s",
+    "all_to_all": "byte/s",
+    "hops_mean": "",
+    "hops_worst": "",
+    "chips": "",
+}  # figures of a scope, and their units
 TORUS: dict[str, Callable[[list[float]], float]] = {
     "dimensions": len,
     "longest": max,
@@ -70,7 +97,13 @@ class Underived(Exception):  # noqa: N818 - no error: an answer
 class Context:
     """The catalogue as one claim sees it; remembers every input the claim rests on."""
 
-    def __init__(self, catalogue: Catalogue, settings: Mapping[str, str], ledger: Mapping[str, Claim], claim: Claim) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        settings: Mapping[str, str],
+        ledger: Mapping[str, Claim],
+        claim: Claim,
+    ) -> None:
         self.catalogue = catalogue
         self.settings = settings
         self.ledger = ledger
@@ -87,12 +120,16 @@ class Context:
             self._worlds[system] = inputs, inputs.values(as_number)
         return self._worlds[system]
 
-    def walked(self, scenario: str, settings: Mapping[str, str], walk: Callable[..., Found], *given: str) -> Found:
+    def walked(
+        self, scenario: str, settings: Mapping[str, str], walk: Callable[..., Found], *given: str
+    ) -> Found:
         """Return what walking a scenario gives, once for all claims that ask; what the user sets goes before the claim's settings."""
         own, settings = settings.keys() - self.settings.keys(), {**settings, **self.settings}
 
         def make() -> tuple[Found | Underived, set[str]]:
-            inputs = Inputs(self.catalogue, load_scenario(self.catalogue, scenario), dict(settings), {})
+            inputs = Inputs(
+                self.catalogue, load_scenario(self.catalogue, scenario), dict(settings), {}
+            )
             values = inputs.values(as_number)
             for path in own & inputs.given.keys():
                 if not inputs.is_known(path):
@@ -103,7 +140,9 @@ class Context:
                 return reason, set(values.inputs)
 
         found: Found | Underived
-        found, used = self.catalogue.once(("claims", scenario, walk, *given, *sorted(settings.items())), make)
+        found, used = self.catalogue.once(
+            ("claims", scenario, walk, *given, *sorted(settings.items())), make
+        )
         self._walked |= used
         if isinstance(found, Underived):
             raise found
@@ -118,11 +157,15 @@ class Context:
     def computed(self, claim: str) -> Amount:
         """Return what the formula of a claim comes to."""
         if claim in self._open or not self.ledger[claim].formula:
-            raise DataError(f"{claim} {'rests on itself' if claim in self._open else 'has no formula'}")
+            raise DataError(
+                f"{claim} {'rests on itself' if claim in self._open else 'has no formula'}"
+            )
         before, self.claim = self.claim, self.ledger[claim]
         self._open.append(claim)
         try:
-            return evaluate(self.claim.formula, self, place_in(self.claim.where, self.claim.formula))
+            return evaluate(
+                self.claim.formula, self, place_in(self.claim.where, self.claim.formula)
+            )
         finally:
             self.claim = before
             self._open.pop()
@@ -175,17 +218,33 @@ class Context:
 
     def count(self, system: str, part: str) -> Amount:
         """Return how many of a part, or of all whose names fit, stand in one world; none is 0."""
-        return Amount(float(sum(number for name, number in self._system(system).quantity.items() if fnmatch(name, part))))
+        return Amount(
+            float(
+                sum(
+                    number
+                    for name, number in self._system(system).quantity.items()
+                    if fnmatch(name, part)
+                )
+            )
+        )
 
     def price(self, system: str, *part: str) -> Amount:
         """Return what some parts of one world cost by its bill."""
-        return amount(sum(self.count(system, name).value * self.named(f"parts.{name}.price").value for name in part), "USD")
+        return amount(
+            sum(
+                self.count(system, name).value * self.named(f"parts.{name}.price").value
+                for name in part
+            ),
+            "USD",
+        )
 
     def power(self, system: str) -> Amount:
         """Return the power of one world by its bill; traced, so that only what power rests on counts as used."""
         inputs, values = self.world(system)
         with recording() as trace:
-            node = bill_of_materials(inputs.system, inputs.values(as_traced(trace)), self.catalogue).power.node
+            node = bill_of_materials(
+                inputs.system, inputs.values(as_traced(trace)), self.catalogue
+            ).power.node
         for leaf in walk(node):
             if leaf.is_leaf and leaf.path:
                 values.input(leaf.path)
@@ -221,7 +280,9 @@ class Context:
     def doubling_size(self, system: str, collective: str) -> Amount:
         """Return the buffer of a rank with which a collective over one world takes twice its latency."""
         inputs, values = self.world(system)
-        return amount(doubling_size(links_of_system(inputs, values), collective, inputs.system.chips), "byte")
+        return amount(
+            doubling_size(links_of_system(inputs, values), collective, inputs.system.chips), "byte"
+        )
 
     def clos_reach(self, *radices: float) -> Amount:
         """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these radices."""
@@ -231,7 +292,9 @@ class Context:
         """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has it unless told."""
         inputs, values = self.world(HEADLINE_SYSTEM)
         switch = switch_part("25.6T", self.catalogue.parts)
-        request = ClosRequest(switch, int(chips), port_rate(nic, "nic"), port_rate(port, "port"), design=design)
+        request = ClosRequest(
+            switch, int(chips), port_rate(nic, "nic"), port_rate(port, "port"), design=design
+        )
         return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
 
     def networks(self, system: str) -> Amount:
@@ -243,13 +306,19 @@ class Context:
         """Return how many routed experts a sparse layer of a model has, or how many of them a token passes."""
         for block in load_model(self.catalogue, model).blocks:
             if block.feed_forward.experts:
-                return Amount(float(block.feed_forward.experts if number == "all" else block.feed_forward.active))
+                return Amount(
+                    float(
+                        block.feed_forward.experts if number == "all" else block.feed_forward.active
+                    )
+                )
         raise DataError(f"{model} has no routed experts")
 
     def peak(self, system: str, precision: str) -> Amount:
         """Return the peak at which a system's chip computes a format."""
         inputs, values = self.world(system)
-        return self.chip(system, computed_on(values, inputs.system.chip, precision, "workload.precision").peak)
+        return self.chip(
+            system, computed_on(values, inputs.system.chip, precision, "workload.precision").peak
+        )
 
     # ---------------------------------------------------------------- scenarios by their best plans
     def metric(self, scenario: str, metric: str, **settings: str) -> Amount:
@@ -263,7 +332,10 @@ class Context:
     def pool(self, scenario: str, phase: str, **settings: str) -> Amount:
         """Return the rate of a chip of the pool that prefills, or of the one that decodes."""
         found = self.walked(scenario, settings, worked)
-        rate, share = self._rated(scenario, POOLS[phase], found.rates), getattr(found, "prefill_share", None)
+        rate, share = (
+            self._rated(scenario, POOLS[phase], found.rates),
+            getattr(found, "prefill_share", None),
+        )
         if share is None:
             raise DataError(f"{scenario} serves on one pool")
         return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
@@ -301,7 +373,9 @@ def metrics_of(inputs: Inputs, values: Values) -> dict[str, Any]:
 
 def decoded(inputs: Inputs, values: Values, place: str) -> float:
     """Return the decode rate of a scenario's workload with the experts in a place."""
-    rate, reason = decode_rate_with_experts(*server_of(inputs, values), request_of(values), values["workload.interactivity"], place)
+    rate, reason = decode_rate_with_experts(
+        *server_of(inputs, values), request_of(values), values["workload.interactivity"], place
+    )
     if reason:
         raise Underived(reason)
     return rate
@@ -315,7 +389,19 @@ def cached(inputs: Inputs, values: Values) -> float:
 
 QUESTIONS = (
     *("claimed", "chip", "chips", "racks", "count", "price", "power"),
-    *("lanes", "scope", "torus", "planes", "hops", "doubling_size", "clos_reach", "network_price", "networks", "experts", "peak"),
+    *(
+        "lanes",
+        "scope",
+        "torus",
+        "planes",
+        "hops",
+        "doubling_size",
+        "clos_reach",
+        "network_price",
+        "networks",
+        "experts",
+        "peak",
+    ),
     *("metric", "rate", "pool", "decode_with_experts", "cached_per_token"),
 )
 KNOWN: dict[str, Callable[[Context], Sequence[str]]] = {  # names a parameter of a question takes

@@ -61,13 +61,26 @@ class Meter:
         """Start reading."""
         if self.program:
             first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
-            command = [self.program, f"--query-gpu={READINGS}", "--format=csv,noheader,nounits", f"--id={first}", f"--loop-ms={INTERVAL}"]
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            command = [
+                self.program,
+                f"--query-gpu={READINGS}",
+                "--format=csv,noheader,nounits",
+                f"--id={first}",
+                f"--loop-ms={INTERVAL}",
+            ]
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
             self.reader = threading.Thread(target=self.read, daemon=True)
             self.reader.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Stop reading."""
         if self.process is not None:
             self.process.terminate()
@@ -113,7 +126,9 @@ def choose_device(torch: Any, wanted: str | None) -> str:
     """Return the device to measure: the wanted one, or the GPU where PyTorch finds one."""
     found = bool(torch.cuda.is_available())
     if wanted == "cuda" and not found:
-        raise DataError("--device cuda: PyTorch finds no GPU, expected one; --device cpu measures the processor")
+        raise DataError(
+            "--device cuda: PyTorch finds no GPU, expected one; --device cpu measures the processor"
+        )
     return wanted or ("cuda" if found else "cpu")
 
 
@@ -135,13 +150,21 @@ class TorchKernels:
 
     def conditions(self) -> str:
         """Return clock and power of a GPU, or the threads of a CPU."""
-        return self.meter.conditions() if self.device == "cuda" else f"threads: {self.torch.get_num_threads()}"
+        return (
+            self.meter.conditions()
+            if self.device == "cuda"
+            else f"threads: {self.torch.get_num_threads()}"
+        )
 
     def ready(self, kernel: Kernel) -> Operation:
         """Return the kernel, its operands in place."""
         call = self.call(kernel)
         call()
-        return self.captured(call) if self.device == "cuda" else Operation(lambda rounds: timed_by_clock(call, rounds))
+        return (
+            self.captured(call)
+            if self.device == "cuda"
+            else Operation(lambda rounds: timed_by_clock(call, rounds))
+        )
 
     def call(self, kernel: Kernel) -> Callable[[], Any]:
         """Return a function that runs the kernel once."""
@@ -151,15 +174,34 @@ class TorchKernels:
             return torch.randn(sizes, dtype=dtype, device=self.device)
 
         if kernel.op == "gemm":  # weights lie as a linear layer keeps them: a row for each output
-            a, weights, out = operand(kernel.m, kernel.k), operand(kernel.n, kernel.k).t(), operand(kernel.m, kernel.n)
+            a, weights, out = (
+                operand(kernel.m, kernel.k),
+                operand(kernel.n, kernel.k).t(),
+                operand(kernel.m, kernel.n),
+            )
             return lambda: torch.mm(a, weights, out=out)
         if kernel.op in STREAMS:
-            a, b, out = operand(kernel.m, kernel.n), operand(kernel.m, kernel.n), operand(kernel.m, kernel.n)
-            return (lambda: out.copy_(a)) if kernel.op == "elementwise:copy" else (lambda: torch.add(a, b, out=out))
+            a, b, out = (
+                operand(kernel.m, kernel.n),
+                operand(kernel.m, kernel.n),
+                operand(kernel.m, kernel.n),
+            )
+            return (
+                (lambda: out.copy_(a))
+                if kernel.op == "elementwise:copy"
+                else (lambda: torch.add(a, b, out=out))
+            )
         # In decoding the query heads of one key-value head stand where a prompt has its tokens: the products are the same.
-        rows = kernel.heads_q // kernel.heads_kv if kernel.op == "attention_decode" else kernel.seq_q
-        keys, values = (operand(kernel.batch, kernel.heads_kv, kernel.seq_kv, kernel.head_dim) for _ in range(2))
-        queries, causal = operand(kernel.batch, kernel.heads_kv, rows, kernel.head_dim), kernel.op == "attention_prefill"
+        rows = (
+            kernel.heads_q // kernel.heads_kv if kernel.op == "attention_decode" else kernel.seq_q
+        )
+        keys, values = (
+            operand(kernel.batch, kernel.heads_kv, kernel.seq_kv, kernel.head_dim) for _ in range(2)
+        )
+        queries, causal = (
+            operand(kernel.batch, kernel.heads_kv, rows, kernel.head_dim),
+            kernel.op == "attention_prefill",
+        )
         attention = torch.nn.functional.scaled_dot_product_attention
         return lambda: attention(queries, keys, values, is_causal=causal)
 
@@ -208,7 +250,11 @@ class TorchCollectives:
 
     def conditions(self) -> str:
         """Return clock and power of the first GPU, or the threads of a process."""
-        return self.meter.conditions() if self.device == "cuda" else f"threads a rank: {self.torch.get_num_threads()}"
+        return (
+            self.meter.conditions()
+            if self.device == "cuda"
+            else f"threads a rank: {self.torch.get_num_threads()}"
+        )
 
     def ready(self, collective: Collective) -> Operation:
         """Return the collective; every rank must have room for it, or none starts."""
@@ -224,9 +270,13 @@ class TorchCollectives:
         """Return a function that starts the collective once."""
         torch, group = self.torch, self.torch.distributed
         dtype = number_format(torch, collective.dtype)
-        whole, other = (torch.zeros(collective.numbers, dtype=dtype, device=self.device) for _ in range(2))
+        whole, other = (
+            torch.zeros(collective.numbers, dtype=dtype, device=self.device) for _ in range(2)
+        )
         share = other[: collective.numbers // collective.ranks]
-        gather = getattr(group, "all_gather_single", None) or group.all_gather_into_tensor  # the name of older releases
+        gather = (
+            getattr(group, "all_gather_single", None) or group.all_gather_into_tensor
+        )  # the name of older releases
         scatter = getattr(group, "reduce_scatter_single", None) or group.reduce_scatter_tensor
         return {
             "all_reduce": lambda: group.all_reduce(whole),
@@ -256,7 +306,15 @@ class TorchCollectives:
         return float(held.item())
 
 
-def rank_of_group(rank: int, ranks: int, device: str, shapes: Sequence[Collective], effort: Effort, folder: str, loud: bool) -> None:
+def rank_of_group(
+    rank: int,
+    ranks: int,
+    device: str,
+    shapes: Sequence[Collective],
+    effort: Effort,
+    folder: str,
+    loud: bool,
+) -> None:
     """Run one rank through a sweep; the first writes what all of them found."""
     torch = load_torch()
     if device == "cuda":
@@ -264,10 +322,16 @@ def rank_of_group(rank: int, ranks: int, device: str, shapes: Sequence[Collectiv
     else:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // ranks))
         if sys.platform == "linux":
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the ranks share a machine, whatever its host name resolves to
+            os.environ.setdefault(
+                "GLOO_SOCKET_IFNAME", "lo"
+            )  # the ranks share a machine, whatever its host name resolves to
     group, first = torch.distributed, rank == 0  # the first rank speaks, reads the meter and writes
     group.init_process_group(
-        "nccl" if device == "cuda" else "gloo", init_method=f"file://{folder}/{MEETING}", rank=rank, world_size=ranks, timeout=PATIENCE
+        "nccl" if device == "cuda" else "gloo",
+        init_method=f"file://{folder}/{MEETING}",
+        rank=rank,
+        world_size=ranks,
+        timeout=PATIENCE,
     )
     found = []
     with Meter(device if first else "") as meter:
@@ -280,15 +344,21 @@ def rank_of_group(rank: int, ranks: int, device: str, shapes: Sequence[Collectiv
         (Path(folder) / RESULTS).write_text(json.dumps(found), encoding="utf-8")
 
 
-def measure_group(ranks: int, device: str, shapes: Sequence[Collective], effort: Effort, loud: bool) -> list[Outcome[Collective]]:
+def measure_group(
+    ranks: int, device: str, shapes: Sequence[Collective], effort: Effort, loud: bool
+) -> list[Outcome[Collective]]:
     """Return the outcomes of a sweep over some ranks; a group that breaks raises `DataError`."""
     torch = load_torch()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            torch.multiprocessing.spawn(rank_of_group, (ranks, device, shapes, effort, folder, loud), nprocs=ranks)
+            torch.multiprocessing.spawn(
+                rank_of_group, (ranks, device, shapes, effort, folder, loud), nprocs=ranks
+            )
         except Exception as error:  # the library wraps whatever a rank ran into
             last = str(error).strip().splitlines()
-            raise DataError(f"the group of {ranks} ranks broke: {last[-1] if last else type(error).__name__}") from None
+            raise DataError(
+                f"the group of {ranks} ranks broke: {last[-1] if last else type(error).__name__}"
+            ) from None
         found = json.loads((Path(folder) / RESULTS).read_text(encoding="utf-8"))
     return [
         Outcome(shape, Timing(*timing) if timing else None, conditions, failure)

@@ -89,7 +89,9 @@ def time_of(operation: Operation, effort: Effort) -> Timing:
     return Timing(median, low, high, runs, calls)
 
 
-def measure(backend: Backend[Shape], shapes: Iterable[Shape], effort: Effort) -> Iterator[Outcome[Shape]]:
+def measure(
+    backend: Backend[Shape], shapes: Iterable[Shape], effort: Effort
+) -> Iterator[Outcome[Shape]]:
     """Yield the outcome of every shape, in order; one that the machine cannot run is no reason to stop."""
     for shape in shapes:
         try:

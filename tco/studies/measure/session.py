@@ -15,7 +15,14 @@ from tco.performance.chip.kernels import products_flops
 from tco.performance.chip.roofline import attention_flops
 from tco.studies.measure.pytorch import Meter, TorchKernels, library_name, measure_group
 from tco.studies.measure.run import FULL, QUICK, Outcome, Timing, measure
-from tco.studies.measure.sweeps import NUMBER_SIZES, Collective, Kernel, collectives, kernels, rank_counts
+from tco.studies.measure.sweeps import (
+    NUMBER_SIZES,
+    Collective,
+    Kernel,
+    collectives,
+    kernels,
+    rank_counts,
+)
 
 SOURCE, TITLE = "own-measurement", "Measured on one's own machine with tco measure"
 SHAPE = ("m", "n", "k", "batch", "seq_q", "seq_kv", "heads_q", "heads_kv", "head_dim")
@@ -29,7 +36,9 @@ DIGITS = 6  # significant ones that a clock gives
 @cache
 def columns_of(kind: str) -> list[str]:
     """Return the columns of the measured rows of a kind: those of the file that travels with the program."""
-    with gzip.open(data_directory() / "measured" / f"{kind}.csv.gz", "rt", encoding="utf-8") as stream:
+    with gzip.open(
+        data_directory() / "measured" / f"{kind}.csv.gz", "rt", encoding="utf-8"
+    ) as stream:
         return next(csv.reader(stream))
 
 
@@ -44,7 +53,9 @@ def flops_of(kernel: Kernel) -> Any:
         return products_flops(kernel.m, kernel.n, kernel.k, 1)
     if kernel.op == "attention_prefill":
         queries = kernel.batch * kernel.seq_q
-        return attention_flops(queries, kernel.seq_kv / 2, kernel.heads_q, kernel.head_dim, kernel.head_dim)
+        return attention_flops(
+            queries, kernel.seq_kv / 2, kernel.heads_q, kernel.head_dim, kernel.head_dim
+        )
     return None
 
 
@@ -57,7 +68,9 @@ def kernel_cells(kernel: Kernel, timing: Timing, library: str) -> dict[str, Any]
         "dtype": f"{kernel.dtype}/kv {kernel.dtype}" if attention else kernel.dtype,
         "causal": 1 if attention else None,
         "tflops": None if flops is None else rounded(flops / timing.seconds / 1e12),
-        "gb_s": None if kernel.op == "attention_prefill" else rounded(kernel.numbers * NUMBER_SIZES[kernel.dtype] / timing.seconds / 1e9),
+        "gb_s": None
+        if kernel.op == "attention_prefill"
+        else rounded(kernel.numbers * NUMBER_SIZES[kernel.dtype] / timing.seconds / 1e9),
         "notes": COUNTED.get(kernel.op, ""),
     }
 
@@ -74,7 +87,9 @@ def collective_cells(collective: Collective, timing: Timing, library: str) -> di
         "dtype": collective.dtype,
         "message_size_bytes": collective.size,
         "algbw_gb_s": rounded(bandwidth),
-        "busbw_gb_s": rounded(bandwidth * bus_factor(collective.ranks, 2 if collective.op == "all_reduce" else 1)),
+        "busbw_gb_s": rounded(
+            bandwidth * bus_factor(collective.ranks, 2 if collective.op == "all_reduce" else 1)
+        ),
         "notes": "size of the whole buffer as nccl-tests counts it; slowest rank",
     }
 
@@ -93,16 +108,39 @@ class Session(NamedTuple):
     loud: bool
     say: Callable[[str], None]
 
-    def row(self, columns: Sequence[str], cells: Cells, library: str, outcome: Outcome[Any], timing: Timing) -> list[Any]:
+    def row(
+        self,
+        columns: Sequence[str],
+        cells: Cells,
+        library: str,
+        outcome: Outcome[Any],
+        timing: Timing,
+    ) -> list[Any]:
         """Return the row of what was measured, in the order of the columns; None where a column does not apply."""
         found = cells(outcome.shape, timing, library)
         spread = f"P10-P90 {rounded(timing.low * 1e6):g}-{rounded(timing.high * 1e6):g} us"
         taken = f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same operands in every call"
-        found |= {"source_id": SOURCE, "source_title": TITLE, "date": self.date, "accelerator": self.accelerator, "value_kind": "measured"}
-        found |= {"time_us": rounded(timing.seconds * 1e6), "notes": "; ".join(filter(None, (taken, found["notes"], outcome.conditions)))}
+        found |= {
+            "source_id": SOURCE,
+            "source_title": TITLE,
+            "date": self.date,
+            "accelerator": self.accelerator,
+            "value_kind": "measured",
+        }
+        found |= {
+            "time_us": rounded(timing.seconds * 1e6),
+            "notes": "; ".join(filter(None, (taken, found["notes"], outcome.conditions))),
+        }
         return [found.get(name) for name in columns]
 
-    def rows(self, columns: Sequence[str], cells: Cells, library: str, found: Iterable[Outcome[Any]], count: int = 0) -> list[list[Any]]:
+    def rows(
+        self,
+        columns: Sequence[str],
+        cells: Cells,
+        library: str,
+        found: Iterable[Outcome[Any]],
+        count: int = 0,
+    ) -> list[list[Any]]:
         """Return the rows of what was measured; what was not is said, and nothing at all raises `DataError`. Of so many it says how far it is."""
         rows, failure = [], ""
         for position, outcome in enumerate(found, start=1):
@@ -122,8 +160,16 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
     """Return the columns and the rows of a device's kernels."""
     shapes = list(kernels(asked.device, asked.quick))
     with Meter(asked.device) as meter:
-        found = measure(TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL)
-        return columns_of("kernels"), asked.rows(columns_of("kernels"), kernel_cells, f"PyTorch {asked.torch.__version__}", found, len(shapes))
+        found = measure(
+            TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL
+        )
+        return columns_of("kernels"), asked.rows(
+            columns_of("kernels"),
+            kernel_cells,
+            f"PyTorch {asked.torch.__version__}",
+            found,
+            len(shapes),
+        )
 
 
 def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
@@ -133,8 +179,14 @@ def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
     for ranks in rank_counts(asked.device, available, asked.quick):
         shapes = list(collectives(asked.device, ranks, asked.quick))
         asked.say(f"{len(shapes)} collectives over {ranks} ranks")
-        found += measure_group(ranks, asked.device, shapes, QUICK if asked.quick else FULL, asked.loud)
+        found += measure_group(
+            ranks, asked.device, shapes, QUICK if asked.quick else FULL, asked.loud
+        )
     if not found:
-        asked.say(f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing is written")
+        asked.say(
+            f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing is written"
+        )
         return columns_of("collectives"), []
-    return columns_of("collectives"), asked.rows(columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found)
+    return columns_of("collectives"), asked.rows(
+        columns_of("collectives"), collective_cells, library_name(asked.torch, asked.device), found
+    )

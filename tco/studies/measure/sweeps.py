@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 from tco.foundation.files import data_directory, read_toml
 
-NUMBER_SIZES = {"bfloat16": 2, "fp32": 4}  # bytes of a number, by the name the measured files give its format
+NUMBER_SIZES = {
+    "bfloat16": 2,
+    "fp32": 4,
+}  # bytes of a number, by the name the measured files give its format
 FORMATS = {"cuda": ("bfloat16",), "cpu": ("fp32", "bfloat16")}
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
-STREAMS = {"elementwise:copy": 2, "elementwise:add": 3}  # passes through memory: every operand read, the result written
+STREAMS = {
+    "elementwise:copy": 2,
+    "elementwise:add": 3,
+}  # passes through memory: every operand read, the result written
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,9 @@ class Sizes(NamedTuple):
 @cache
 def sizes_of(device: str, quick: bool) -> Sizes:
     """Return the sizes of a device's sweep."""
-    return Sizes(**read_toml(data_directory() / "measure.toml")[device]["quick" if quick else "full"])
+    return Sizes(
+        **read_toml(data_directory() / "measure.toml")[device]["quick" if quick else "full"]
+    )
 
 
 def kernels(device: str, quick: bool) -> Iterator[Kernel]:
@@ -97,10 +105,24 @@ def kernels(device: str, quick: bool) -> Iterator[Kernel]:
                 yield Kernel("gemm", dtype, m=m, n=n, k=k)
         for heads, _ in sizes.heads:
             for batch, tokens in sizes.prompts:
-                yield Kernel("attention_prefill", dtype, **heads_of(heads, heads, sizes), batch=batch, seq_q=tokens, seq_kv=tokens)
+                yield Kernel(
+                    "attention_prefill",
+                    dtype,
+                    **heads_of(heads, heads, sizes),
+                    batch=batch,
+                    seq_q=tokens,
+                    seq_kv=tokens,
+                )
         for heads, groups in sizes.heads:
             for batch, tokens in sizes.contexts:
-                yield Kernel("attention_decode", dtype, **heads_of(heads, groups, sizes), batch=batch, seq_q=1, seq_kv=tokens)
+                yield Kernel(
+                    "attention_decode",
+                    dtype,
+                    **heads_of(heads, groups, sizes),
+                    batch=batch,
+                    seq_q=1,
+                    seq_kv=tokens,
+                )
         for op in STREAMS:
             for m in sizes.stream_rows:
                 yield Kernel(op, dtype, m=m, n=sizes.width)
@@ -113,7 +135,9 @@ def heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
 
 def rank_counts(device: str, available: int, quick: bool) -> list[int]:
     """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there are fewer than two."""
-    if quick or device == "cpu":  # processes on one CPU share its memory: more of them measure nothing new
+    if (
+        quick or device == "cpu"
+    ):  # processes on one CPU share its memory: more of them measure nothing new
         return [2] if available >= 2 or device == "cpu" else []
     return sorted({count for count in (2, 4, 8, 16, available) if 2 <= count <= available})
 

@@ -22,7 +22,9 @@ class ExpectedFigure(NamedTuple):
     says: str  # as the answer writes it; "+5 %" is a change against another case, words without a digit say that there is no value
     metric: str
     at: Mapping[str, Any]  # its scenario, and its value of every path of the grid
-    over: Mapping[str, Any] | None  # what differs in the case that it is divided by; none: it stands alone
+    over: (
+        Mapping[str, Any] | None
+    )  # what differs in the case that it is divided by; none: it stands alone
     quantile: float  # of the draws of the case that have a value
 
     def reads(self, today: float | None) -> bool:
@@ -30,16 +32,26 @@ class ExpectedFigure(NamedTuple):
         if (found := WRITTEN.fullmatch(self.says)) is None or today is None:
             return found is None and today is None
         digits, words = found[1].replace(",", ""), found[2]
-        today = (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
+        today = (
+            (today - 1) * 100 if words == " %" else today / 1e6 if words == " million" else today
+        )
         whole, _, decimals = digits.partition(".")
-        last = -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")  # the place of the last digit that tells
+        last = (
+            -len(decimals) if decimals else len(whole) - len(whole.rstrip("0") or "0")
+        )  # the place of the last digit that tells
         return abs(today - float(digits)) <= 10.0**last / 2
 
     @property
     def where(self) -> str:
         """Return metric and case in words."""
-        above, below = (", ".join(str(one) for one in case.values()) for case in (self.at, self.over or {}))
-        return f"{self.metric} of {above}" + (f" over {below}" if below else "") + (f", P{self.quantile * 100:g}" if self.quantile != MEDIAN else "")
+        above, below = (
+            ", ".join(str(one) for one in case.values()) for case in (self.at, self.over or {})
+        )
+        return (
+            f"{self.metric} of {above}"
+            + (f" over {below}" if below else "")
+            + (f", P{self.quantile * 100:g}" if self.quantile != MEDIAN else "")
+        )
 
 
 class Check(NamedTuple):
@@ -58,24 +70,44 @@ def figures_of(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure,
     """Return the figures that a study expects; what is wrong with them raises `DataError`."""
     found = document.get("expect", [])
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-        raise DataError(f"{where}: expect is no list of tables, expected {{ says, metric, at }} for each figure of the answer")
-    return tuple(figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found))
+        raise DataError(
+            f"{where}: expect is no list of tables, expected {{ says, metric, at }} for each figure of the answer"
+        )
+    return tuple(
+        figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found)
+    )
 
 
 def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> ExpectedFigure:
     """Return one figure: of words in the answer, a metric that is reported, and one case of the grid."""
     refuse_unknown("key", found, FIGURE, where)
-    says, metric, quantile = str(found.get("says", "")), str(found.get("metric", "")), found.get("quantile", MEDIAN)
-    if not says or not re.search(rf"(?<![\d.,]){re.escape(says)}(?!\d|[.,]\d)", str(document.get("answer", ""))):
+    says, metric, quantile = (
+        str(found.get("says", "")),
+        str(found.get("metric", "")),
+        found.get("quantile", MEDIAN),
+    )
+    if not says or not re.search(
+        rf"(?<![\d.,]){re.escape(says)}(?!\d|[.,]\d)", str(document.get("answer", ""))
+    ):
         raise DataError(f"{where}: says is {says!r}, expected words of the answer")
     refuse_unknown("metric", [metric], document["report"], where)
-    if isinstance(quantile, bool) or not isinstance(quantile, int | float) or not 0 <= quantile <= 1:
+    if (
+        isinstance(quantile, bool)
+        or not isinstance(quantile, int | float)
+        or not 0 <= quantile <= 1
+    ):
         raise DataError(f"{where}: quantile is {quantile!r}, expected a share from 0 to 1")
     at, over = (case_of(found.get(key), document, f"{where}: {key}") for key in ("at", "over"))
-    if missing := [path for path in ("scenario", *document.get("grid", {})) if path not in (at or {})]:
-        raise DataError(f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the grid")
+    if missing := [
+        path for path in ("scenario", *document.get("grid", {})) if path not in (at or {})
+    ]:
+        raise DataError(
+            f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the grid"
+        )
     if over and "constraints" in document:
-        raise DataError(f"{where}: over is a case, and [constraints] may leave out some of its draws and not those of the other")
+        raise DataError(
+            f"{where}: over is a case, and [constraints] may leave out some of its draws and not those of the other"
+        )
     return ExpectedFigure(says, metric, at or {}, over, float(quantile))
 
 
@@ -96,9 +128,15 @@ def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str,
 def checks(found: Sweep) -> list[Check]:
     """Return every figure of the answer and what it is in a finished sweep; none where own settings or data make it another question."""
     job = found.job
-    if not job.study.expect or job.study.settings != {path: str(value) for path, value in job.study.document.get("set", {}).items()}:
+    if not job.study.expect or job.study.settings != {
+        path: str(value) for path, value in job.study.document.get("set", {}).items()
+    }:
         return []
-    return [] if any(job.ground.folders) else [Check(one, today(one, found)) for one in job.study.expect]
+    return (
+        []
+        if any(job.ground.folders)
+        else [Check(one, today(one, found)) for one in job.study.expect]
+    )
 
 
 def today(figure: ExpectedFigure, found: Sweep) -> float | None:
@@ -120,5 +158,7 @@ def drawn(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
     wanted = dataset.field("scenario") == at["scenario"]
     for axis in found.job.axes:
         wanted &= dataset.field(axis.path) == axis.listed[grid[axis.path].index(at[axis.path])]
-    column = dataset.dataset(found.folder, format="parquet").to_table(columns=[metric], filter=wanted)[metric]
+    column = dataset.dataset(found.folder, format="parquet").to_table(
+        columns=[metric], filter=wanted
+    )[metric]
     return column.to_numpy().astype(float)

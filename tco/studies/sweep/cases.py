@@ -34,7 +34,9 @@ ROUNDS = 4  # of a Feistel network: what follows is a random permutation (Luby a
 ENDS = 2.0**-54, 1 - 2.0**-53  # the lowest and highest share: beyond them a deviate is infinite
 
 
-def dice_of(catalogue: Catalogue, draw: Draw, thrown: tuple[str, ...], start: int, stop: int) -> Dice:
+def dice_of(
+    catalogue: Catalogue, draw: Draw, thrown: tuple[str, ...], start: int, stop: int
+) -> Dice:
     """Return the dice of some draws; `thrown` are all names that are drawn for, in one order."""
     if draw.method == "latin-hypercube":
         return Strata(catalogue, draw.seed, start, stop, draw.samples)
@@ -46,7 +48,9 @@ def dice_of(catalogue: Catalogue, draw: Draw, thrown: tuple[str, ...], start: in
 class Strata(Dice):
     """A Latin hypercube (McKay, Beckman and Conover 1979): of N draws of an input, one lies in each N-th of its probability."""
 
-    def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int, samples: int) -> None:
+    def __init__(
+        self, catalogue: Catalogue, seed: int, start: int, stop: int, samples: int
+    ) -> None:
         super().__init__(catalogue, seed, start, stop)
         self.draws, self.samples = np.arange(start, stop, dtype=np.uint64), samples
 
@@ -56,14 +60,18 @@ class Strata(Dice):
         if found is None:
             key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
             within = uniform(mixed(key + (self.draws + np.uint64(1)) * GOLDEN))
-            found = self.thrown[name] = deviates((permuted(self.draws, self.samples, mixed(key)) + within) / self.samples)
+            found = self.thrown[name] = deviates(
+                (permuted(self.draws, self.samples, mixed(key)) + within) / self.samples
+            )
         return found
 
 
 class Sequence(Dice):
     """A scrambled Sobol sequence: every name is a dimension of it."""
 
-    def __init__(self, catalogue: Catalogue, seed: int, start: int, stop: int, names: tuple[str, ...]) -> None:
+    def __init__(
+        self, catalogue: Catalogue, seed: int, start: int, stop: int, names: tuple[str, ...]
+    ) -> None:
         super().__init__(catalogue, seed, start, stop)
         points = points_of(seed, len(names), start, stop)
         self.thrown = {name: deviates(points[:, place]) for place, name in enumerate(names)}
@@ -91,7 +99,9 @@ def deviates(shares: Array) -> Array:
     return found
 
 
-_engines = threading.local()  # the generator of a sequence goes on from where it stands: those of threads would meet
+_engines = (
+    threading.local()
+)  # the generator of a sequence goes on from where it stands: those of threads would meet
 
 
 def points_of(seed: int, dimensions: int, start: int, stop: int) -> Array:
@@ -104,11 +114,15 @@ def points_of(seed: int, dimensions: int, start: int, stop: int) -> Array:
     engine = kept.get((seed, dimensions))
     if engine is None or engine.num_generated > start:
         kept.clear()
-        engine = kept[seed, dimensions] = qmc.Sobol(dimensions, scramble=True, bits=BITS, seed=np.random.default_rng(seed))
+        engine = kept[seed, dimensions] = qmc.Sobol(
+            dimensions, scramble=True, bits=BITS, seed=np.random.default_rng(seed)
+        )
     if engine.num_generated < start:
         engine.fast_forward(start - engine.num_generated)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the first points are no power of two: of a piece of them that says nothing
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # that the first points are no power of two: of a piece of them that says nothing
         points: Array = engine.random(stop - start)
     return points
 
@@ -162,7 +176,10 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     values = inputs.values()
     found = inputs.workload.walk(inputs, values, plan_for(inputs.kind, axes or None))
     reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
-    return Settled(result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False), reads)
+    return Settled(
+        result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False),
+        reads,
+    )
 
 
 def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
@@ -171,7 +188,14 @@ def parted(fixed: Fixed) -> tuple[dict[str, Any], dict[str, str]]:
     return {path: value for path, value in fixed if not path.startswith(PLAN)}, axes
 
 
-def cases_of(asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes: Many, drawn: CaseDraws | None, count: int) -> Found:
+def cases_of(
+    asked: StudyScenario,
+    fixed: Fixed,
+    centre: Mapping[str, Any],
+    axes: Many,
+    drawn: CaseDraws | None,
+    count: int,
+) -> Found:
     """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is found."""
     answer = settled(asked, (*fixed, *centre.items()))
     found = Found(count)
@@ -183,66 +207,139 @@ def cases_of(asked: StudyScenario, fixed: Fixed, centre: Mapping[str, Any], axes
     for places in alike({path: axes[path][0] for path in searched}, count):
         own = tuple((path, (float(axes[path][0][places[0]]), axes[path][1])) for path in searched)
         others = {path: value for path, value in centre.items() if path not in searched}
-        rest = {path: (many[places], unit) for path, (many, unit) in axes.items() if path not in searched}
+        rest = {
+            path: (many[places], unit)
+            for path, (many, unit) in axes.items()
+            if path not in searched
+        }
         dice = None if drawn is None else drawn._replace(places=drawn.places[places])
         part = cases_of(asked, (*fixed, *own), others, rest, dice, len(places))
         found.take(places, part.metrics, part.meets, part.inputs)
     return found
 
 
-def structured(asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int) -> Iterator[tuple[Array, Settled]]:
+def structured(
+    asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int
+) -> Iterator[tuple[Array, Settled]]:
     """Yield cases by the structure they get; for which of their values it is found is the same, since no plan rests on them otherwise."""
     structure = answer.answer.structure
-    decided = decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
+    decided = (
+        decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
+    )
     for places in alike({name: many for name, (many, _) in decided.items()}, count):
         if all(many[places[0]] == own for many, own in decided.values()):
             yield places, answer
         else:
-            yield places, settled(asked, (*fixed, *((path, (float(many[places[0]]), unit)) for path, (many, unit) in axes.items())))
+            yield (
+                places,
+                settled(
+                    asked,
+                    (
+                        *fixed,
+                        *(
+                            (path, (float(many[places[0]]), unit))
+                            for path, (many, unit) in axes.items()
+                        ),
+                    ),
+                ),
+            )
 
 
-def decided_by(asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled) -> dict[str, tuple[Array, float]]:
+def decided_by(
+    asked: StudyScenario, fixed: Fixed, axes: Many, structure: Structure, answer: Settled
+) -> dict[str, tuple[Array, float]]:
     """Return what decides structure and follows the axes, in every case and as it was decided."""
-    inputs = Inputs(asked.catalogue, asked.scenario, parted(fixed)[0] | dict(axes), dict(structure.variant), structure)
+    inputs = Inputs(
+        asked.catalogue,
+        asked.scenario,
+        parted(fixed)[0] | dict(axes),
+        dict(structure.variant),
+        structure,
+    )
     values, count = inputs.values(), len(next(iter(axes.values()))[0])
     found: dict[str, tuple[Array, float]] = {}
     for name, many in decisions(inputs, values, structure).items():
         if name in structure.alternatives:
             parts = [held_part(inputs, name, place) for place in range(int(many.max()) + 1)]
-            own = float(parts.index(structure.alternatives[name])) if structure.alternatives[name] in parts else -1.0
+            own = (
+                float(parts.index(structure.alternatives[name]))
+                if structure.alternatives[name] in parts
+                else -1.0
+            )
         else:
             own = float(structure.readings[name])
         found[name] = np.broadcast_to(many, count), own
     if not inputs.system.bare:
-        beyond = beyond_a_position(values, bill_of_materials(inputs.system, values, asked.catalogue), inputs.system.racks)
+        beyond = beyond_a_position(
+            values, bill_of_materials(inputs.system, values, asked.catalogue), inputs.system.racks
+        )
         if np.ndim(beyond):
             found[FITS] = ~beyond, float(answer.fits)
     return found
 
 
 def on_structure(
-    asked: StudyScenario, fixed: Fixed, axes: Many, drawn: CaseDraws | None, group: Array, answer: Settled
+    asked: StudyScenario,
+    fixed: Fixed,
+    axes: Many,
+    drawn: CaseDraws | None,
+    group: Array,
+    answer: Settled,
 ) -> tuple[Mapping[str, Array | None], Array, Mapping[str, Array]]:
     """Evaluate cases of one structure: their metrics, whether targets are met, and what was drawn."""
     result = answer.answer
-    settings: dict[str, Any] = parted(fixed)[0] | {path: (many[group], unit) for path, (many, unit) in axes.items()}
-    inputs, stated = dict[str, Array](), result.texts["workload.kind"] == "stated"  # then no plan is searched
+    settings: dict[str, Any] = parted(fixed)[0] | {
+        path: (many[group], unit) for path, (many, unit) in axes.items()
+    }
+    inputs, stated = (
+        dict[str, Array](),
+        result.texts["workload.kind"] == "stated",
+    )  # then no plan is searched
     if drawn is not None:
-        ranges = {path: one for path, one in ranges_of(result).items() if path in drawn.paths and path not in settings}
-        thrown = settings_of(ranges, {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()})
-        if asked.plan == "held":  # what decides structure stays as it is where that is held: a plan is one of so many chips
-            thrown = {path: (np.full(len(group), ranges[path].value) if ranges[path].steps else many, unit) for path, (many, unit) in thrown.items()}
+        ranges = {
+            path: one
+            for path, one in ranges_of(result).items()
+            if path in drawn.paths and path not in settings
+        }
+        thrown = settings_of(
+            ranges,
+            {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()},
+        )
+        if (
+            asked.plan == "held"
+        ):  # what decides structure stays as it is where that is held: a plan is one of so many chips
+            thrown = {
+                path: (
+                    np.full(len(group), ranges[path].value) if ranges[path].steps else many,
+                    unit,
+                )
+                for path, (many, unit) in thrown.items()
+            }
         settings |= thrown
         inputs = {path: many for path, (many, _) in thrown.items()}
     if not axes and not inputs:
-        metrics = {name: None if (value := result.metrics[name]) is None else np.full(len(group), value, dtype=float) for name in METRICS}
+        metrics = {
+            name: None
+            if (value := result.metrics[name]) is None
+            else np.full(len(group), value, dtype=float)
+            for name in METRICS
+        }
         return metrics, np.full(len(group), result.plan is not None or stated), inputs
     with_batch = asked.plan == "best" and drawn is None  # nothing that the plan rests on differs
     structure = result.structure if with_batch or asked.plan == "held" or stated else None
-    many = evaluate_draws(asked.scenario, settings, structure=structure, catalogue=asked.catalogue, solve=not with_batch)
+    many = evaluate_draws(
+        asked.scenario,
+        settings,
+        structure=structure,
+        catalogue=asked.catalogue,
+        solve=not with_batch,
+    )
     made, meets = many.metrics, many.meets
     if not answer.fits:
-        made = {name: None if any(word in name for word in OF_THE_SITE) else many for name, many in made.items()}
+        made = {
+            name: None if any(word in name for word in OF_THE_SITE) else many
+            for name, many in made.items()
+        }
     return made, meets, inputs
 
 
@@ -254,13 +351,30 @@ class Found:
         self.metrics, self.inputs = dict[str, Array](), dict[str, Array]()
         self.meets = np.zeros(count, dtype=bool)
 
-    def take(self, places: Array, metrics: Mapping[str, Array | None], meets: Array, inputs: Mapping[str, Array]) -> None:
+    def take(
+        self,
+        places: Array,
+        metrics: Mapping[str, Array | None],
+        meets: Array,
+        inputs: Mapping[str, Array],
+    ) -> None:
         """Take in what some of the cases come to."""
         self.meets[places] = meets
         for own, others in ((self.metrics, metrics), (self.inputs, inputs)):
-            spread(own, {name: many for name, many in others.items() if many is not None}, places, len(self.meets))
+            spread(
+                own,
+                {name: many for name, many in others.items() if many is not None},
+                places,
+                len(self.meets),
+            )
 
     @property
     def draws(self) -> Draws:
         """The same as an evaluation of draws returns it."""
-        return Draws({name: self.metrics.get(name) for name in METRICS}, self.meets, None, [], np.zeros(len(self.meets), dtype=int))
+        return Draws(
+            {name: self.metrics.get(name) for name in METRICS},
+            self.meets,
+            None,
+            [],
+            np.zeros(len(self.meets), dtype=int),
+        )

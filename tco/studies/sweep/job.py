@@ -27,7 +27,15 @@ from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.studies.evaluation import SAVED, catalogue_for
 from tco.studies.ranges import Array, Range, loadings, ranges_of
-from tco.studies.sweep.cases import CaseDraws, Found, StudyScenario, cases_of, dice_of, parted, settled
+from tco.studies.sweep.cases import (
+    CaseDraws,
+    Found,
+    StudyScenario,
+    cases_of,
+    dice_of,
+    parted,
+    settled,
+)
 from tco.studies.sweep.study import Axis, Study, axis_of
 from tco.studies.sweep.work import Figures, Ground, catalogue_on, folders_of, ground_on
 from tco.studies.uncertainty import sample_of
@@ -95,7 +103,9 @@ class Layout(NamedTuple):
         for setting in range(first // self.within, -(-last // self.within)):
             scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
             begin = setting * self.within
-            yield Slice(scenario, tuple(places), max(first - begin, 0), min(last - begin, self.within))
+            yield Slice(
+                scenario, tuple(places), max(first - begin, 0), min(last - begin, self.within)
+            )
 
     def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
         """Return the places of cases on the axes asked as arrays, and their draws."""
@@ -132,13 +142,27 @@ class Job(NamedTuple):
     def columns(self) -> list[tuple[str, str | None]]:
         """The columns of its tables with their units; none is one of texts."""
         axes = [(axis.path, axis.unit) for axis in self.axes]
-        return [("scenario", None), *axes, *self.drawn, *((name, METRICS[name].unit) for name in self.study.report)]
+        return [
+            ("scenario", None),
+            *axes,
+            *self.drawn,
+            *((name, METRICS[name].unit) for name in self.study.report),
+        ]
 
     @property
     def inputs_hash(self) -> str:
         """A short hash of all that its cases rest on: study, scenarios, data and program."""
-        scenarios = [[one.name, *one.scenario._replace(where="")] for one in (*self.scenarios, *([self.baseline] if self.baseline else []))]
-        rests = [self.study.content, sorted(self.study.settings.items()), scenarios, self.ground.data, self.ground.program]
+        scenarios = [
+            [one.name, *one.scenario._replace(where="")]
+            for one in (*self.scenarios, *([self.baseline] if self.baseline else []))
+        ]
+        rests = [
+            self.study.content,
+            sorted(self.study.settings.items()),
+            scenarios,
+            self.ground.data,
+            self.ground.program,
+        ]
         text = json.dumps(rests, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -156,8 +180,15 @@ def job_of(study: Study, data: Path | None) -> Job:
     """Return a study made ready to run; every path and value that it names is tried."""
     scenarios = tuple(scenario_of(name, study, data) for name in study.scenarios)
     named = {one.name: one for one in scenarios}
-    baseline = None if study.baseline is None else named.get(study.baseline) or scenario_of(study.baseline, study, data)
-    every = [*scenarios, *([baseline] if baseline is not None and baseline.name not in named else [])]
+    baseline = (
+        None
+        if study.baseline is None
+        else named.get(study.baseline) or scenario_of(study.baseline, study, data)
+    )
+    every = [
+        *scenarios,
+        *([baseline] if baseline is not None and baseline.name not in named else []),
+    ]
     axes = axes_of(study, every)
     outer = [axis for axis in axes if axis.unit is None]
     many = [axis for axis in axes if axis.unit is not None]
@@ -173,10 +204,25 @@ def job_of(study: Study, data: Path | None) -> Job:
             if study.draw is not None:
                 ranges |= ranges_of(settled(one, (*study.settings.items(), *fixed)).answer)
             else:
-                evaluate(one.scenario, parted((*study.settings.items(), *fixed))[0], catalogue=one.catalogue, workload=False, refuse=False)
+                evaluate(
+                    one.scenario,
+                    parted((*study.settings.items(), *fixed))[0],
+                    catalogue=one.catalogue,
+                    workload=False,
+                    refuse=False,
+                )
     drawn = drawn_of(study, ranges)
     leaders = {ranges[path].leader for path in drawn}
-    thrown = tuple(sorted(leaders | {f"cause {cause}" for one in leaders for cause in loadings(scenarios[0].catalogue, one)}))
+    thrown = tuple(
+        sorted(
+            leaders
+            | {
+                f"cause {cause}"
+                for one in leaders
+                for cause in loadings(scenarios[0].catalogue, one)
+            }
+        )
+    )
     outer = [axis for axis in axes if axis in outer or axis.path in searched]
     return Job(
         study,
@@ -193,9 +239,13 @@ def job_of(study: Study, data: Path | None) -> Job:
 def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
     """Return a scenario that a study names; a file may lie beside the study's."""
     if name.endswith(SAVED):
-        raise DataError(f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario")
+        raise DataError(
+            f"{study.where}: {name}: a saved result cannot be asked anew; name its scenario"
+        )
     beside = Path(study.where).parent / name
-    place = str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
+    place = (
+        str(beside) if name.endswith(".toml") and not isfile(name) and beside.is_file() else name
+    )
     catalogue = catalogue_for(place, data)
     folders = folders_of(catalogue)
     return StudyScenario(name, load_scenario(catalogue_on(folders), place), folders, study.plan)
@@ -212,17 +262,24 @@ def axes_of(study: Study, scenarios: list[StudyScenario]) -> list[Axis]:
         if axis.unit is not None:
             ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
             unit = inputs.unit_of(path)
-            values.override(path, unit, Given("", many=convert(axis.at(ends), axis.unit, unit), where=where))
+            values.override(
+                path, unit, Given("", many=convert(axis.at(ends), axis.unit, unit), where=where)
+            )
         found.append(axis)
     return found
 
 
-def other_names(axes: list[Axis], first: tuple[tuple[str, Any], ...]) -> Iterator[tuple[tuple[str, Any], ...]]:
+def other_names(
+    axes: list[Axis], first: tuple[tuple[str, Any], ...]
+) -> Iterator[tuple[tuple[str, Any], ...]]:
     """Yield the settings in which one text is another than the first."""
     for axis in axes:
         if axis.unit is None:
             for place in range(1, axis.length):
-                yield tuple((path, axis.setting(place) if path == axis.path else value) for path, value in first)
+                yield tuple(
+                    (path, axis.setting(place) if path == axis.path else value)
+                    for path, value in first
+                )
 
 
 def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
@@ -231,9 +288,16 @@ def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
         return []
     if study.draw.paths is None:
         if not ranges:
-            raise DataError(f"{study.where}: [draw]: no input of these scenarios has a range to draw from")
+            raise DataError(
+                f"{study.where}: [draw]: no input of these scenarios has a range to draw from"
+            )
         return sorted(path for path in ranges if path not in study.grid)
-    refuse_unknown("input with a range (a low and a high)", study.draw.paths, ranges, f"{study.where}: [draw] paths")
+    refuse_unknown(
+        "input with a range (a low and a high)",
+        study.draw.paths,
+        ranges,
+        f"{study.where}: [draw] paths",
+    )
     return list(study.draw.paths)
 
 
@@ -249,7 +313,12 @@ def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
         for some in pieces(piece, job.layout.draws):
             cases += some.stop - some.start
             count, columns = rows_of(job, some)
-            tables.append(pa.Table.from_arrays([column(columns.get(field.name), count, field) for field in schema], schema=schema))
+            tables.append(
+                pa.Table.from_arrays(
+                    [column(columns.get(field.name), count, field) for field in schema],
+                    schema=schema,
+                )
+            )
     return pa.concat_tables(tables), cases
 
 
@@ -268,7 +337,9 @@ def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
     """Evaluate some cases of one setting, and return how many the constraints allow, with their columns; a text is one for all."""
     cases = np.arange(some.start, some.stop)
     places, draws = job.layout.coordinates(cases)
-    fixed = tuple((axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True))
+    fixed = tuple(
+        (axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True)
+    )
     axes = {axis.path: axis.at(place) for axis, place in zip(job.inner, places, strict=True)}
     asked = job.scenarios[some.scenario]
     own = evaluated(job, asked, fixed, axes, draws)
@@ -287,14 +358,25 @@ def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
     columns |= {name: metrics[name] for name in job.study.report if name in metrics}
     kept = allowed(job, metrics, len(cases))
     if not kept.all():
-        columns = {name: many[kept] if isinstance(many, np.ndarray) else many for name, many in columns.items()}
+        columns = {
+            name: many[kept] if isinstance(many, np.ndarray) else many
+            for name, many in columns.items()
+        }
     return int(kept.sum()), columns
 
 
-dice_kept = lru_cache(maxsize=2)(dice_of)  # pieces of a small number of draws share them, and so do a scenario and its baseline
+dice_kept = lru_cache(maxsize=2)(
+    dice_of
+)  # pieces of a small number of draws share them, and so do a scenario and its baseline
 
 
-def evaluated(job: Job, asked: StudyScenario, fixed: tuple[tuple[str, Any], ...], axes: dict[str, Array], draws: Array) -> Found:
+def evaluated(
+    job: Job,
+    asked: StudyScenario,
+    fixed: tuple[tuple[str, Any], ...],
+    axes: dict[str, Array],
+    draws: Array,
+) -> Found:
     """Evaluate a scenario in some cases."""
     drawing = None
     if (draw := job.study.draw) is not None:
@@ -323,10 +405,18 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     pa = library("pyarrow", "Parquet", "sweep")
 
     fields = [
-        pa.field(name, pa.string()) if unit is None else pa.field(name, pa.float64(), metadata={"unit": unit or "1"}) for name, unit in job.columns
+        pa.field(name, pa.string())
+        if unit is None
+        else pa.field(name, pa.float64(), metadata={"unit": unit or "1"})
+        for name, unit in job.columns
     ]
     program, data, _ = job.ground
-    said = {"tco.version": program, "tco.inputs": job.inputs_hash, "tco.data": " ".join(dict.fromkeys(data)), "tco.partition": str(number)}
+    said = {
+        "tco.version": program,
+        "tco.inputs": job.inputs_hash,
+        "tco.data": " ".join(dict.fromkeys(data)),
+        "tco.partition": str(number),
+    }
     said["tco.arithmetic"] = arithmetic()
     return pa.schema(fields, metadata=said)
 

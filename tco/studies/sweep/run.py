@@ -47,11 +47,15 @@ class Folder:
         except (UsageError, KeyboardInterrupt):
             raise
         except OSError as error:
-            raise UsageError(f"{self.place}: cannot be written ({error.strerror or error})") from None
+            raise UsageError(
+                f"{self.place}: cannot be written ({error.strerror or error})"
+            ) from None
         except Exception as error:
             if self.remote is None and "://" not in self.place:
                 raise
-            raise UsageError(f"{self.place}: cannot be written ({type(error).__name__}: {error})") from None  # each store has errors of its own
+            raise UsageError(
+                f"{self.place}: cannot be written ({type(error).__name__}: {error})"
+            ) from None  # each store has errors of its own
 
     def make(self) -> None:
         """Make the folder, if it is not there."""
@@ -66,7 +70,10 @@ class Folder:
         with self.writing():
             if self.remote is not None:
                 self.remote.invalidate_cache(self.root)
-                return [str(path).rstrip("/").rpartition("/")[2] for path in self.remote.ls(self.root, detail=False)]
+                return [
+                    str(path).rstrip("/").rpartition("/")[2]
+                    for path in self.remote.ls(self.root, detail=False)
+                ]
             return os.listdir(self.place)
 
     def lacks(self, name: str) -> bool:
@@ -107,7 +114,9 @@ class Folder:
                     os.fsync(stream.fileno())
                 os.replace(path, final)
             except FileNotFoundError:
-                if not os.path.exists(final):  # else another run of the same study has written it, and cleared up
+                if not os.path.exists(
+                    final
+                ):  # else another run of the same study has written it, and cleared up
                     raise
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -120,7 +129,9 @@ class Folder:
         for name in self.names():
             if name.startswith(UNFINISHED):
                 with contextlib.suppress(OSError):
-                    self.remote.rm_file(f"{self.root}/{name}") if self.remote is not None else os.unlink(os.path.join(self.place, name))
+                    self.remote.rm_file(
+                        f"{self.root}/{name}"
+                    ) if self.remote is not None else os.unlink(os.path.join(self.place, name))
 
 
 def filesystem(place: str) -> tuple[Any, str]:
@@ -167,9 +178,13 @@ def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
         kinds = refuse_other(folder, job)
     else:
         if other := sorted(name for name in names if not name.startswith((".", "_"))):
-            raise UsageError(f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, or one of this study")
+            raise UsageError(
+                f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, or one of this study"
+            )
         folder.write(MANIFEST, manifest(job, kinds))
-    return {number for name in names if (number := number_of(name)) is not None and folder.whole(name)}, kinds
+    return {
+        number for name in names if (number := number_of(name)) is not None and folder.whole(name)
+    }, kinds
 
 
 def manifest(job: Job, kinds: set[str]) -> bytes:
@@ -196,9 +211,13 @@ def refuse_other(folder: Folder, job: Job) -> set[str]:
     try:
         held = json.loads(folder.read(MANIFEST))
         data, program, inputs = held["data"], held["program"], held["inputs"]
-        kinds, figures = (set(held["arithmetic"]), held["figures"]) if inputs == job.inputs_hash else (set(), [])
+        kinds, figures = (
+            (set(held["arithmetic"]), held["figures"]) if inputs == job.inputs_hash else (set(), [])
+        )
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of this study") from None
+        raise UsageError(
+            f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of this study"
+        ) from None
     if inputs == job.inputs_hash and (arithmetic() in kinds or agree(figures, figures_of(job))):
         return kinds
     why = (
@@ -255,7 +274,9 @@ def sweep(
     job = job_of(asked._replace(settings={**asked.settings, **(set or {})}), data)
     layout, place = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
-        raise UsageError(f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that --max-cases allows")
+        raise UsageError(
+            f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that --max-cases allows"
+        )
     held, kinds = claim(place, job)
     found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
     progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
@@ -263,13 +284,24 @@ def sweep(
         tell(progress)
     missing = (number for number in range(layout.partitions) if number not in held)
     try:
-        for made, _, arithmetic in done_by(workers, cluster, lambda: job.ground, partial(figures_of, job), partial(make, job, place.place), missing):
+        for made, _, arithmetic in done_by(
+            workers,
+            cluster,
+            lambda: job.ground,
+            partial(figures_of, job),
+            partial(make, job, place.place),
+            missing,
+        ):
             if place.lacks(name_of(made)):
-                raise UsageError(f"{place.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL")
+                raise UsageError(
+                    f"{place.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL"
+                )
             if arithmetic not in kinds:
                 kinds.add(arithmetic)
                 place.write(MANIFEST, manifest(job, kinds))
-            progress = progress._replace(made=progress.made + layout.cases_in(made), finished=progress.finished + 1)
+            progress = progress._replace(
+                made=progress.made + layout.cases_in(made), finished=progress.finished + 1
+            )
             if tell is not None:
                 tell(progress)
     except TcoError as error:
@@ -288,11 +320,15 @@ def make(job: Job, place: str, number: int) -> None:
     table, _ = table_of(job, number)
     stream = io.BytesIO()
     repeated = ["scenario", *(axis.path for axis in job.axes)]
-    parquet.write_table(table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True)
+    parquet.write_table(
+        table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True
+    )
     folder_at(place).write(name_of(number), stream.getvalue())
 
 
-folder_at = lru_cache(maxsize=4)(Folder)  # one connection to a store serves all of a worker's partitions
+folder_at = lru_cache(maxsize=4)(
+    Folder
+)  # one connection to a store serves all of a worker's partitions
 
 
 # ---------------------------------------------------------------- what it comes to
@@ -337,5 +373,14 @@ def summary(found: Sweep) -> Summary:
         for metric in report:
             many = mine[metric].dropna()
             if len(many):
-                spans.append(Span(scenario, metric, len(many), float(many.min()), float(many.median()), float(many.max())))
+                spans.append(
+                    Span(
+                        scenario,
+                        metric,
+                        len(many),
+                        float(many.min()),
+                        float(many.median()),
+                        float(many.max()),
+                    )
+                )
     return Summary(rows, None, spans)

@@ -48,12 +48,20 @@ class Axis(NamedTuple):
         if self.listed:
             return np.asarray(self.listed, dtype=float)[places]
         share = places / (self.steps - 1)
-        many = self.start * (self.stop / self.start) ** share if self.log else self.start + (self.stop - self.start) * share
+        many = (
+            self.start * (self.stop / self.start) ** share
+            if self.log
+            else self.start + (self.stop - self.start) * share
+        )
         return np.where(places == self.steps - 1, self.stop, many)
 
     def setting(self, place: int) -> Any:
         """Return one value as an evaluation takes it."""
-        return self.listed[place] if self.unit is None else (float(self.at(np.array([place]))[0]), self.unit)
+        return (
+            self.listed[place]
+            if self.unit is None
+            else (float(self.at(np.array([place]))[0]), self.unit)
+        )
 
 
 def axis_of(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> Axis:
@@ -61,7 +69,9 @@ def axis_of(path: str, found: Any, where: str, unit_of: Callable[[str], str]) ->
     if isinstance(found, dict):
         return spaced(path, found, where, unit_of)
     if not isinstance(found, list) or not found:
-        raise DataError(f"{where}: expected a list of values with one value or more, or {{ from, to, steps, scale }}")
+        raise DataError(
+            f"{where}: expected a list of values with one value or more, or {{ from, to, steps, scale }}"
+        )
     if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
         raise DataError(f"{where}: {twice!r} is listed twice")
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
@@ -76,7 +86,9 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
         raise DataError(f"{where}: takes names, expected a list of them")
     refuse_unknown("key", found, RANGE, where)
     if missing := [key for key in RANGE[:3] if key not in found]:
-        raise DataError(f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale")
+        raise DataError(
+            f"{where}: {missing[0]} is missing, expected {{ from, to, steps }} and perhaps scale"
+        )
     (start, stop), name = in_one_unit([found["from"], found["to"]], path, where, unit_of)
     steps, scale = found["steps"], found.get("scale", "linear")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
@@ -84,13 +96,19 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
     refuse_unknown("scale", [str(scale)], SCALES, where)
     if start >= stop:
         hint = "the range is reversed" if start > stop else "both ends are the same"
-        raise DataError(f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value first")
+        raise DataError(
+            f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value first"
+        )
     if scale == "log" and start <= 0:
-        raise DataError(f"{where}: from {found['from']} on a log scale, expected a value above zero")
+        raise DataError(
+            f"{where}: from {found['from']} on a log scale, expected a value above zero"
+        )
     return Axis(path, name, (), start, stop, steps, scale == "log")
 
 
-def in_one_unit(found: list[Any], path: str, where: str, unit_of: Callable[[str], str]) -> tuple[list[float], str]:
+def in_one_unit(
+    found: list[Any], path: str, where: str, unit_of: Callable[[str], str]
+) -> tuple[list[float], str]:
     """Return values as numbers of the unit that they are written in, or of the input's own where they differ or name none."""
     own = unit_of(path)
     with located(where):
@@ -109,7 +127,12 @@ def quantity(found: Any, own: str) -> tuple[float, str]:
     return (float(number), name.strip()) if name.strip() else (value, own)
 
 
-WORDS = ("title", "question", "answer", "expect")  # for people and tests: the cases do not rest on them
+WORDS = (
+    "title",
+    "question",
+    "answer",
+    "expect",
+)  # for people and tests: the cases do not rest on them
 TABLES = ("set", "grid", "draw", "constraints")
 KEYS = (*WORDS, "scenarios", "report", "baseline", "plan", *TABLES)
 PLANS = ("best", "near", "held")
@@ -148,7 +171,11 @@ class Study(NamedTuple):
     @property
     def content(self) -> str:
         """What the cases rest on, as one text."""
-        return json.dumps({key: value for key, value in self.document.items() if key not in WORDS}, ensure_ascii=False, default=str)
+        return json.dumps(
+            {key: value for key, value in self.document.items() if key not in WORDS},
+            ensure_ascii=False,
+            default=str,
+        )
 
 
 @cache
@@ -172,9 +199,14 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     refuse_unknown("key", document, KEYS, where)
     tables = {key: table_of(document, key, where) for key in TABLES}
     settings = {path: str(value) for path, value in tables["set"].items()}
-    report = tuple(metric_of(one, f"{where}: report") for one in names_of(document, "report", where))
+    report = tuple(
+        metric_of(one, f"{where}: report") for one in names_of(document, "report", where)
+    )
     limits = f"{where}: [constraints]"
-    constraints = {metric_of(metric, limits): limits_of(one, f"{limits} {metric}") for metric, one in tables["constraints"].items()}
+    constraints = {
+        metric_of(metric, limits): limits_of(one, f"{limits} {metric}")
+        for metric, one in tables["constraints"].items()
+    }
     if beside := next((path for path in tables["grid"] if path in settings), None):
         raise DataError(f"{where}: {beside} is in [grid] and in [set], expected it in one of them")
     scenarios = names_of(document, "scenarios", where)
@@ -183,14 +215,29 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     draw = draw_of(tables["draw"], f"{where}: [draw]", tables["grid"]) if tables["draw"] else None
     baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
     expect = figures_of(document, where)
-    return Study(name, where, document, scenarios, report, baseline, plan, settings, tables["grid"], draw, constraints, expect)
+    return Study(
+        name,
+        where,
+        document,
+        scenarios,
+        report,
+        baseline,
+        plan,
+        settings,
+        tables["grid"],
+        draw,
+        constraints,
+        expect,
+    )
 
 
 def table_of(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
     """Return a table of a study, empty where it has none."""
     found = document.get(key, {})
     if not isinstance(found, Mapping):
-        raise DataError(f"{where}: {key} is no table, expected [{key}] with a line for each path or metric")
+        raise DataError(
+            f"{where}: {key} is no table, expected [{key}] with a line for each path or metric"
+        )
     return dict(found)
 
 
@@ -211,7 +258,12 @@ def metric_of(name: str, where: str) -> str:
     return name
 
 
-def baseline_of(document: Mapping[str, Any], scenarios: tuple[str, ...], ratios: set[str] | frozenset[str], where: str) -> str | None:
+def baseline_of(
+    document: Mapping[str, Any],
+    scenarios: tuple[str, ...],
+    ratios: set[str] | frozenset[str],
+    where: str,
+) -> str | None:
     """Return the scenario that ratios are held against, none where none is asked for."""
     from tco.chain.scenario import usual_baseline
 
@@ -224,11 +276,19 @@ def baseline_of(document: Mapping[str, Any], scenarios: tuple[str, ...], ratios:
 def limits_of(found: Any, where: str) -> tuple[float, float]:
     """Return the lowest and the highest value that a metric may have."""
     if not isinstance(found, Mapping) or not found:
-        raise DataError(f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name")
+        raise DataError(
+            f"{where}: expected {{ min, max }} or one of them, in the unit of the metric's name"
+        )
     for key, value in found.items():
         refuse_unknown("key", [key], LIMITS, where)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise DataError(f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            raise DataError(
+                f"{where}: {key} is {value!r}, expected a number in the unit of the metric's name"
+            )
     low, high = float(found.get("min", -math.inf)), float(found.get("max", math.inf))
     if low > high:
         raise DataError(f"{where}: min {low:g} is above max {high:g}: the range is reversed")
@@ -242,10 +302,18 @@ def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Dr
     method, paths = found.get("method", METHODS[0]), found.get("paths")
     refuse_unknown("method", [str(method)], METHODS, where)
     if method == "sobol" and samples > SEQUENCE:
-        raise DataError(f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence")
+        raise DataError(
+            f"{where}: samples is {samples:,}, expected {SEQUENCE:,} or fewer of a Sobol sequence"
+        )
     if paths is not None:
-        if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
-            raise DataError(f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: every input with a range")
+        if (
+            not isinstance(paths, list)
+            or not paths
+            or not all(isinstance(one, str) for one in paths)
+        ):
+            raise DataError(
+                f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: every input with a range"
+            )
         if both := next((path for path in paths if path in grid), None):
             raise DataError(f"{where}: {both} is in [grid] too, expected it in one of them")
     return Draw(samples, seed, method, None if paths is None else tuple(dict.fromkeys(paths)))
@@ -255,5 +323,7 @@ def whole(found: Mapping[str, Any], key: str, usual: int | None, least: int, whe
     """Return a whole number of a table."""
     value = found.get(key, usual)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-        raise DataError(f"{where}: {key} is {'missing' if value is None else value}, expected a whole number from {least} on")
+        raise DataError(
+            f"{where}: {key} is {'missing' if value is None else value}, expected a whole number from {least} on"
+        )
     return value

@@ -78,7 +78,9 @@ def data_hash(folders: Folders) -> str:
 
 def folders_of(catalogue: Catalogue) -> Folders:
     """Return the folders that are laid over the shipped data in a catalogue."""
-    return tuple(str(folder.resolve()) for folder in catalogue.folders if folder != data_directory())
+    return tuple(
+        str(folder.resolve()) for folder in catalogue.folders if folder != data_directory()
+    )
 
 
 PATIENCE = 10.0  # seconds a scheduler has to answer
@@ -107,7 +109,12 @@ class Progress(NamedTuple):
 
 
 def done_by(
-    workers: int | None, cluster: str | None, ground: Callable[[], Ground], ask: Callable[[], Figures], make: Make, numbers: Iterable[int]
+    workers: int | None,
+    cluster: str | None,
+    ground: Callable[[], Ground],
+    ask: Callable[[], Figures],
+    make: Make,
+    numbers: Iterable[int],
 ) -> Iterator[Piece]:
     """Yield what was made of each number, as it is made: by so many workers of this machine, or by those of a scheduler.
 
@@ -116,14 +123,25 @@ def done_by(
     if workers is not None and workers < 1:
         raise UsageError(f"--workers {workers}: expected one or more")
     if workers is not None and cluster is not None:
-        raise UsageError("--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them")
+        raise UsageError(
+            "--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them"
+        )
     if workers is None and cluster is None:
         return (Piece(number, make(number), arithmetic()) for number in numbers)
     own = ground()
-    return made_by_others(workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers)
+    return made_by_others(
+        workers, cluster, own, partial(on_ground, own, ask, ask(), arithmetic(), make), numbers
+    )
 
 
-def on_ground(ground: Ground, ask: Callable[[], Figures], figures: Figures, made_with: str, make: Make, number: int) -> Piece:
+def on_ground(
+    ground: Ground,
+    ask: Callable[[], Figures],
+    figures: Figures,
+    made_with: str,
+    make: Make,
+    number: int,
+) -> Piece:
     """Make a piece, as a worker does: one that came late has not been asked yet what it runs.
 
     Where another numpy or other instructions make other figures than those that `ask` gave with an arithmetic, none is made.
@@ -131,16 +149,24 @@ def on_ground(ground: Ground, ask: Callable[[], Figures], figures: Figures, made
     if (why := ground.why_stranger(ground.standing())) is not None:
         raise DataError(f"a worker {why}; install the same on all")
     if arithmetic() != made_with and not agree(ask(), figures):
-        raise DataError(f"a worker with {arithmetic()} computes other figures than {made_with}; install the same on all")
+        raise DataError(
+            f"a worker with {arithmetic()} computes other figures than {made_with}; install the same on all"
+        )
     return Piece(number, make(number), arithmetic())
 
 
 # ---------------------------------------------------------------- workers of Dask
-def made_by_others(workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]) -> Iterator[Piece]:
+def made_by_others(
+    workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]
+) -> Iterator[Piece]:
     """Yield pieces as workers make them; those that run another program or see other data are refused by name."""
     with connected(workers, cluster) as client:
         for address, found in sorted(client.run(ground.standing, on_error="return").items()):
-            why = f"cannot run this program ({type(found).__name__}: {found})" if isinstance(found, BaseException) else ground.why_stranger(found)
+            why = (
+                f"cannot run this program ({type(found).__name__}: {found})"
+                if isinstance(found, BaseException)
+                else ground.why_stranger(found)
+            )
             if why is not None:
                 raise DataError(f"the worker {address} {why}; install the same on all")
         yield from handed_out(client, make, iter(numbers))
@@ -155,10 +181,19 @@ def dask() -> Any:
 def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """Give a client of a scheduler, or of workers of this machine that end with it."""
     distributed = dask()
-    for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.client", "tornado.application"):
+    for name in (
+        "distributed",
+        "distributed.worker",
+        "distributed.scheduler",
+        "distributed.nanny",
+        "distributed.client",
+        "tornado.application",
+    ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as held, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of other versions of libraries: what counts is told by hash
+        warnings.simplefilter(
+            "ignore"
+        )  # of other versions of libraries: what counts is told by hash
         if cluster is None:
             own = distributed.LocalCluster(
                 n_workers=workers,
@@ -182,7 +217,9 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
         try:
             client.wait_for_workers(1, timeout=ARRIVAL)
         except TimeoutError:
-            raise UsageError(f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds") from None
+            raise UsageError(
+                f"--cluster {cluster}: no worker came within {ARRIVAL:.0f} seconds"
+            ) from None
         yield client
 
 
@@ -191,10 +228,20 @@ def refuse_unspoken(distributed: Any, address: str) -> None:
     scheme, colons, _ = address.partition("://")
     known = sorted(import_module("distributed.comm.registry").backends)
     if colons and scheme not in known:
-        raise UsageError(f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of {', '.join(known)}")
-    if scheme == "tls" and distributed.Security().get_connection_args("client").get("ssl_context") is None:
-        wanted = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{one}" for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
-        raise UsageError(f"--cluster {address}: needs certificates in Dask's configuration: {wanted}")
+        raise UsageError(
+            f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of {', '.join(known)}"
+        )
+    if (
+        scheme == "tls"
+        and distributed.Security().get_connection_args("client").get("ssl_context") is None
+    ):
+        wanted = ", ".join(
+            f"DASK_DISTRIBUTED__COMM__TLS__{one}"
+            for one in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")
+        )
+        raise UsageError(
+            f"--cluster {address}: needs certificates in Dask's configuration: {wanted}"
+        )
 
 
 def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piece]:
@@ -205,7 +252,9 @@ def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piec
         return client.submit(make, number, key=f"tco-{run}-{number}", pure=False)
 
     threads = max(sum(client.nthreads().values()), 1)
-    waiting = dask().as_completed([ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop)
+    waiting = dask().as_completed(
+        [ask(number) for number in islice(numbers, AHEAD * threads)], loop=client.loop
+    )
     try:
         for future in waiting:
             yield made(future)
@@ -222,7 +271,9 @@ def made(future: Any) -> Any:
     except TcoError:
         raise
     except dask().KilledWorker as error:
-        raise UsageError(f"workers died again and again over one piece of the work ({error})") from None
+        raise UsageError(
+            f"workers died again and again over one piece of the work ({error})"
+        ) from None
     except Exception as error:
         if type(error).__name__ in ("CancelledError", "FutureCancelledError", "CommClosedError"):
             raise UsageError("the scheduler is lost") from None

@@ -37,7 +37,9 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
     """Return the runs of a file; one that cannot be believed raises `DataError` with its line and the reason."""
     kind, table = read_measured(path)
     if kind != "inference":
-        raise DataError(f"--anchor {path}: holds {kind}, expected serving runs, in columns as `tco validate` reads them")
+        raise DataError(
+            f"--anchor {path}: holds {kind}, expected serving runs, in columns as `tco validate` reads them"
+        )
     if table.empty:
         raise DataError(f"--anchor {path}: holds no row")
     values = plain_inputs(catalogue, {}).values(as_number)
@@ -49,16 +51,28 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
     found = residuals(kind, table, chips, made)
-    engines = [engine_of(catalogue, family, engine) for family, engine in zip(found.family, found.engine, strict=True)]
+    engines = [
+        engine_of(catalogue, family, engine)
+        for family, engine in zip(found.family, found.engine, strict=True)
+    ]
     columns = found.chip, engines, found.model, map(tuple, asked.formats), found.residual
-    return tuple(Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True)))
+    return tuple(
+        Anchor(f"{path}:{row + 2}", *one) for row, one in enumerate(zip(*columns, strict=True))
+    )
 
 
-def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) -> Iterator[tuple[int, str]]:
+def faults_of(
+    points: inference.Asked, table: pd.DataFrame, made: Prediction
+) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
     prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
-    output = np.fmax(column(table, "output_tput_tok_s_per_gpu"), column(table, "system_tput_tok_s") / column(table, "n_gpus"))
-    rates = np.fmax(column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer)  # of a chip, prompts and answers
+    output = np.fmax(
+        column(table, "output_tput_tok_s_per_gpu"),
+        column(table, "system_tput_tok_s") / column(table, "n_gpus"),
+    )
+    rates = np.fmax(
+        column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer
+    )  # of a chip, prompts and answers
     times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
     speeds = np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
     for row in range(len(table)):
@@ -68,12 +82,24 @@ def faults_of(points: inference.Asked, table: pd.DataFrame, made: Prediction) ->
         most, quickest = bounds_of(points, row)
         ratio = made.target[row] / made.predicted[row]
         if rates[row] > most:
-            yield row, f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak does {most:,.6g}"
+            yield (
+                row,
+                f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak does {most:,.6g}",
+            )
         elif speeds[row] > quickest:
-            yield row, f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at {quickest:,.6g}"
+            yield (
+                row,
+                f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at {quickest:,.6g}",
+            )
         elif not 1 / FARTHEST < ratio < FARTHEST:
-            measured, said = f"{made.target_name[row]} {made.target[row]:,.6g}", f"{made.predicted[row]:,.6g}"
-            yield row, f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that its name ends in"
+            measured, said = (
+                f"{made.target_name[row]} {made.target[row]:,.6g}",
+                f"{made.predicted[row]:,.6g}",
+            )
+            yield (
+                row,
+                f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that its name ends in",
+            )
 
 
 def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:
@@ -85,6 +111,10 @@ def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:
     model = points.model(points.models[row])
     peak = max(chips.values[f"parts.{part}.{name}"] for name in PEAKS)
     read = model.active_parameters * min(FORMATS[name].element for name in points.formats[row]) / 8
-    ahead = 1 + (chips.values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0)
+    ahead = 1 + (
+        chips.values["performance.serving.draft_tokens"] if points.speculative[row] else 0.0
+    )
     bandwidth = points.decode["size"][row] * chips.values[f"parts.{part}.hbm_bandwidth"]
-    return peak / float(flops_per_token(model, 1.0, training=False)), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf
+    return peak / float(
+        flops_per_token(model, 1.0, training=False)
+    ), ahead * bandwidth / read if math.isfinite(bandwidth) else math.inf

@@ -23,7 +23,9 @@ Array = np.ndarray[Any, Any]
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
 DEGREE = re.compile(r"\b(tp|pp|ep|dep)([1-9]\d*)\b")
 GROUPED = re.compile(r"\battention-dp")
-POOLS = re.compile(r"([1-9]\d*) prefill x (?:dep)?([1-9]\d*).* \+ ([1-9]\d*) decode x (?:dep)?([1-9]\d*)")
+POOLS = re.compile(
+    r"([1-9]\d*) prefill x (?:dep)?([1-9]\d*).* \+ ([1-9]\d*) decode x (?:dep)?([1-9]\d*)"
+)
 APART = re.compile(r"disagg")
 DRAFTS = re.compile(r"\bMTP (\d+) drafts?\b")
 ACCURACY = re.compile(r"-99(\.9)?$")
@@ -129,14 +131,19 @@ def stated_plan(words: str, chips: float) -> dict[str, Any]:
         The columns of both pools; `searched` is one where the words state no plan.
 
     """
-    plan: dict[str, Any] = {f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS}
+    plan: dict[str, Any] = {
+        f"{side}_{name}": np.nan for side in ("prefill", "decode") for name in POOL_COLUMNS
+    }
     plan |= {"disaggregated": "no", "searched": 0.0, "tp": np.nan, "pp": np.nan, "ep": np.nan}
     plan |= {"groups": np.nan, "engine_chips": np.nan}
     if APART.search(words):
         plan["disaggregated"] = "yes"
         pools = POOLS.search(words)
         if pools:
-            for side, workers, size in (("prefill", *pools.group(1, 2)), ("decode", *pools.group(3, 4))):
+            for side, workers, size in (
+                ("prefill", *pools.group(1, 2)),
+                ("decode", *pools.group(3, 4)),
+            ):
                 plan[f"{side}_workers"] = float(workers)
                 plan[f"{side}_gpus"] = float(workers) * float(size)
                 plan[f"{side}_ep"] = plan[f"{side}_dp"] = float(size)

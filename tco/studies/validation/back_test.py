@@ -51,16 +51,26 @@ def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> 
     for _, group in workload[usable].groupby(list(workload.columns)):
         rows = group.index.to_numpy()
         one, other = (rows[places] for places in np.triu_indices(len(rows), 1))
-        apart = (chips[one] != chips[other]) & (np.abs(np.log(speed[one] / speed[other])) <= np.log(CLOSE))
+        apart = (chips[one] != chips[other]) & (
+            np.abs(np.log(speed[one] / speed[other])) <= np.log(CLOSE)
+        )
         found.append((one[apart], other[apart]))
-    return Pairs(*(np.concatenate([np.empty(0, dtype=int), *side]) for side in zip(*found, strict=True))) if found else Pairs(*np.empty((2, 0), int))
+    return (
+        Pairs(
+            *(np.concatenate([np.empty(0, dtype=int), *side]) for side in zip(*found, strict=True))
+        )
+        if found
+        else Pairs(*np.empty((2, 0), int))
+    )
 
 
 def pairs_of(table: pd.DataFrame, made: Prediction) -> Pairs:
     """Return the pairs of the scored rows of a file of serving points: two accelerators with one model, formats and lengths."""
     speed = column(table, "interactivity_tok_s_per_user")
     usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
-    workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(target=made.target_name)
+    workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(
+        target=made.target_name
+    )
     return pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
 
 
@@ -116,7 +126,14 @@ class Drawn(NamedTuple):
     alone: Array  # the same were the parameters all that is uncertain
 
 
-def left_out_draws(kind: str, table: pd.DataFrame, catalogue: Catalogue, settings: dict[str, str], wanted: Array, path: Path) -> dict[str, Drawn]:
+def left_out_draws(
+    kind: str,
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    settings: dict[str, str],
+    wanted: Array,
+    path: Path,
+) -> dict[str, Drawn]:
     """Return what each chip's wanted rows would have been given by the refits that never saw the chip, all chips in the same draws."""
     refits: dict[str, dict[str, float]] = {}
     refitted = set()  # chips whose rows of this kind some refit never saw
@@ -126,10 +143,15 @@ def left_out_draws(kind: str, table: pd.DataFrame, catalogue: Catalogue, setting
             if row["kind"] == kind:
                 refitted.add(row["member"])
     parts = part_ids(catalogue, texts(table, "accelerator"))
-    tried = {chip: drawn_of(kind, table, chip, parts, wanted, refits[chip], catalogue, settings) for chip in sorted(refitted & set(parts[wanted]))}
+    tried = {
+        chip: drawn_of(kind, table, chip, parts, wanted, refits[chip], catalogue, settings)
+        for chip in sorted(refitted & set(parts[wanted]))
+    }
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
-        raise DataError(f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}")
+        raise DataError(
+            f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}"
+        )
     return found
 
 
@@ -137,22 +159,40 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
     """Return how many rows of a file lie inside the P10 to P90 that each chip would have been given, had it been unmeasured."""
     kind, table = read_measured(path)
     if kind not in PARAMETERS:
-        raise UsageError(f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their answers have ranges")
+        raise UsageError(
+            f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their answers have ranges"
+        )
     found = left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
     every = []
     for drawn in found.values():
-        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(axis=1)  # a row whose plan fits in no draw has no range
+        fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(
+            axis=1
+        )  # a row whose plan fits in no draw has no range
         every.append(held(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
-    return BackTest(kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every))
+    return BackTest(
+        kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every)
+    )
 
 
 def drawn_of(
-    kind: str, table: pd.DataFrame, chip: str, parts: Array, wanted: Array, apart: dict[str, float], catalogue: Catalogue, settings: dict[str, str]
+    kind: str,
+    table: pd.DataFrame,
+    chip: str,
+    parts: Array,
+    wanted: Array,
+    apart: dict[str, float],
+    catalogue: Catalogue,
+    settings: dict[str, str],
 ) -> Drawn | None:
     """Return what was measured of a chip and what would have been said, as of one that nobody has measured; None where no row is scored."""
     mine = np.flatnonzero((parts == chip) & wanted)
     others, own = (
-        Question(kind, table.iloc[rows].reset_index(drop=True), catalogue, plain_inputs(catalogue, settings).values(as_number))
+        Question(
+            kind,
+            table.iloc[rows].reset_index(drop=True),
+            catalogue,
+            plain_inputs(catalogue, settings).values(as_number),
+        )
         for rows in (np.flatnonzero((parts != chip) & (parts != "")), mine)
     )
     others.say(apart)
@@ -163,10 +203,15 @@ def drawn_of(
     if not scored.any():
         return None
     dice = Dice(catalogue, SEED, 0, DRAWS)
-    ranges = {path: moved(one, apart[path]) if path in apart else one for path, one in own.ranges().items()}
+    ranges = {
+        path: moved(one, apart[path]) if path in apart else one
+        for path, one in own.ranges().items()
+    }
     unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
     for path in unexplained:
-        low, high = ends(left.width(level_of(catalogue, path), path.split(".", 1)[1].rpartition(".")[0]))
+        low, high = ends(
+            left.width(level_of(catalogue, path), path.split(".", 1)[1].rpartition(".")[0])
+        )
         ranges[path] = ranges[path]._replace(low=low, high=high)
     places = places_in(ranges, dice)
     draws = []
@@ -190,7 +235,9 @@ def moved(one: Range, value: float) -> Range:
 class Question:
     """Some rows that are asked with several sets of parameters."""
 
-    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
+    def __init__(
+        self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values
+    ) -> None:
         self.predict, self.table = PREDICTORS[kind], table
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
 
@@ -208,7 +255,10 @@ class Question:
         return {
             path: range_of(given)
             for path, given in sorted(values.inputs.items())
-            if path.startswith("performance.") and path not in values.readings and given.low is not None and given.high != given.low
+            if path.startswith("performance.")
+            and path not in values.readings
+            and given.low is not None
+            and given.high != given.low
         }
 
 
@@ -219,14 +269,27 @@ def held(target: Array, draws: Array, alone: Array) -> Array:
     """
     low, high = np.nanquantile(draws, (P10, P90), axis=1)
     narrow = np.nanquantile(alone, (P10, P90), axis=1)
-    flags = [(low <= target) & (target <= high), target < low, target > high, high / low, (narrow[0] <= target) & (target <= narrow[1])]
+    flags = [
+        (low <= target) & (target <= high),
+        target < low,
+        target > high,
+        high / low,
+        (narrow[0] <= target) & (target <= narrow[1]),
+    ]
     return np.array(flags, dtype=float)
 
 
 def summed(parts: list[Array]) -> Tested:
     """Return what the rows of some chips come to."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
-    return Tested(len(inside), float(inside.mean()), float(below.mean()), float(above.mean()), float(np.nanmedian(width)), float(alone.mean()))
+    return Tested(
+        len(inside),
+        float(inside.mean()),
+        float(below.mean()),
+        float(above.mean()),
+        float(np.nanmedian(width)),
+        float(alone.mean()),
+    )
 
 
 LEAST = 20  # pairs of a chip that say something of it
@@ -241,17 +304,25 @@ def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Back
     made = asked.prediction()
     paired = pairs_of(table, made)
     if not len(paired.one):
-        raise DataError(f"{path}: no two chips serve one model with the same formats and lengths at one speed, so there is no ratio")
+        raise DataError(
+            f"{path}: no two chips serve one model with the same formats and lengths at one speed, so there is no ratio"
+        )
     wanted = np.zeros(len(table), dtype=bool)
     wanted[np.concatenate(paired)] = True
     point, draws = np.full(len(table), np.nan), np.full((len(table), DRAWS), np.nan)
     for drawn in left_out_draws(kind, table, catalogue, settings, wanted, path).values():
         point[drawn.rows], draws[drawn.rows] = drawn.point, drawn.draws
-    blind = replace(made, predicted=point, skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip))
+    blind = replace(
+        made,
+        predicted=point,
+        skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip),
+    )
     one, other = pairs_of(table, blind)
     if not len(one):
         raise DataError(f"{path}: no pair of chips of which refits were made without each")
-    flags = held(made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other])
+    flags = held(
+        made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other]
+    )
     parts = np.stack([asked.chips.parts[one], asked.chips.parts[other]])
     of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
     by = {chip: summed([flags[:, own]]) for chip, own in of_chip.items() if own.sum() >= LEAST}

@@ -26,9 +26,27 @@ from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import PARAMETERS, residuals, unexplained_rows
 
-KINDS = ("kernels", "collectives", "inference", "training")  # in the order in which one holds what the others rest on
+KINDS = (
+    "kernels",
+    "collectives",
+    "inference",
+    "training",
+)  # in the order in which one holds what the others rest on
 LEAST_SPREAD = 0.02  # of a fitted value, in logarithm, either way
-COLUMNS = ("family", "attribute", "value", "unit", "low", "high", "as_of", "kind", "source", "note", "use", "residual")
+COLUMNS = (
+    "family",
+    "attribute",
+    "value",
+    "unit",
+    "low",
+    "high",
+    "as_of",
+    "kind",
+    "source",
+    "note",
+    "use",
+    "residual",
+)
 Array = np.ndarray[Any, Any]
 
 
@@ -68,11 +86,17 @@ def calibrate(
     """Fit the shared parameters of one kind of measurements, and again without each accelerator, model and source; `values` carry the fit."""
     whole, task = table, Task(kind, table, catalogue, values, fit_name)
     table, groups, free = task.table, task.groups(), task.free
-    progress(f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source")
+    progress(
+        f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source"
+    )
     everything = np.ones(len(table), dtype=bool)
-    apart = {rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))}  # one source often is all there is of a chip
+    apart = {
+        rows.tobytes(): rows for rows in (~everything, *(rows for _, _, rows in groups))
+    }  # one source often is all there is of a chip
     fits = dict(zip(apart, task.without(list(apart.values())), strict=True))
-    found, *others = (fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups)))
+    found, *others = (
+        fits[rows.tobytes()] for rows in (~everything, *(rows for _, _, rows in groups))
+    )
     task.chips.say(found.values)
     made = task.predict(table, task.chips)
     refits = [refit(*group, one, made) for group, one in zip(groups, others, strict=True)]
@@ -81,13 +105,36 @@ def calibrate(
     for name in LEFT_OUT:
         parts = [one for one in refits if one.left_out == name]
         if parts:
-            accuracy[name] = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
-    rows = list(rows_of(values, free, found, refits, int(accuracy["nothing"]["n"] or 0), rounded(accuracy["nothing"]["median_ape"]), date))
-    if kind in PARAMETERS and not fit_name:  # of a fit of some chips alone there are too few rows to say how far single ones lie off
+            accuracy[name] = scores(
+                np.concatenate([made.target[one.rows] for one in parts]),
+                np.concatenate([one.predicted for one in parts]),
+            )
+    rows = list(
+        rows_of(
+            values,
+            free,
+            found,
+            refits,
+            int(accuracy["nothing"]["n"] or 0),
+            rounded(accuracy["nothing"]["median_ape"]),
+            date,
+        )
+    )
+    if (
+        kind in PARAMETERS and not fit_name
+    ):  # of a fit of some chips alone there are too few rows to say how far single ones lie off
         rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
     blind = unseen(made, refits)
     chips = held_back(task, whole, catalogue) | chips_of(task.chips, made, blind)
-    return Calibration(fit_name or kind, found, refits, rows, accuracy, chips, order(table, blind) if kind == "inference" else {})
+    return Calibration(
+        fit_name or kind,
+        found,
+        refits,
+        rows,
+        accuracy,
+        chips,
+        order(table, blind) if kind == "inference" else {},
+    )
 
 
 def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
@@ -116,7 +163,9 @@ def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
     return replace(made, predicted=predicted, skip=skip)
 
 
-def chips_of(chips: Specifications, made: Prediction, blind: Prediction) -> dict[str, dict[str, Any]]:
+def chips_of(
+    chips: Specifications, made: Prediction, blind: Prediction
+) -> dict[str, dict[str, Any]]:
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
     found = {}
     for part in sorted(set(chips.parts[made.skip == ""])):
@@ -127,7 +176,13 @@ def chips_of(chips: Specifications, made: Prediction, blind: Prediction) -> dict
 
 
 def rows_of(
-    values: Values, free: Free, found: fitting.Fit, refits: Sequence[Refit], count: int, residual: float, date: str
+    values: Values,
+    free: Free,
+    found: fitting.Fit,
+    refits: Sequence[Refit],
+    count: int,
+    residual: float,
+    date: str,
 ) -> Iterator[dict[str, Any]]:
     """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values that leaving groups out found."""
     followed = {f.path: f.followed for f in free.followers}
@@ -139,10 +194,29 @@ def rows_of(
         moved = [math.log(one.values[path] / value) for one in refits]
         half = max(NORMAL_P95 * min(found.spread.get(base, 0.0), 1.0), LEAST_SPREAD)
         wanted = attribute("performance", name, path)
-        low, high = (value * math.exp(end([way, *moved])) for end, way in ((min, -half), (max, half)))
+        low, high = (
+            value * math.exp(end([way, *moved])) for end, way in ((min, -half), (max, half))
+        )
         low, high = max(low, wanted.minimum), min(high, wanted.maximum)
-        note = f"fitted on {count:,} rows" if path in found.spread else f"{LEADER}{followed[path].removeprefix('performance.')}"
-        cells = (family, name, rounded(value), wanted.unit, rounded(low), rounded(high), date, "derived", "tco-calibration", note, "", residual)
+        note = (
+            f"fitted on {count:,} rows"
+            if path in found.spread
+            else f"{LEADER}{followed[path].removeprefix('performance.')}"
+        )
+        cells = (
+            family,
+            name,
+            rounded(value),
+            wanted.unit,
+            rounded(low),
+            rounded(high),
+            date,
+            "derived",
+            "tco-calibration",
+            note,
+            "",
+            residual,
+        )
         yield dict(zip(COLUMNS, cells, strict=True))
 
 

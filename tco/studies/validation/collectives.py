@@ -15,13 +15,27 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.fabric.algorithms import choose, reach
 from tco.fabric.experts import Tokens, reported_bytes
-from tco.fabric.library import EXCHANGES, Library, NotOfferedError, family_library, read_library, token_size
+from tco.fabric.library import (
+    EXCHANGES,
+    Library,
+    NotOfferedError,
+    family_library,
+    read_library,
+    token_size,
+)
 from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
 from tco.performance.chip.engine_kernels import correction_of_rows
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import OfEngine, Prediction
-from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line, written
+from tco.studies.validation.specifications import (
+    CHIP,
+    FAMILY,
+    RowValues,
+    Specifications,
+    command_line,
+    written,
+)
 from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
@@ -34,15 +48,27 @@ ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one 
 def skips(table: pd.DataFrame, chips: Specifications) -> Array:
     """Return why rows are not scored; empty where they are."""
     operations, fabric = texts(table, "op").astype(str), texts(table, "fabric")
-    expert, results = np.char.startswith(operations, "ep_"), [column(table, name) for name in ("time_us", "algbw_gb_s", "busbw_gb_s")]
+    expert, results = (
+        np.char.startswith(operations, "ep_"),
+        [column(table, name) for name in ("time_us", "algbw_gb_s", "busbw_gb_s")],
+    )
     return refused(
         table,
         (chips.parts == "", "unknown-accelerator"),
         (np.isnan(column(table, "n_gpus")), "unstated rank count"),
         (column(table, "n_gpus") < 2, "unsupported: ranks of one chip"),
-        (~np.isnan(results[0]) & ~expert & np.isnan(column(table, "message_size_bytes")), "unstated size"),
-        ((column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")), "unstated network"),
-        (mapped(operations, lambda text: not meaning(chips.catalogue, "collective", text), bool), "unsupported operation"),
+        (
+            ~np.isnan(results[0]) & ~expert & np.isnan(column(table, "message_size_bytes")),
+            "unstated size",
+        ),
+        (
+            (column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")),
+            "unstated network",
+        ),
+        (
+            mapped(operations, lambda text: not meaning(chips.catalogue, "collective", text), bool),
+            "unsupported operation",
+        ),
         (expert & np.isnan(column(table, "tokens_per_rank")), "unstated token count"),
         (np.isnan(results).all(axis=0), "unstated result"),
         (results[0] == 0, "suspect: zero time"),
@@ -65,15 +91,25 @@ class Asked(NamedTuple):
 
     def of(self, catalogue: Catalogue) -> Library:
         """Return the library."""
-        return read_library(catalogue, self.library) if self.library else family_library(catalogue, self.family)
+        return (
+            read_library(catalogue, self.library)
+            if self.library
+            else family_library(catalogue, self.family)
+        )
 
 
 def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
     """Return what each row asks for, by the words of its cells."""
     words = rows_of(chips.catalogue, "libraries/words.csv", WORDS)
-    cells = {name: np.char.lower(texts(table, name).astype(str)) for name in ("library", "fabric", "algo", "notes", "dtype", "op")}
+    cells = {
+        name: np.char.lower(texts(table, name).astype(str))
+        for name in ("library", "fabric", "algo", "notes", "dtype", "op")
+    }
     cores = ~np.isnan(column(table, "sms"))
-    signalled = {part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal") for part in set(chips.parts)}
+    signalled = {
+        part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal")
+        for part in set(chips.parts)
+    }
     engines, found = texts(table, "engine_kernel"), []
     for row, family in enumerate(chips.families):
         said = dict.fromkeys(("library", "algorithm", "network"), "")
@@ -82,11 +118,30 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
                 said = {name: text or one[name] for name, text in said.items()}
         operation = meaning(chips.catalogue, "collective", cells["op"][row])
         exchange = operation in EXCHANGES
-        limited = re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row]) if exchange else None
+        limited = (
+            re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row])
+            if exchange
+            else None
+        )
         form = ("fp8" if "fp8" in cells["dtype"][row] else "bf16") if exchange else ""
         groups = (int(limited[1]), 2 * int(limited[1])) if limited else (0, 0)
-        own = said["library"], "" if said["library"] else family, said["algorithm"], said["network"] or "rdma"
-        found.append(Asked(operation, *own, form, groups, exchange and bool(cores[row]), signalled[chips.parts[row]], engines[row]))
+        own = (
+            said["library"],
+            "" if said["library"] else family,
+            said["algorithm"],
+            said["network"] or "rdma",
+        )
+        found.append(
+            Asked(
+                operation,
+                *own,
+                form,
+                groups,
+                exchange and bool(cores[row]),
+                signalled[chips.parts[row]],
+                engines[row],
+            )
+        )
     return found
 
 
@@ -110,8 +165,14 @@ class Rows:
         self.table, self.chips, self.asked = table, chips, asked
         known = chips.part("scale_up_domain")
         ranks, stated = column(table, "n_gpus"), nic_rate(table)
-        self.per_domain = np.where(known > SERVER, np.minimum(ranks, known), np.minimum(ranks, column(table, "gpus_per_node", SERVER)))
-        self.domain = np.maximum(known, self.per_domain)  # a server may join more chips than their kind usually has
+        self.per_domain = np.where(
+            known > SERVER,
+            np.minimum(ranks, known),
+            np.minimum(ranks, column(table, "gpus_per_node", SERVER)),
+        )
+        self.domain = np.maximum(
+            known, self.per_domain
+        )  # a server may join more chips than their kind usually has
         self.set_domain = self.domain > known
         self.group: Group = placed(ranks, self.per_domain)
         own = chips.part("scale_out_bandwidth")
@@ -127,7 +188,14 @@ class Rows:
             return self.sizes
         token = token_size(self.library, self.asked.form, column(self.table, "hidden", 0))
         drawn, groups = self.asked.groups
-        return Tokens(column(self.table, "tokens_per_rank"), token, column(self.table, "topk", 1), groups, drawn, self.cores)
+        return Tokens(
+            column(self.table, "tokens_per_rank"),
+            token,
+            column(self.table, "topk", 1),
+            groups,
+            drawn,
+            self.cores,
+        )
 
     def answers(self) -> tuple[Any, Any]:
         """Return the time of every row, and the bytes its publisher divides by it."""
@@ -135,20 +203,46 @@ class Rows:
         if not self.asked.engine:
             return seconds, moved
         asked = self.of_engine(seconds)
-        learnt = correction_of_rows(self.chips.catalogue, asked.operation, asked.kernel, asked.format, self.chips.parts)
-        return seconds if learnt is None else learnt.of(asked.operation, seconds, asked.sides), moved
+        learnt = correction_of_rows(
+            self.chips.catalogue, asked.operation, asked.kernel, asked.format, self.chips.parts
+        )
+        return seconds if learnt is None else learnt.of(
+            asked.operation, seconds, asked.sides
+        ), moved
 
     def of_engine(self, seconds: Any, rows: Sequence[int] = ()) -> OfEngine:
         """Return the rows as those of one kernel of an engine."""
-        sides = {"ranks": self.group.ranks, "size": self.sizes, "tokens": column(self.table, "tokens_per_rank")}
-        return OfEngine(self.asked.operation, self.asked.engine, self.asked.form, rows, seconds, sides)
+        sides = {
+            "ranks": self.group.ranks,
+            "size": self.sizes,
+            "tokens": column(self.table, "tokens_per_rank"),
+        }
+        return OfEngine(
+            self.asked.operation, self.asked.engine, self.asked.form, rows, seconds, sides
+        )
 
     def timed(self) -> tuple[Any, Any]:
         """Return the same as physics and the library have it."""
-        values = RowValues(self.chips, ALONE | {f"parts.{CHIP}.scale_out_bandwidth": self.nic, f"parts.{CHIP}.scale_up_domain": self.domain})
-        links = links_of_chips(values, CHIP, FAMILY, Route("leaf", 1, PROTOCOLS[self.asked.network]), self.library, signalled=self.asked.signalled)
+        values = RowValues(
+            self.chips,
+            ALONE
+            | {
+                f"parts.{CHIP}.scale_out_bandwidth": self.nic,
+                f"parts.{CHIP}.scale_up_domain": self.domain,
+            },
+        )
+        links = links_of_chips(
+            values,
+            CHIP,
+            FAMILY,
+            Route("leaf", 1, PROTOCOLS[self.asked.network]),
+            self.library,
+            signalled=self.asked.signalled,
+        )
         at, size = reach(links, self.group), self.sent()
-        return choose(at, self.asked.operation, size, self.asked.algorithm or None), reported_bytes(at, size)
+        return choose(at, self.asked.operation, size, self.asked.algorithm or None), reported_bytes(
+            at, size
+        )
 
     def commands(self) -> list[str]:
         """Return the command line that gives each row's answer again."""
@@ -161,16 +255,24 @@ class Rows:
                 "library": self.asked.library or None,
                 "algorithm": self.asked.algorithm or None,
                 "engine-kernel": self.asked.engine or None,
-                **(self.tokens_asked(row) if self.asked.operation in EXCHANGES else {"size": f"{written(self.sizes[row])}B"}),
+                **(
+                    self.tokens_asked(row)
+                    if self.asked.operation in EXCHANGES
+                    else {"size": f"{written(self.sizes[row])}B"}
+                ),
             }
-            settings: dict[str, Any] = {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
+            settings: dict[str, Any] = (
+                {"cluster.chips": self.group.ranks[row]} if apart[row] else {}
+            )
             if self.set_domain[row]:
                 settings[f"parts.{chip}.scale_up_domain"] = self.domain[row]
             if self.set_nic[row]:
                 settings[f"parts.{chip}.scale_out_bandwidth"] = (self.nic[row], "byte/s")
             if apart[row] and self.asked.network != "rdma":
                 settings["cluster.network"] = self.asked.network
-            found.append(command_line(["collective", chip], {**options, "format": "json"}, settings))
+            found.append(
+                command_line(["collective", chip], {**options, "format": "json"}, settings)
+            )
         return found
 
     def tokens_asked(self, row: int) -> dict[str, Any]:
@@ -186,7 +288,9 @@ class Rows:
         }
 
 
-def together(table: pd.DataFrame, chips: Specifications, skip: Array) -> Iterator[tuple[Asked, Array]]:
+def together(
+    table: pd.DataFrame, chips: Specifications, skip: Array
+) -> Iterator[tuple[Asked, Array]]:
     """Yield the rows that are asked together, of those that are not left out."""
     groups: dict[Asked, list[int]] = {}
     for row, asked in enumerate(asked_of(table, chips)):

@@ -38,11 +38,17 @@ from tco.studies.validation.unexplained import residuals
 
 NAME = "deployed"  # as a fit is asked for
 CLASS, ENGINE, ENVELOPE = LEVELS = ("class", "engine", "envelope")
-WIDE, FIRST = 10.0, 0.02  # variance of classes, which are free, and of all else before the first round
+WIDE, FIRST = (
+    10.0,
+    0.02,
+)  # variance of classes, which are free, and of all else before the first round
 FREEDOM = 3.0  # degrees of freedom of Student's t
 STILL, ROUNDS = 1e-6, 2000
 NO_PLAN = -2.0  # logarithm that stands for a run whose class has no plan at its speed
-FAMILY_SPREAD, PUBLISHER_SPREAD = 0.35, 0.25  # standard deviations between families, and between publishers of one
+FAMILY_SPREAD, PUBLISHER_SPREAD = (
+    0.35,
+    0.25,
+)  # standard deviations between families, and between publishers of one
 
 
 class Effects(NamedTuple):
@@ -70,12 +76,23 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
         if len(runs) < LEAST:
             continue
         named = dict(zip(KEYS, key, strict=True))
-        for run in runs[unbeaten(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))].itertuples():
+        for run in runs[
+            unbeaten(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))
+        ].itertuples():
             operator = APART if run.apart else SERVER
             settings = {"workload.operated_by": operator, "workload.engine": run.engine}
             best = best_at(catalogue, named, run.speed, run.date, run.ahead, settings)
             share = NO_PLAN if not best else math.log(run.rate / best)
-            rows.append((operator, run.engine, "/".join(map(str, key)), named["chip"], float(run.speed), share))
+            rows.append(
+                (
+                    operator,
+                    run.engine,
+                    "/".join(map(str, key)),
+                    named["chip"],
+                    float(run.speed),
+                    share,
+                )
+            )
     return pd.DataFrame(rows, columns=[CLASS, ENGINE, ENVELOPE, "chip", "speed", "share"])
 
 
@@ -92,12 +109,17 @@ def fitted(found: pd.DataFrame) -> Effects:
         means = covariance @ (weighed.T @ shares)
         squares = means**2 + np.diag(covariance)
         left = (shares - has @ means) ** 2 + ((has @ covariance) * has).sum(axis=1)
-        before, now = np.append(variances, scatter), np.bincount(place, squares) / np.bincount(place)
+        before, now = (
+            np.append(variances, scatter),
+            np.bincount(place, squares) / np.bincount(place),
+        )
         variances, scatter = np.array([WIDE, *now[1:]]), float(np.mean(weights * left))
         weights = (FREEDOM + 1) / (FREEDOM + left / scatter)
         if np.allclose(before, np.append(variances, scatter), rtol=STILL, atol=0):
             break
-    return Effects(owners, means, covariance, dict(zip(LEVELS, variances.tolist(), strict=True)), scatter)
+    return Effects(
+        owners, means, covariance, dict(zip(LEVELS, variances.tolist(), strict=True)), scatter
+    )
 
 
 def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int]]:
@@ -112,7 +134,11 @@ def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int
         medians = -runs.groupby("source")["residual"].median()
         weight = len(medians) / PUBLISHER_SPREAD**2
         variance = 1 / (weight + 1 / FAMILY_SPREAD**2)
-        effects[str(family)] = variance * weight * float(medians.mean()), math.sqrt(variance), len(runs)
+        effects[str(family)] = (
+            variance * weight * float(medians.mean()),
+            math.sqrt(variance),
+            len(runs),
+        )
     return effects
 
 
@@ -124,7 +150,9 @@ def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Value
     return scored.assign(source=texts(table, "source_id").astype(str)[made.skip == ""])
 
 
-def deployed_rows(found: pd.DataFrame, configured: pd.DataFrame, date: str) -> Iterator[dict[str, Any]]:
+def deployed_rows(
+    found: pd.DataFrame, configured: pd.DataFrame, date: str
+) -> Iterator[dict[str, Any]]:
     """Yield the catalogue rows of a fit: classes, engines, families, and what one system has by itself.
 
     Args:
@@ -136,23 +164,55 @@ def deployed_rows(found: pd.DataFrame, configured: pd.DataFrame, date: str) -> I
     effects = fitted(found)
     for operator in (SERVER, APART):
         runs = int((found[CLASS] == operator).sum())
-        yield row_of(operator, *effects.of(CLASS, operator), f"{runs} published runs that no other run beats", date)
+        yield row_of(
+            operator,
+            *effects.of(CLASS, operator),
+            f"{runs} published runs that no other run beats",
+            date,
+        )
     both = [effects.of(CLASS, operator) for operator in (SERVER, APART)]
     mean, deviation = (float(np.mean(column)) for column in zip(*both, strict=True))
     yield row_of(BENCHMARK, mean, deviation, "the mean of one server and of pools apart", date)
     for engine in sorted(set(found[ENGINE])):
         runs = int((found[ENGINE] == engine).sum())
-        yield row_of(engine, *effects.of(ENGINE, engine), f"{runs} published runs that no other run beats", date)
+        yield row_of(
+            engine,
+            *effects.of(ENGINE, engine),
+            f"{runs} published runs that no other run beats",
+            date,
+        )
     for family, (mean, deviation, count) in sorted(family_effects(configured).items()):
-        yield row_of(family, mean, deviation, f"{count} runs as they were configured, weighed by publisher", date)
+        yield row_of(
+            family,
+            mean,
+            deviation,
+            f"{count} runs as they were configured, weighed by publisher",
+            date,
+        )
     spread = math.sqrt(effects.variances[ENVELOPE])
     yield row_of("run", 0.0, spread, f"the scatter of {found[ENVELOPE].nunique()} envelopes", date)
 
 
 def row_of(owner: str, mean: float, deviation: float, note: str, date: str) -> dict[str, Any]:
     """Return the catalogue row of an efficiency, whose logarithm is normal."""
-    value, low, high = (float(f"{math.exp(mean + side * P95 * deviation):.4g}") for side in (0, -1, 1))
+    value, low, high = (
+        float(f"{math.exp(mean + side * P95 * deviation):.4g}") for side in (0, -1, 1)
+    )
     return {
-        **{"family": owner, "attribute": EFFICIENCY, "value": value, "unit": "ratio", "low": low, "high": high},
-        **{"as_of": date, "kind": "derived", "source": "tco-calibration", "note": note, "use": "", "residual": ""},
+        **{
+            "family": owner,
+            "attribute": EFFICIENCY,
+            "value": value,
+            "unit": "ratio",
+            "low": low,
+            "high": high,
+        },
+        **{
+            "as_of": date,
+            "kind": "derived",
+            "source": "tco-calibration",
+            "note": note,
+            "use": "",
+            "residual": "",
+        },
     }

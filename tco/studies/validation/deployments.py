@@ -81,7 +81,9 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     return Prediction(target, predicted, names, skip, command, key, scale)
 
 
-def deployment_settings(catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str) -> dict[str, Any]:
+def deployment_settings(
+    catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str
+) -> dict[str, Any]:
     """Return the inputs that a row states of its deployment, as texts."""
     engine, _ = software_of(catalogue, str(texts(table, "framework")[row]), date)
     settings = {"workload.model": model, "workload.engine": engine, "workload.software": date}

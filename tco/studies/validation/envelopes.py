@@ -28,7 +28,11 @@ from tco.studies.validation.specifications import Specifications
 
 NOBODY_WAITS = 0.001  # tokens/s per user, of a run whose requests are all there at once
 POOLS = ("size", "workers", "groups", "experts")
-CONFIGURATION = ("engine", "apart", *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS))
+CONFIGURATION = (
+    "engine",
+    "apart",
+    *(f"{side}_{name}" for side in ("decode", "prefill") for name in POOLS),
+)
 Array = np.ndarray[Any, Any]
 
 
@@ -63,21 +67,31 @@ def unbeaten(speed: Array, rate: Array) -> Array:
     order = np.lexsort((-rate, -speed))
     best = np.maximum.accumulate(rate[order])
     found = np.zeros(len(rate), dtype=bool)
-    found[order] = (rate[order] >= best) & np.concatenate([np.ones(1, bool), rate[order][1:] > best[:-1]])[: len(rate)]
+    found[order] = (rate[order] >= best) & np.concatenate(
+        [np.ones(1, bool), rate[order][1:] > best[:-1]]
+    )[: len(rate)]
     return found
 
 
 def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
     """Return the parameters of the refit that never saw a chip's serving runs; empty where there are too few of them for one."""
     rows = table(catalogue, "left_out")
-    return {row["path"]: float(row["value"]) for row in rows if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)}
+    return {
+        row["path"]: float(row["value"])
+        for row in rows
+        if (row["kind"], row["left_out"], row["member"]) == ("inference", "accelerator", chip)
+    }
 
 
 @contextmanager
 def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
     """Let the values be those of the refit that never saw a chip, but for what the user sets."""
     values = chips.values
-    found = {path: value for path, value in left_out(chips.catalogue, chip).items() if path not in values.given}
+    found = {
+        path: value
+        for path, value in left_out(chips.catalogue, chip).items()
+        if path not in values.given
+    }
     held = {path: values[path] for path in found}
     chips.say(found)
     try:
@@ -89,10 +103,22 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
 def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
     speeds, rates = list[Array](), list[Array]()
-    for (engine, apart, searched, offline), some in runs.groupby(["engine", "apart", "searched", "offline"], sort=True):
-        asks = kind | {"engine": engine, "apart": apart, "searched": searched, "ahead": False, "offline": offline, "equal": False}
+    for (engine, apart, searched, offline), some in runs.groupby(
+        ["engine", "apart", "searched", "offline"], sort=True
+    ):
+        asks = kind | {
+            "engine": engine,
+            "apart": apart,
+            "searched": searched,
+            "ahead": False,
+            "offline": offline,
+            "equal": False,
+        }
         made, fits = predict_group(asked, asked.chips, asks, some["row"].to_numpy())
-        rate, time = (np.broadcast_to(made[name], fits.shape)[fits] for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean"))
+        rate, time = (
+            np.broadcast_to(made[name], fits.shape)[fits]
+            for name in ("output_tput_tok_s_per_gpu", "tpot_ms_mean")
+        )
         speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
         rates.append(rate)
     return Curve.of(np.concatenate(speeds), np.concatenate(rates))
@@ -101,7 +127,11 @@ def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
 LEAST = 5  # distinct configurations of an envelope
 TRIALS, ERRORS = 20, (0.05, 0.1, 0.15)  # of runs that are off at random, in logarithms
 KEYS = ("chip", "model", "attention", "experts", "dense", "prompt", "answer")
-CLOSE, NEAR, FAR = 0.15, 0.9, 0.75  # of a published run: how far off a prediction is close, and shares that a best plan should reach
+CLOSE, NEAR, FAR = (
+    0.15,
+    0.9,
+    0.75,
+)  # of a published run: how far off a prediction is close, and shares that a best plan should reach
 
 
 class Run(NamedTuple):
@@ -163,13 +193,42 @@ class Sweep:
             np.nan,
         )
         prompt, answer = points.nominal.T
-        made = pd.DataFrame({"chip": asked.chips.parts, "model": points.models, "prompt": prompt, "answer": answer})
-        made = made.assign(**{name: points.formats[:, place] for place, name in enumerate(("attention", "experts", "dense"))})
-        pools = {f"{side}_{name}": pool[name] for side, pool in (("decode", points.decode), ("prefill", points.prefill)) for name in pool}
-        made = made.assign(**pools, engine=points.engine, apart=points.apart, flight=points.concurrency, speed=speed, rate=asked.target * part)
-        made = made.assign(ahead=points.speculative, date=points.date, searched=points.searched, offline=points.offline)
-        made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values("month", kind="stable", na_position="first")
-        self.runs = made[((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[made["row"]]]
+        made = pd.DataFrame(
+            {"chip": asked.chips.parts, "model": points.models, "prompt": prompt, "answer": answer}
+        )
+        made = made.assign(
+            **{
+                name: points.formats[:, place]
+                for place, name in enumerate(("attention", "experts", "dense"))
+            }
+        )
+        pools = {
+            f"{side}_{name}": pool[name]
+            for side, pool in (("decode", points.decode), ("prefill", points.prefill))
+            for name in pool
+        }
+        made = made.assign(
+            **pools,
+            engine=points.engine,
+            apart=points.apart,
+            flight=points.concurrency,
+            speed=speed,
+            rate=asked.target * part,
+        )
+        made = made.assign(
+            ahead=points.speculative,
+            date=points.date,
+            searched=points.searched,
+            offline=points.offline,
+        )
+        made = made.assign(row=np.arange(len(made)), month=asked.months).sort_values(
+            "month", kind="stable", na_position="first"
+        )
+        self.runs = made[
+            ((asked.skip == "") & np.isfinite(speed) & np.isfinite(asked.target * part))[
+                made["row"]
+            ]
+        ]
 
     def configurations(self, ahead: bool) -> pd.DataFrame:
         """Return the newest run of each configuration under each load, those that predict tokens ahead only where they are asked for."""
@@ -178,7 +237,11 @@ class Sweep:
 
 
 def envelopes_of(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, chips: frozenset[str] | None = None, settings: Mapping[str, str] | None = None
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    chips: frozenset[str] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Envelope]:
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
     sweep = Sweep(table, catalogue, values)
@@ -189,14 +252,29 @@ def envelopes_of(
             continue
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
-            alike = predicted(sweep.asked, {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")}, runs)
+            alike = predicted(
+                sweep.asked,
+                {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},
+                runs,
+            )
         envelope = runs[unbeaten(*every)].sort_values("speed", kind="stable")
         held = [against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
-        yield Envelope(named["chip"], named["model"], formats, float(named["prompt"]), float(named["answer"]), *every, held, alike)
+        yield Envelope(
+            named["chip"],
+            named["model"],
+            formats,
+            float(named["prompt"]),
+            float(named["answer"]),
+            *every,
+            held,
+            alike,
+        )
 
 
-def against_best(catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, asked: Mapping[str, str]) -> Run:
+def against_best(
+    catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, asked: Mapping[str, str]
+) -> Run:
     """Return a run of an envelope with the best plan at its speed, under software of its own month unless another is set."""
     speed, rate = float(run.speed), float(run.rate)
     best = best_at(catalogue, named, speed, run.date, asked=asked)
@@ -204,7 +282,12 @@ def against_best(catalogue: Catalogue, named: dict[str, Any], run: Any, alike: C
 
 
 def best_at(
-    catalogue: Catalogue, named: dict[str, Any], speed: float, software: str, ahead: bool = False, asked: Mapping[str, str] | None = None
+    catalogue: Catalogue,
+    named: dict[str, Any],
+    speed: float,
+    software: str,
+    ahead: bool = False,
+    asked: Mapping[str, str] | None = None,
 ) -> float | None:
     """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does.
 
@@ -227,14 +310,23 @@ def best_at(
     rate = result.metrics["output_tokens_per_s_per_chip"]
     if rate is None:
         return None
-    over_a_run = result.plan is not None and result.plan.engines is not None  # a closed loop begins and ends
-    return float(rate) if over_a_run else float(rate * catalogue.practice("serving", "steady_share").value)
+    over_a_run = (
+        result.plan is not None and result.plan.engines is not None
+    )  # a closed loop begins and ends
+    return (
+        float(rate)
+        if over_a_run
+        else float(rate * catalogue.practice("serving", "steady_share").value)
+    )
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
     """Return how the best plans stand to some runs, and how what is predicted of the same configurations does, in rate and in speed."""
     free = stands([run.ratio for run in runs])
-    alike = {"alike": stands([run.ratio_alike for run in runs]), "alike_speed": stands([run.speed_ratio for run in runs])}
+    alike = {
+        "alike": stands([run.ratio_alike for run in runs]),
+        "alike_speed": stands([run.speed_ratio for run in runs]),
+    }
     return {"n": len(runs), **free, **alike}
 
 
@@ -245,7 +337,14 @@ def stands(ratios: Sequence[float]) -> dict[str, float | None]:
         return dict.fromkeys(names)
     many = np.array(ratios)
     error = np.abs(many - 1)
-    found = (np.median(many), np.median(error), np.mean(error <= CLOSE), np.mean(many < NEAR), np.mean(many < FAR), many.min())
+    found = (
+        np.median(many),
+        np.median(error),
+        np.mean(error <= CLOSE),
+        np.mean(many < NEAR),
+        np.mean(many < FAR),
+        many.min(),
+    )
     return dict(zip(names, map(float, found), strict=True))
 
 
@@ -257,18 +356,35 @@ def pairs(envelopes: Sequence[Envelope], predicted: Sequence[Curve]) -> dict[str
     """
     truths, guesses, order = list[float](), list[float](), list[bool]()
     for (one, its), (other, its_own) in combinations(zip(envelopes, predicted, strict=True), 2):
-        if (one.model, one.formats, one.prompt, one.answer) != (other.model, other.formats, other.prompt, other.answer):
+        if (one.model, one.formats, one.prompt, one.answer) != (
+            other.model,
+            other.formats,
+            other.prompt,
+            other.answer,
+        ):
             continue
-        low, high = (pick(end(run.speed for run in each.runs) for each in (one, other)) for pick, end in ((max, min), (min, max)))
-        for speed in sorted({run.speed for each in (one, other) for run in each.runs if low <= run.speed <= high}):
-            measured, made = ([curve.rate_at(speed) for curve in both] for both in ((one.measured, other.measured), (its, its_own)))
+        low, high = (
+            pick(end(run.speed for run in each.runs) for each in (one, other))
+            for pick, end in ((max, min), (min, max))
+        )
+        for speed in sorted(
+            {run.speed for each in (one, other) for run in each.runs if low <= run.speed <= high}
+        ):
+            measured, made = (
+                [curve.rate_at(speed) for curve in both]
+                for both in ((one.measured, other.measured), (its, its_own))
+            )
             truths.append(measured[0] / measured[1])
             guesses.append(made[0] / made[1] if all(made) else 0.0)
             order.append(made[0] != made[1] and (measured[0] > measured[1]) == (made[0] > made[1]))
     if not truths:
         return {"pairs": 0, "right": None, "ratio_error": None}
     error = np.abs(np.array(guesses) / np.array(truths) - 1)
-    return {"pairs": len(truths), "right": float(np.mean(order)), "ratio_error": float(np.median(error))}
+    return {
+        "pairs": len(truths),
+        "right": float(np.mean(order)),
+        "ratio_error": float(np.median(error)),
+    }
 
 
 def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]:
@@ -277,16 +393,33 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]
     found = []
     for _ in range(TRIALS):
         factors = (np.exp(random.normal(0, error, len(one.speed))) for one in envelopes)
-        found.append(pairs(envelopes, [Curve.of(one.speed * some, one.rate * some) for one, some in zip(envelopes, factors, strict=True)]))
+        found.append(
+            pairs(
+                envelopes,
+                [
+                    Curve.of(one.speed * some, one.rate * some)
+                    for one, some in zip(envelopes, factors, strict=True)
+                ],
+            )
+        )
     if not found[0]["pairs"]:
         return {"error": error, "right": None, "ratio_error": None}
-    return {"error": error} | {name: float(np.mean([each[name] for each in found])) for name in ("right", "ratio_error")}
+    return {"error": error} | {
+        name: float(np.mean([each[name] for each in found])) for name in ("right", "ratio_error")
+    }
 
 
 def against_runs(
-    table: pd.DataFrame, catalogue: Catalogue, values: Values, settings: Mapping[str, str] | None = None
+    table: pd.DataFrame,
+    catalogue: Catalogue,
+    values: Values,
+    settings: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
     """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
     found = list(envelopes_of(table, catalogue, values, settings=settings))
-    two = pairs(found, [one.alike for one in found]) | {"off_at_random": [off_at_random(found, error) for error in ERRORS]}
-    return [(one, summary(one.runs)) for one in found], summary([run for one in found for run in one.runs]) | {"ratio_of_two": two}
+    two = pairs(found, [one.alike for one in found]) | {
+        "off_at_random": [off_at_random(found, error) for error in ERRORS]
+    }
+    return [(one, summary(one.runs)) for one in found], summary(
+        [run for one in found for run in one.runs]
+    ) | {"ratio_of_two": two}

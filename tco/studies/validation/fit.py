@@ -52,7 +52,9 @@ def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[F
             return
         sets = [asked.pop(number) for number in numbers]
         try:
-            made: Sequence[Array | BaseException] = np.split(ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1])
+            made: Sequence[Array | BaseException] = np.split(
+                ask(np.concatenate(sets)), np.cumsum([len(one) for one in sets])[:-1]
+            )
         except BaseException as error:
             made = [error] * len(numbers)
         answers.update(zip(numbers, made, strict=True))
@@ -116,7 +118,14 @@ class Free(NamedTuple):
 
 def read_free(catalogue: Catalogue, kind: str) -> Free:
     """Return what a fit of a kind may move, from the last data folder that says so; a bad file raises `DataError`."""
-    path = next((found for folder in reversed(catalogue.folders) if (found := folder / "fits" / f"{kind}.csv").is_file()), None)
+    path = next(
+        (
+            found
+            for folder in reversed(catalogue.folders)
+            if (found := folder / "fits" / f"{kind}.csv").is_file()
+        ),
+        None,
+    )
     if path is None:
         raise DataError(f"no data folder holds fits/{kind}.csv, which says what may be fitted")
     parameters, followers = [], []
@@ -130,7 +139,9 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
         wanted = attribute("performance", row["attribute"], where)
         low, high = (number(row[name], name, where) for name in ("low", "high"))
         if not 0 < low <= prior <= high:
-            raise DataError(f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, {high:g}")
+            raise DataError(
+                f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, {high:g}"
+            )
         bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
         parameters.append(Parameter(own, prior, low, high, *bounds))
     return Free(tuple(parameters), tuple(followers))
@@ -141,8 +152,14 @@ def paths_of(free: Free) -> list[str]:
     return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
 
 
-LEFT_OUT = {"accelerator": "accelerator", "model": "model", "source": "source_id"}  # what is left out, and the column that names it
-LEAST_GROUP = 20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
+LEFT_OUT = {
+    "accelerator": "accelerator",
+    "model": "model",
+    "source": "source_id",
+}  # what is left out, and the column that names it
+LEAST_GROUP = (
+    20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
+)
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 GROUPS = ("accelerator", "model", "op", "source_id")
 SCALE = 0.1  # errors well beyond it count by their logarithm: runs of an engine's first weeks say little of the rest (Cauchy)
@@ -164,8 +181,13 @@ class Fit:
 class Task:
     """The rows of a kind of measurements that are fitted, what may move, and what the engine predicts of them for sets of parameters."""
 
-    def __init__(self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = "") -> None:
-        self.predict, self.table = PREDICTORS[kind], table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
+    def __init__(
+        self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = ""
+    ) -> None:
+        self.predict, self.table = (
+            PREDICTORS[kind],
+            table[~np.isin(tiers(table), HELD_BACK)].reset_index(drop=True),
+        )
         self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
         self.free = read_free(catalogue, name or kind)
         self.priors = np.log([p.prior for p in self.free.parameters])
@@ -188,7 +210,9 @@ class Task:
     def predicted(self, logs: Array) -> Array:
         """Return the predictions of all rows for each row of logarithms of parameters."""
         self.place(np.exp(logs if len(logs) > 1 else logs[0]))
-        return np.broadcast_to(self.predict(self.table, self.chips).predicted, (len(logs), len(self.table)))
+        return np.broadcast_to(
+            self.predict(self.table, self.chips).predicted, (len(logs), len(self.table))
+        )
 
     def weights(self, rows: Array) -> Array:
         """Return the weight of each row's error: a group of n rows counts as much as the square root of n, so that big ones do not drown others."""
@@ -202,14 +226,22 @@ class Task:
         least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
         for name, column in LEFT_OUT.items():
             if column in self.table:
-                labels = (self.chips.parts if name == "accelerator" else self.table[column].to_numpy(object)).astype(str)  # a part has several names
-                members = [(name, member, labels == member) for member in sorted(set(labels)) if member]
+                labels = (
+                    self.chips.parts
+                    if name == "accelerator"
+                    else self.table[column].to_numpy(object)
+                ).astype(str)  # a part has several names
+                members = [
+                    (name, member, labels == member) for member in sorted(set(labels)) if member
+                ]
                 found += [one for one in members if least <= one[2].sum() < count]
         return found
 
     def without(self, apart: Sequence[Array]) -> list[Fit]:
         """Return the fits without some rows, one for each choice of rows, and what each predicts of all rows."""
-        found = side_by_side(self.predicted, [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart])  # type: ignore[misc]
+        found = side_by_side(
+            self.predicted, [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart]
+        )  # type: ignore[misc]
         predicted = self.predicted(np.array([one.x for one in found]))
         return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
 
@@ -250,7 +282,9 @@ def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
     paths, values = [p.path for p in task.free.parameters], task.chips.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
     every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}
-    return Fit(every, dict(zip(paths, spread.tolist(), strict=True)), bool(found.status > 0), predicted)
+    return Fit(
+        every, dict(zip(paths, spread.tolist(), strict=True)), bool(found.status > 0), predicted
+    )
 
 
 def scored(made: Prediction, rows: Array) -> dict[str, Any]:

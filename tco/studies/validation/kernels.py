@@ -21,19 +21,36 @@ from tco.performance.chip.products import Traits, kernels_on, traits_of
 from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
 from tco.studies.validation.naming import rows_of
 from tco.studies.validation.score import OfEngine, Prediction
-from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, command_line
+from tco.studies.validation.specifications import (
+    CHIP,
+    FAMILY,
+    RowValues,
+    Specifications,
+    command_line,
+)
 from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
-WIDTHS = re.compile(r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads")  # of the model an elementwise row comes from
+WIDTHS = re.compile(
+    r"hidden (\d+), ffn (\d+), (\d+)/(\d+) heads"
+)  # of the model an elementwise row comes from
 HEAD = 128  # width of the heads of those models
-PASSES = {"copy": 2, "add": 3, "input_layernorm": 3, "mlp_act": 3, "attn_rope": 2}  # times an element is read or written
+PASSES = {
+    "copy": 2,
+    "add": 3,
+    "input_layernorm": 3,
+    "mlp_act": 3,
+    "attn_rope": 2,
+}  # times an element is read or written
 COPIED = 4  # shapes that share a time to its printed digits: the table repeats it, and nobody measured it on all of them
 MOST = 0.5  # of the rows of a table
 DIGITS = 6  # of a time that two shapes share by chance at most
 POWER_LAW = re.compile(r"power_law_([\d.]+)")
 FLAT = ("copy", "add")  # elementwise kernels that know no rows
-COLUMNS = {"heads": "heads_q", "kv_heads": "heads_kv"}  # where a column has another name than the side of the kernel
+COLUMNS = {
+    "heads": "heads_q",
+    "kv_heads": "heads_kv",
+}  # where a column has another name than the side of the kernel
 STATED = ("causal", "passes", "by_row", "skew", "even")  # sides that are words of a row
 
 
@@ -72,13 +89,22 @@ def width_of(operation: str, notes: str, split: float) -> float:
     if not found:
         return np.nan
     hidden, inner, heads, kv_heads = (float(text) for text in found.groups())
-    return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(operation, hidden)
+    return {"mlp_act": inner / split, "attn_rope": (heads + kv_heads) * HEAD / split}.get(
+        operation, hidden
+    )
 
 
 def cores_of(catalogue: Catalogue, source: str) -> float:
     """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
     rows = rows_of(catalogue, "kernel_cores.csv", ("pattern", "cores"))
-    return next((float(found[1]) * float(row["cores"]) for row in rows if (found := row["pattern"].search(source))), np.nan)
+    return next(
+        (
+            float(found[1]) * float(row["cores"])
+            for row in rows
+            if (found := row["pattern"].search(source))
+        ),
+        np.nan,
+    )
 
 
 def library_of(catalogue: Catalogue, source: str, part: str) -> str:
@@ -87,12 +113,21 @@ def library_of(catalogue: Catalogue, source: str, part: str) -> str:
     A bare kernel follows none.
     """
     rows = rows_of(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
-    return next((row["library"] for row in rows if source.startswith(row["name"]) and (not row["parts"] or part in row["parts"].split())), BARE)
+    return next(
+        (
+            row["library"]
+            for row in rows
+            if source.startswith(row["name"]) and (not row["parts"] or part in row["parts"].split())
+        ),
+        BARE,
+    )
 
 
 def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
     """Return the kind of every row."""
-    operations, types, sources, engines = (texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source", "engine_kernel"))
+    operations, types, sources, engines = (
+        texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source", "engine_kernel")
+    )
 
     @cache
     def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> Kind:
@@ -100,29 +135,58 @@ def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
         form = format_of(chips.catalogue, found, dtype)
         computed = computed_on(chips.values, part, form, "dtype") if form and part else None
         traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
-        apart = found in ("gemm", "grouped") and traits.logical and not np.isnan(cores_of(chips.catalogue, source))
+        apart = (
+            found in ("gemm", "grouped")
+            and traits.logical
+            and not np.isnan(cores_of(chips.catalogue, source))
+        )
         library = BARE if engine else library_of(chips.catalogue, source, part)
-        return Kind(found, operation.removeprefix("elementwise:"), form, library, computed, traits, apart, engine)
+        return Kind(
+            found,
+            operation.removeprefix("elementwise:"),
+            form,
+            library,
+            computed,
+            traits,
+            apart,
+            engine,
+        )
 
-    made = [kind(*row) for row in zip(operations, types, sources, engines, chips.parts, strict=True)]
+    made = [
+        kind(*row) for row in zip(operations, types, sources, engines, chips.parts, strict=True)
+    ]
     return [one if one.kernel == "elementwise" else one._replace(elementwise="") for one in made]
 
 
 def widths(table: pd.DataFrame) -> Array:
     """Return the width that rows state, as n those of elementwise kernels, else that of their model."""
     operations = [text.removeprefix("elementwise:") for text in texts(table, "op").astype(str)]
-    read = [width_of(*row) for row in zip(operations, texts(table, "notes").astype(str), column(table, "tp", 1.0), strict=True)]
+    read = [
+        width_of(*row)
+        for row in zip(
+            operations, texts(table, "notes").astype(str), column(table, "tp", 1.0), strict=True
+        )
+    ]
     stated = column(table, "n")
     own = column(table, "width")
     return np.where(np.isnan(own), np.where(np.isnan(stated), read, stated), own)
 
 
-def skips(table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array, names: Array) -> Array:
+def skips(
+    table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array, names: Array
+) -> Array:
     """Return why rows are not scored; empty where they are."""
-    operations, own = texts(table, "op").astype(str), np.array([kind.kernel for kind in kinds], dtype=object)
+    operations, own = (
+        texts(table, "op").astype(str),
+        np.array([kind.kernel for kind in kinds], dtype=object),
+    )
     library = np.array([kind.library for kind in kinds], dtype=object)
     unstated = [
-        (np.any([~(sided(table, name) > 0) for name in sides if name not in STATED], axis=0) & (own == operation), "unstated shape")
+        (
+            np.any([~(sided(table, name) > 0) for name in sides if name not in STATED], axis=0)
+            & (own == operation),
+            "unstated shape",
+        )
         for operation, sides in SHAPES.items()
     ]
     return refused(
@@ -136,14 +200,21 @@ def skips(table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target:
         *unstated,
         (np.isnan(target), "unstated result"),
         (target == 0, "suspect: zero result"),
-        ((names == "tflops") & (own == "elementwise"), "unsupported target: TFLOP/s of an elementwise kernel"),
+        (
+            (names == "tflops") & (own == "elementwise"),
+            "unsupported target: TFLOP/s of an elementwise kernel",
+        ),
     )
 
 
 def sided(table: pd.DataFrame, name: str) -> Array:
     """Return a side of the rows; values of attention are as wide as its keys where nothing else is said."""
     found = column(table, COLUMNS.get(name, name))
-    return np.where(np.isnan(found), column(table, "head_dim"), found) if name == "value_dim" else found
+    return (
+        np.where(np.isnan(found), column(table, "head_dim"), found)
+        if name == "value_dim"
+        else found
+    )
 
 
 def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]:
@@ -152,7 +223,10 @@ def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]
     laws = [POWER_LAW.fullmatch(text) for text in said]
     exponent = np.array([float(law[1]) if law else np.nan for law in laws])
     skew = skew_of_power_law(exponent, sides["tokens"], sides["topk"], sides["experts"])
-    return {"skew": np.where(np.isnan(exponent), 0.0, skew), "even": np.array([1.0 if text == "balanced" else 0.0 for text in said])}
+    return {
+        "skew": np.where(np.isnan(exponent), 0.0, skew),
+        "even": np.array([1.0 if text == "balanced" else 0.0 for text in said]),
+    }
 
 
 def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
@@ -173,13 +247,21 @@ def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
 
 def asked(kind: Kind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, Any]:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
-    found: dict[str, Any] = {name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED}
+    found: dict[str, Any] = {
+        name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED
+    }
     if kind.kernel == "experts":
         found |= routing(table, found)
     if kind.kernel == "prefill":
-        found["causal"] = mapped(texts(table, "causal").astype(str), lambda text: float(meaning(catalogue, "answer", text) != "no"), float)
+        found["causal"] = mapped(
+            texts(table, "causal").astype(str),
+            lambda text: float(meaning(catalogue, "answer", text) != "no"),
+            float,
+        )
     if "window" in table and kind.kernel in ("prefill", "decode"):
-        found["seq_kv"] = in_window(found["seq_kv"], column(table, "window"), found.get("causal", 0.0))
+        found["seq_kv"] = in_window(
+            found["seq_kv"], column(table, "window"), found.get("causal", 0.0)
+        )
     if kind.kernel == "elementwise":
         found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
     return found
@@ -191,12 +273,20 @@ def in_window(keys: Array, window: Array, causal: Any) -> Array:
     return np.where((window > 0) & (window < keys), seen, keys)
 
 
-ANSWERS = {"time_us": "time_us", "tflops": "tflops", "gb_s": "gb_per_s"}  # what a row states -> key of `tco kernel`'s answer
+ANSWERS = {
+    "time_us": "time_us",
+    "tflops": "tflops",
+    "gb_s": "gb_per_s",
+}  # what a row states -> key of `tco kernel`'s answer
 
 
 def answers(made: Kernel) -> dict[str, Any]:
     """Return what a kernel's time is stated as."""
-    return {"time_us": made.time * 1e6, "tflops": made.flops / made.time / 1e12, "gb_s": made.bytes / made.time / 1e9}
+    return {
+        "time_us": made.time * 1e6,
+        "tflops": made.flops / made.time / 1e12,
+        "gb_s": made.bytes / made.time / 1e9,
+    }
 
 
 def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
@@ -205,7 +295,11 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
     options |= {"phase": kind.kernel if attention else None, "precision": kind.number_format}
     options["library"] = kind.engine or (None if kind.library == BARE else kind.library)
-    named = {name.replace("_", "-"): side for name, side in sides.items() if name not in ("causal", "by_row", "even")}
+    named = {
+        name.replace("_", "-"): side
+        for name, side in sides.items()
+        if name not in ("causal", "by_row", "even")
+    }
     full = sides["causal"] == 0 if "causal" in sides else np.zeros(len(parts), dtype=bool)
     even = sides.get("even", np.zeros(len(parts)))
     flat = True if sides.get("by_row") is False else None
@@ -213,7 +307,17 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     for row, part in enumerate(parts):
         own = {name: side[row] if np.ndim(side) else side for name, side in named.items()}
         found.append(
-            command_line(["kernel", part], {**options, **own, "full": bool(full[row]) or None, "even": bool(even[row]) or None, "flat": flat}, {})
+            command_line(
+                ["kernel", part],
+                {
+                    **options,
+                    **own,
+                    "full": bool(full[row]) or None,
+                    "even": bool(even[row]) or None,
+                    "flat": flat,
+                },
+                {},
+            )
         )
     return found
 
@@ -231,7 +335,9 @@ class Reading(NamedTuple):
 def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
     """Return what the rows of a file ask; kept, as a fit asks it many times over."""
     whole = table.assign(width=widths(table))
-    target, names = first_stated(whole, *ANSWERS)  # its time, else its rate of computing, else of moving
+    target, names = first_stated(
+        whole, *ANSWERS
+    )  # its time, else its rate of computing, else of moving
     kinds = kinds_of(whole, chips)
     skip = skips(whole, chips, kinds, target, names)
     members: dict[Kind, list[int]] = {}
@@ -242,13 +348,21 @@ def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
         some = whole.iloc[rows]
         sides = asked(kind, some, chips.catalogue)
         if kind.part_of_chip:
-            sides["cores"] = np.array([cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")])
+            sides["cores"] = np.array(
+                [cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")]
+            )
         questions.append((kind, rows, sides))
         lines[rows] = commands(kind, sides, chips.parts[rows])
     return Reading(target, names, skip, questions, lines)
 
 
-def timed(kind: Kind, rows: list[int], sides: Mapping[str, Any], chips: Specifications, learnt: Correction | None = None) -> Kernel:
+def timed(
+    kind: Kind,
+    rows: list[int],
+    sides: Mapping[str, Any],
+    chips: Specifications,
+    learnt: Correction | None = None,
+) -> Kernel:
     """Return the kernels of rows of one kind, by physics and the practice of their library or by what a table of their engine says."""
     assert kind.form is not None
     chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
@@ -259,7 +373,10 @@ def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[
     """Return the measured times of rows of engines' tables, in seconds, and the rows of every kernel with the times that physics gives them."""
     file: Reading = chips.once("kernels", lambda: reading(table, chips))
     asked = [(kind, rows, sides) for kind, rows, sides in file.questions if kind.engine]
-    return file.target / 1e6, [OfEngine(*kind.of_engine, rows, timed(kind, rows, sides, chips).time, sides) for kind, rows, sides in asked]
+    return file.target / 1e6, [
+        OfEngine(*kind.of_engine, rows, timed(kind, rows, sides, chips).time, sides)
+        for kind, rows, sides in asked
+    ]
 
 
 def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
@@ -267,8 +384,22 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     file: Reading = chips.once("kernels", lambda: reading(table, chips))
     predicted = np.full((*chips.sets, len(table)), np.nan)
     for kind, rows, sides in file.questions:
-        learnt = correction_of_rows(chips.catalogue, *kind.of_engine, chips.parts[rows]) if kind.engine else None
+        learnt = (
+            correction_of_rows(chips.catalogue, *kind.of_engine, chips.parts[rows])
+            if kind.engine
+            else None
+        )
         found = answers(timed(kind, rows, sides, chips, learnt))
-        predicted[..., rows] = np.select([file.names[rows] == name for name in found], list(found.values()))
+        predicted[..., rows] = np.select(
+            [file.names[rows] == name for name in found], list(found.values())
+        )
     keys = np.array([ANSWERS.get(name, "") for name in file.names], dtype=object)
-    return Prediction(file.target, predicted, file.names, file.skip.copy(), file.commands, keys, np.ones(len(table)))
+    return Prediction(
+        file.target,
+        predicted,
+        file.names,
+        file.skip.copy(),
+        file.commands,
+        keys,
+        np.ones(len(table)),
+    )

@@ -56,20 +56,36 @@ class Decline(NamedTuple):
 
 def long_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> list[LongRun]:
     """Return the runs at scale of a file of training runs, one for each job."""
-    publishers = {row["source_id"]: row["publisher"] for row in rows_of(catalogue, FILE, ("source_id", "publisher", "note"))}
-    large = table["source_id"].isin(list(publishers)) & (column(table, "n_accelerators") >= LEAST_CHIPS)
+    publishers = {
+        row["source_id"]: row["publisher"]
+        for row in rows_of(catalogue, FILE, ("source_id", "publisher", "note"))
+    }
+    large = table["source_id"].isin(list(publishers)) & (
+        column(table, "n_accelerators") >= LEAST_CHIPS
+    )
     runs = table[large].reset_index(drop=True)
     chips = Specifications(catalogue, values, texts(runs, "accelerator"))
     efficiencies: dict[tuple[Any, ...], LongRun] = {}
     for run in as_configured(runs, chips):
-        job = {path: written(value) for path, value in asked_again(run.asked, run.batch, chips).items()}
+        job = {
+            path: written(value) for path, value in asked_again(run.asked, run.batch, chips).items()
+        }
         best = evaluate(run.asked.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
         if best is None:
             continue
         publisher = publishers[runs["source_id"][run.row]]
         efficiency = float(best) / run.step
-        key = runs["source_id"][run.row], run.asked.part, run.asked.model, run.asked.chips, run.asked.sequence, run.batch
-        efficiencies[key] = LongRun(publisher, run.asked.part, run.asked.model, run.asked.chips, efficiency)
+        key = (
+            runs["source_id"][run.row],
+            run.asked.part,
+            run.asked.model,
+            run.asked.chips,
+            run.asked.sequence,
+            run.batch,
+        )
+        efficiencies[key] = LongRun(
+            publisher, run.asked.part, run.asked.model, run.asked.chips, efficiency
+        )
     return list(efficiencies.values())
 
 
@@ -80,8 +96,15 @@ def fit_decline(runs: list[LongRun]) -> Decline:
     logs = np.log([run.efficiency for run in runs])
     level, slope = weighted_line(doublings, logs, groups)
     names = np.unique(groups)
-    without = np.array([weighted_line(*(part[groups != name] for part in (doublings, logs, groups))) for name in names])
-    spreads = np.sqrt((len(names) - 1) / len(names) * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    without = np.array(
+        [
+            weighted_line(*(part[groups != name] for part in (doublings, logs, groups)))
+            for name in names
+        ]
+    )
+    spreads = np.sqrt(
+        (len(names) - 1) / len(names) * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+    )
     residuals = logs - level - slope * doublings
     between = float(np.std([residuals[groups == name].mean() for name in names], ddof=1))
     return Decline(level, slope, math.hypot(float(spreads[0]), between), float(spreads[1]))
@@ -101,10 +124,26 @@ def long_run_rows(runs: list[LongRun], date: str) -> Iterator[dict[str, Any]]:
     line = fit_decline(runs)
     note = f"{len(runs)} runs of {len({(run.publisher, run.chip) for run in runs})} publishers and chips, {LEAST_CHIPS} chips or more"
     rates = [math.exp(line.level + side * P95 * line.level_spread) for side in (0, -1, 1)]
-    declines = [max(1 - math.exp(line.slope - side * P95 * line.slope_spread), 0.0) for side in (0, -1, 1)]
+    declines = [
+        max(1 - math.exp(line.slope - side * P95 * line.slope_spread), 0.0) for side in (0, -1, 1)
+    ]
     for name, ends in (("long_run_rate", rates), ("long_run_decline", declines)):
         value, low, high = (float(f"{end:.4g}") for end in ends)
         yield {
-            **{"family": "training", "attribute": name, "value": value, "unit": "ratio", "low": low, "high": high},
-            **{"as_of": date, "kind": "derived", "source": "tco-calibration", "note": note, "use": "", "residual": ""},
+            **{
+                "family": "training",
+                "attribute": name,
+                "value": value,
+                "unit": "ratio",
+                "low": low,
+                "high": high,
+            },
+            **{
+                "as_of": date,
+                "kind": "derived",
+                "source": "tco-calibration",
+                "note": note,
+                "use": "",
+                "residual": "",
+            },
         }

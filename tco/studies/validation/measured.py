@@ -24,7 +24,12 @@ from tco.foundation.files import LARGEST_FILE, data_directory, is_there, read_cs
 from tco.foundation.provenance import refuse_own
 
 COLUMNS = ("header", "mark", "column", "reads", "where")
-CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 NAMED = re.compile(r"{(\w+)}")
 
 
@@ -37,7 +42,9 @@ def translated(table: pd.DataFrame) -> pd.DataFrame:
             chosen = pd.Series(True, index=table.index)
             for name, _, text in (one.partition("=") for one in row["where"].split()):
                 chosen &= stated(table, name) == text
-            before = made.get(row["column"], table.get(row["column"], pd.Series("", index=table.index)))
+            before = made.get(
+                row["column"], table.get(row["column"], pd.Series("", index=table.index))
+            )
             made[row["column"]] = read.where(chosen, before)
     return table.assign(**made)
 
@@ -45,7 +52,9 @@ def translated(table: pd.DataFrame) -> pd.DataFrame:
 def stated(table: pd.DataFrame, name: str) -> pd.Series[str]:
     """Return a column that a header must have beside its mark."""
     if name not in table:
-        raise DataError(f"the header lacks the column {name!r}; there are {', '.join(table.columns[:12])}")
+        raise DataError(
+            f"the header lacks the column {name!r}; there are {', '.join(table.columns[:12])}"
+        )
     return table[name]
 
 
@@ -53,8 +62,13 @@ def reading(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     """Return what a column reads, as texts; blank where a number of a calculation is."""
     if reads.startswith("= "):
         one, sign, other = reads.removeprefix("= ").split()
-        numbers = (float(name) if name.isdigit() else pd.to_numeric(stated(table, name), errors="coerce") for name in (one, other))
-        return CALCULATIONS[sign](*numbers).map(lambda value: "" if pd.isna(value) else repr(float(value)))
+        numbers = (
+            float(name) if name.isdigit() else pd.to_numeric(stated(table, name), errors="coerce")
+            for name in (one, other)
+        )
+        return CALCULATIONS[sign](*numbers).map(
+            lambda value: "" if pd.isna(value) else repr(float(value))
+        )
     names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
     found = pd.Series(texts[0], index=table.index)
     for name, text in zip(names, texts[1:], strict=True):
@@ -74,10 +88,26 @@ def of_text(name: str) -> bool:
 
 
 CHUNK = 2**20  # bytes that are unpacked at a time
-TIMES = ("time_us", "step_time_s", "tpot_ms_mean", "tpot_ms_median")  # of these: of which less is better
-PLACES = (Path(), Path("data/measured"))  # where the name of a file that travels with the program may be written
-WORDS = {"concurrency": {"offline": np.inf, "unlimited": np.inf}}  # words that a column of numbers may hold
-SUFFIXES = {"_us": "microseconds", "_ms": "milliseconds", "_s": "seconds", "_gb_s": "GB/s", "_bytes": "bytes"}
+TIMES = (
+    "time_us",
+    "step_time_s",
+    "tpot_ms_mean",
+    "tpot_ms_median",
+)  # of these: of which less is better
+PLACES = (
+    Path(),
+    Path("data/measured"),
+)  # where the name of a file that travels with the program may be written
+WORDS = {
+    "concurrency": {"offline": np.inf, "unlimited": np.inf}
+}  # words that a column of numbers may hold
+SUFFIXES = {
+    "_us": "microseconds",
+    "_ms": "milliseconds",
+    "_s": "seconds",
+    "_gb_s": "GB/s",
+    "_bytes": "bytes",
+}
 
 
 def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
@@ -86,10 +116,16 @@ def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
     if given is not None:
         refuse_unknown("kind of measurements", [given], kinds, "--kind")
         return given
-    scores = {kind: len({one["mark"], *one["needed"], *one["targets"]} & set(columns)) + 5 * (one["mark"] in columns) for kind, one in kinds.items()}
+    scores = {
+        kind: len({one["mark"], *one["needed"], *one["targets"]} & set(columns))
+        + 5 * (one["mark"] in columns)
+        for kind, one in kinds.items()
+    }
     best: str = max(scores, key=lambda kind: scores[kind])
     if scores[best] < 3:
-        raise DataError(f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(kinds)}")
+        raise DataError(
+            f"{path}:1: the header fits no kind of measurements; say --kind {', '.join(kinds)}"
+        )
     return best
 
 
@@ -110,15 +146,22 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     with located(f"{path}:1"):
         table = translated(table)
     kind = kind_of(list(table.columns), path, given)
-    needed, targets = columns_known()["kinds"][kind]["needed"], columns_known()["kinds"][kind]["targets"]
+    needed, targets = (
+        columns_known()["kinds"][kind]["needed"],
+        columns_known()["kinds"][kind]["targets"],
+    )
     missing = [name for name in needed if name not in table.columns]
     if missing:
-        raise DataError(f"{path}:1: {kind} need the column {missing[0]!r}; there are {', '.join(table.columns[:12])}")
+        raise DataError(
+            f"{path}:1: {kind} need the column {missing[0]!r}; there are {', '.join(table.columns[:12])}"
+        )
     if not any(name in table.columns for name in targets):
         raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(targets)}")
     if table.empty:
         raise DataError(f"{path}: holds a header and no row")
-    numbers = {name: to_numbers(table[name], name, path) for name in table.columns if not of_text(name)}
+    numbers = {
+        name: to_numbers(table[name], name, path) for name in table.columns if not of_text(name)
+    }
     return kind, table.assign(**numbers)
 
 
@@ -131,8 +174,13 @@ def travelling(path: Path) -> Path:
 def check_file(path: Path) -> None:
     """Raise `DataError` for what is no readable CSV of sensible size."""
     if not is_there(path):
-        known = sorted(one.name.removesuffix(".csv.gz") for one in (data_directory() / "measured").glob("*.csv.gz"))
-        raise DataError(f"{path}: no such file; those that travel with the program are {', '.join(known)}")
+        known = sorted(
+            one.name.removesuffix(".csv.gz")
+            for one in (data_directory() / "measured").glob("*.csv.gz")
+        )
+        raise DataError(
+            f"{path}: no such file; those that travel with the program are {', '.join(known)}"
+        )
     if path.is_dir():
         raise DataError(f"{path}: is a folder, expected a CSV of measurements")
     size = path.stat().st_size
@@ -144,13 +192,17 @@ def check_file(path: Path) -> None:
         try:
             start = stream.read(4096)
             read = len(start)
-            while packed and read <= LARGEST_FILE and (chunk := stream.read(CHUNK)):  # a small file may unpack to any size
+            while (
+                packed and read <= LARGEST_FILE and (chunk := stream.read(CHUNK))
+            ):  # a small file may unpack to any size
                 read += len(chunk)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataError(f"{path}: no whole gzip file, though its name says so") from None
     if (read if packed else size) > LARGEST_FILE:
         said = "unpacks to more" if packed else f"{size / 2**20:,.0f} MiB, more"
-        raise DataError(f"{path}: {said} than the {LARGEST_FILE // 2**20} MiB a table of measurements may have; split it")
+        raise DataError(
+            f"{path}: {said} than the {LARGEST_FILE // 2**20} MiB a table of measurements may have; split it"
+        )
     if b"\0" in start:
         raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
 
@@ -158,8 +210,12 @@ def check_file(path: Path) -> None:
 def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
     """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with its line."""
     words = {"": np.nan} | WORDS.get(name, {})
-    found: pd.Series[float] = pd.to_numeric(column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce")
-    bad = (found.isna() | ~(np.isfinite(found) | column.str.strip().str.lower().isin(words))) & (column != "")
+    found: pd.Series[float] = pd.to_numeric(
+        column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce"
+    )
+    bad = (found.isna() | ~(np.isfinite(found) | column.str.strip().str.lower().isin(words))) & (
+        column != ""
+    )
     if bad.any():
         line = int(bad.to_numpy().argmax()) + 2
         unit = next((word for end, word in SUFFIXES.items() if name.endswith(end)), "a number")
@@ -179,14 +235,18 @@ def texts(table: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
     return table[name].to_numpy(object) if name in table else np.full(len(table), "", dtype=object)
 
 
-def mapped(values: Iterable[Any], of: Callable[[Any], Any], kind: type = object) -> np.ndarray[Any, Any]:
+def mapped(
+    values: Iterable[Any], of: Callable[[Any], Any], kind: type = object
+) -> np.ndarray[Any, Any]:
     """Return what each of some values means; each that differs is asked once."""
     each = list(values)
     found = {one: of(one) for one in set(each)}
     return np.array([found[one] for one in each], dtype=kind)
 
 
-def first_stated(table: pd.DataFrame, *names: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def first_stated(
+    table: pd.DataFrame, *names: str
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return of every row the first of some columns that it states, and which that is; empty where it states none."""
     values = [column(table, name) for name in names]
     stated = [~np.isnan(one) for one in values]
@@ -205,9 +265,18 @@ def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any
     A mark is which rows, and their reason or that of each.
     """
     kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
-    negative = [(column(table, name) < 0, f"suspect: negative {name}") for name in table.columns if not of_text(name) and name != "date"]
+    negative = [
+        (column(table, name) < 0, f"suspect: negative {name}")
+        for name in table.columns
+        if not of_text(name) and name != "date"
+    ]
     reasons = np.full(len(table), "", dtype=object)
-    for rows, reason in ((kinds.str.startswith("SUSPECT"), "suspect"), (kinds.str.startswith("CLAIM"), "claim"), *negative, *marks):
+    for rows, reason in (
+        (kinds.str.startswith("SUSPECT"), "suspect"),
+        (kinds.str.startswith("CLAIM"), "claim"),
+        *negative,
+        *marks,
+    ):
         chosen = (reasons == "") & np.asarray(rows, dtype=bool)
         reasons[chosen] = reason if isinstance(reason, str) else reason[chosen]
     return reasons

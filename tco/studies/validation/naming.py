@@ -38,16 +38,22 @@ class Spelling(NamedTuple):
     parts: frozenset[str] | None  # the only parts a word of the name is said of
 
 
-def rows_of(catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0) -> list[dict[str, Any]]:
+def rows_of(
+    catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0
+) -> list[dict[str, Any]]:
     """Return the rows of a table that any data folder may have, a person's own folder first; patterns are read as regular expressions."""
 
     def read() -> Iterator[dict[str, Any]]:
         for folder in reversed(catalogue.folders):
             for line, row in read_csv(path, columns) if (path := folder / name).is_file() else ():
                 try:
-                    yield row | ({"pattern": re.compile(row["pattern"], flags)} if "pattern" in row else {})
+                    yield row | (
+                        {"pattern": re.compile(row["pattern"], flags)} if "pattern" in row else {}
+                    )
                 except re.error as error:
-                    raise DataError(f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})") from None
+                    raise DataError(
+                        f"{path}:{line}: {row['pattern']!r} is no regular expression ({error})"
+                    ) from None
 
     found: list[dict[str, Any]] = catalogue.once(("table", name), lambda: list(read()))
     return found
@@ -86,8 +92,12 @@ class Accelerators:
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         rows = rows_of(catalogue, "accelerator_words.csv", ("word", "parts"))
-        self.words = {row["word"]: frozenset(row["parts"].split()) or None for row in rows}  # that tell no part from another, and of which
-        self.exact = {part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known}
+        self.words = {
+            row["word"]: frozenset(row["parts"].split()) or None for row in rows
+        }  # that tell no part from another, and of which
+        self.exact = {
+            part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known
+        }
         for row in rows_of(catalogue, "accelerators.csv", ("name", "part")):
             self.exact.setdefault(row["name"], row["part"])
         self.spelt: dict[str, list[tuple[float, str]]] = {}
@@ -115,14 +125,18 @@ class Accelerators:
         if said.memory:
             parts = {part for _, part in entries if self.holds(part, said.memory)}
         else:
-            parts = {part for memory, part in entries if not memory} or {part for _, part in entries}
+            parts = {part for memory, part in entries if not memory} or {
+                part for _, part in entries
+            }
         return parts if said.parts is None else parts & said.parts
 
     def holds(self, part: str, memory: float) -> bool:
         """Say whether a printed size of memory is that of a part."""
         if not self.catalogue.has_part_value(part, "hbm_capacity"):
             return False
-        return bool(abs(self.catalogue.part_input(part, "hbm_capacity", "").value / memory - 1) <= PRINTED)
+        return bool(
+            abs(self.catalogue.part_input(part, "hbm_capacity", "").value / memory - 1) <= PRINTED
+        )
 
     def part(self, name: str) -> str:
         """Return the part a name means, empty where it is unknown or may be several."""
@@ -132,7 +146,12 @@ class Accelerators:
     def fault(self, name: str) -> str:
         """Return why rows of an accelerator are not read: what the name may mean, if it says too little."""
         core = spelling(name, self.words).core
-        near = {part for other, entries in self.spelt.items() if core and other.startswith(core) for _, part in entries}
+        near = {
+            part
+            for other, entries in self.spelt.items()
+            if core and other.startswith(core)
+            for _, part in entries
+        }
         found = sorted(self.candidates(name) or near)
         return f"unknown-accelerator: {name!r}" + (f" may be {' or '.join(found)}" if found else "")
 
@@ -157,7 +176,12 @@ def unread_accelerators(catalogue: Catalogue, names: Iterable[Any]) -> Array:
 OWNER = re.compile(r"[\w.-]+/(?=[^\s/]+$)")  # of a model on a hub
 BRACKETS = re.compile(r"[()\[\],]")
 MAKERS = re.compile(r"^(meta|nvidia|openai|mistralai|moonshotai|google|amd)-(?=.)")
-VOCABULARIES = (32_000.0, 50_304.0, 128_256.0, 256_000.0)  # tokens, as published models of one's own have them
+VOCABULARIES = (
+    32_000.0,
+    50_304.0,
+    128_256.0,
+    256_000.0,
+)  # tokens, as published models of one's own have them
 USUAL = VOCABULARIES[1]  # where a row states all of its model but this
 SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns of numbers
 
@@ -170,15 +194,27 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     level = MAKERS.sub("", plain(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
-    rows = rows_of(catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE)  # an empty model: the name is of none here
-    return next((row["model"] for row in rows if row["pattern"].search(level) or row["pattern"].search(name)), "")
+    rows = rows_of(
+        catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE
+    )  # an empty model: the name is of none here
+    return next(
+        (
+            row["model"]
+            for row in rows
+            if row["pattern"].search(level) or row["pattern"].search(name)
+        ),
+        "",
+    )
 
 
 def shapes_of(table: pd.DataFrame) -> list[dict[str, float]]:
     """Return the figures every row states of its model."""
     stated = [name for name in SHAPE if name in table]
     rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
-    return [{name: value for name, value in zip(stated, row, strict=True) if not np.isnan(value)} for row in rows]
+    return [
+        {name: value for name, value in zip(stated, row, strict=True) if not np.isnan(value)}
+        for row in rows
+    ]
 
 
 def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) -> tuple[str, str]:
@@ -188,7 +224,10 @@ def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) ->
         figures = {**figures, "vocab": USUAL}
     missing = missing_figures(figures)
     if not known and missing:
-        return "", f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}"
+        return (
+            "",
+            f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}",
+        )
     try:
         return load_model(catalogue, known or figures_text(figures)).id, ""
     except DataError as error:
@@ -203,7 +242,10 @@ def vocabulary_alone(figures: Mapping[str, float]) -> bool:
 def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array]:
     """Return the model of every row, and the reason where it is unknown."""
     names = [str(name) for name in texts(table, "model")]
-    asked = [(name, tuple(figures.items())) for name, figures in zip(names, shapes_of(table), strict=True)]
+    asked = [
+        (name, tuple(figures.items()))
+        for name, figures in zip(names, shapes_of(table), strict=True)
+    ]
     both = mapped(asked, lambda one: read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
@@ -227,7 +269,9 @@ def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
         ((key, meant),) = given.items()
         if name in found[COLUMNS[key]]:
             raise DataError(f"{where}: the name {name!r} is given twice")
-        found[COLUMNS[key]][name] = part_of(meant, catalogue, where) if key == "part" else model_of(meant, catalogue, where)
+        found[COLUMNS[key]][name] = (
+            part_of(meant, catalogue, where) if key == "part" else model_of(meant, catalogue, where)
+        )
     return found
 
 
@@ -253,5 +297,9 @@ def renamed(table: pd.DataFrame, catalogue: Catalogue, path: Path) -> pd.DataFra
     """Return rows with the names of a file of aliases replaced by what they mean."""
     found = read_aliases(path, catalogue)
     return table.assign(
-        **{name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text)) for name, meant in found.items() if name in table}
+        **{
+            name: table[name].map(lambda text, meant=meant: meant.get(text.strip(), text))
+            for name, meant in found.items()
+            if name in table
+        }
     )

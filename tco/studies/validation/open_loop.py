@@ -226,7 +226,9 @@ def engine_for(
     return made, float(plain(machine.shared("first_token_start")))
 
 
-def memory_settings(chips: Specifications, chip: str, engine: str, settings: dict[str, float]) -> dict[str, str]:
+def memory_settings(
+    chips: Specifications, chip: str, engine: str, settings: dict[str, float]
+) -> dict[str, str]:
     """Return the input that holds back what an engine leaves of the HBM, as it measures it."""
     names = ("memory_taken", "activation_memory")
     taken, activations = (chips.values.unset(f"performance.{engine}.{name}") for name in names)

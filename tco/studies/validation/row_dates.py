@@ -22,7 +22,9 @@ from tco.studies.validation.measured import mapped, texts
 YEAR = re.compile(r"\b20\d\d\b")
 
 
-def row_days(catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = "") -> Period | None:
+def row_days(
+    catalogue: Catalogue, printed: str, source_id: str = "", source_url: str = ""
+) -> Period | None:
     """Return the days that a row's software may be of; None where nothing tells them.
 
     Args:
@@ -65,6 +67,10 @@ def source_date(catalogue: Catalogue, source_id: str, source_url: str) -> str:
     if named is not None and days_of(named.date) is not None:
         return named.date
     address = f"{source_url.rstrip('/')}/"
-    above = [source for source in catalogue.sources.values() if source.url and address.startswith(f"{source.url.rstrip('/')}/")]
+    above = [
+        source
+        for source in catalogue.sources.values()
+        if source.url and address.startswith(f"{source.url.rstrip('/')}/")
+    ]
     dated = [source for source in above if days_of(source.date) is not None]
     return max(dated, key=lambda source: len(source.url)).date if dated else ""

@@ -19,7 +19,15 @@ from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.values import Values
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.studies.validation import collectives, deployments, inference, kernels, open_loop, training
-from tco.studies.validation.measured import column, columns_known, mapped, of_text, read_measured, refused, texts
+from tco.studies.validation.measured import (
+    column,
+    columns_known,
+    mapped,
+    of_text,
+    read_measured,
+    refused,
+    texts,
+)
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
 from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
 from tco.studies.validation.specifications import Specifications, command_line
@@ -38,17 +46,27 @@ def explained(table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue)
     for reason, columns in columns_known()["wanted"].items():
         if np.any(skip == reason):
             said[reason] = lacking(table, reason, columns, catalogue)
-    found = np.where(skip == "unstated result", f"unstated result: none of {', '.join(columns_known()['kinds'][kind]['targets'])}", skip)
+    found = np.where(
+        skip == "unstated result",
+        f"unstated result: none of {', '.join(columns_known()['kinds'][kind]['targets'])}",
+        skip,
+    )
     for reason, details in said.items():
         found = np.where(found == reason, details, found)
     return np.asarray(found, dtype=object)
 
 
-def lacking(table: pd.DataFrame, reason: str, columns: Sequence[str], catalogue: Catalogue) -> Array:
+def lacking(
+    table: pd.DataFrame, reason: str, columns: Sequence[str], catalogue: Catalogue
+) -> Array:
     """Return a reason with the columns that every row leaves blank; with all of them where what stands in them is not enough."""
     blank = {name: blanks(table, name) for name in columns}
     if set(POOLS) <= set(columns):
-        apart = mapped(texts(table, "disaggregated"), lambda text: meaning(catalogue, "answer", str(text)) == "yes", bool)
+        apart = mapped(
+            texts(table, "disaggregated"),
+            lambda text: meaning(catalogue, "answer", str(text)) == "yes",
+            bool,
+        )
         blank |= {name: blank[name] & apart for name in POOLS}
     named = (", ".join(name for name in columns if blank[name][row]) for row in range(len(table)))
     return np.array([f"{reason}: {names or ', '.join(columns)}" for names in named], dtype=object)
@@ -62,7 +80,10 @@ def blanks(table: pd.DataFrame, name: str) -> Array:
 
 
 TARGET = "acceptance_length_tokens_per_step"
-ASKED = ("b200-hgx8", "tpot_s")  # any system's time of a token rests on the tokens of a step, beside the step
+ASKED = (
+    "b200-hgx8",
+    "tpot_s",
+)  # any system's time of a token rests on the tokens of a step, beside the step
 KEY = "tree/inputs/1/value"
 
 
@@ -73,17 +94,30 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
         table,
         (~(drafts > 0), "unstated drafts"),
         (np.isnan(target), "unstated result"),
-        ((target < 1) | (target > drafts + 1), "suspect: fewer tokens than the step's own, or more than it drafts"),
+        (
+            (target < 1) | (target > drafts + 1),
+            "suspect: fewer tokens than the step's own, or more than it drafts",
+        ),
     )
     predicted = np.where(skip == "", tokens_of_drafts(chips.values, drafts), np.nan)
     command = [
-        command_line(["explain", *ASKED], {}, {"workload.draft_tokens": count, "workload.draft_limit": count, "workload.as_deployed": 0})
+        command_line(
+            ["explain", *ASKED],
+            {},
+            {
+                "workload.draft_tokens": count,
+                "workload.draft_limit": count,
+                "workload.as_deployed": 0,
+            },
+        )
         if why == ""
         else ""
         for count, why in zip(drafts, skip, strict=True)
     ]
     names, keys = (np.full(len(table), text, dtype=object) for text in (TARGET, KEY))
-    return Prediction(target, predicted, names, skip, np.array(command, dtype=object), keys, np.ones(len(table)))
+    return Prediction(
+        target, predicted, names, skip, np.array(command, dtype=object), keys, np.ones(len(table))
+    )
 
 
 PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
@@ -114,7 +148,9 @@ def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
         raise unknown("column", name, table.columns, "--against")
     chosen = made.target_name == name
     if not chosen.any():
-        raise DataError(f"--against {name}: no row of this file is predicted as {name}; there are {', '.join(sorted(set(made.target_name) - {''}))}")
+        raise DataError(
+            f"--against {name}: no row of this file is predicted as {name}; there are {', '.join(sorted(set(made.target_name) - {''}))}"
+        )
     skip = np.where(chosen | (made.skip != ""), made.skip, f"unsupported target: not {name}")
     return replace(made, skip=skip)
 
@@ -161,17 +197,47 @@ def validate(
     if found not in PREDICTORS:
         raise DataError(f"{path}: {found} are not predicted yet; there are {', '.join(PREDICTORS)}")
     refuse_stated_settings(found, settings or {})
-    chips = Specifications(catalogue, values, texts(table, "accelerator"), settings=dict(settings or {}))
-    made = ranged(found, PREDICTORS[found], table, chips, predicted(PREDICTORS[found], table, chips))
+    chips = Specifications(
+        catalogue, values, texts(table, "accelerator"), settings=dict(settings or {})
+    )
+    made = ranged(
+        found, PREDICTORS[found], table, chips, predicted(PREDICTORS[found], table, chips)
+    )
     if column is not None:
         made = against(table, made, column)
     made.skip = explained(table, made.skip, found, catalogue)
     card = scorecard(stated, made)
     errors = np.where(np.isin(made.skip, ("", OFFLINE)), made.predicted / made.target - 1, np.nan)
-    rows = pd.DataFrame({"target": made.target_name, "measured": made.target, "predicted": made.predicted, "error": errors, "skipped": made.skip})
+    rows = pd.DataFrame(
+        {
+            "target": made.target_name,
+            "measured": made.target,
+            "predicted": made.predicted,
+            "error": errors,
+            "skipped": made.skip,
+        }
+    )
     if made.unstated is not None:
         rows = rows.assign(low=made.low, high=made.high, unstated=made.unstated)
     if made.command is not None:
         rows = rows.assign(command=made.command, key=made.key, scale=made.scale)
-    keep = [name for name in ("source_id", "accelerator", "op", "model", "precision", "dtype", "framework", "library", "date") if name in stated]
-    return Validation(found, card | {"left_out": errors_of(catalogue, found)}, pd.concat([stated[keep].reset_index(drop=True), rows], axis=1))
+    keep = [
+        name
+        for name in (
+            "source_id",
+            "accelerator",
+            "op",
+            "model",
+            "precision",
+            "dtype",
+            "framework",
+            "library",
+            "date",
+        )
+        if name in stated
+    ]
+    return Validation(
+        found,
+        card | {"left_out": errors_of(catalogue, found)},
+        pd.concat([stated[keep].reset_index(drop=True), rows], axis=1),
+    )

@@ -15,7 +15,17 @@ from tco.studies.validation.specifications import Specifications
 
 LEAST_CURVE = 4  # points
 OFFLINE = "unstated concurrency: offline, predicted at the batch that memory holds and scored apart"
-GROUPS = ("accelerator", "op", "model", "precision", "dtype", "source_id", "framework", "library", "target")
+GROUPS = (
+    "accelerator",
+    "op",
+    "model",
+    "precision",
+    "dtype",
+    "source_id",
+    "framework",
+    "library",
+    "target",
+)
 
 
 @dataclass(slots=True)
@@ -29,7 +39,9 @@ class Prediction:
     command: np.ndarray[Any, Any] | None = None  # the command line that gives the same number again
     key: np.ndarray[Any, Any] | None = None  # path into its JSON, steps joined by "/"
     scale: np.ndarray[Any, Any] | None = None  # its value x scale is the prediction
-    low: np.ndarray[Any, Any] | None = None  # least and most of the predictions over what the row leaves unstated
+    low: np.ndarray[Any, Any] | None = (
+        None  # least and most of the predictions over what the row leaves unstated
+    )
     high: np.ndarray[Any, Any] | None = None
     unstated: np.ndarray[Any, Any] | None = None  # what that is: names with a space between them
 
@@ -37,8 +49,12 @@ class Prediction:
         """Leave out what is measured as nothing, against which no error can be told."""
         nothing = (self.skip == "") & (self.target == 0)
         if nothing.any():
-            self.skip = np.where(nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip)
-            self.target, self.predicted = (np.where(nothing, np.nan, many) for many in (self.target, self.predicted))
+            self.skip = np.where(
+                nothing, [f"suspect: zero {name}" for name in self.target_name], self.skip
+            )
+            self.target, self.predicted = (
+                np.where(nothing, np.nan, many) for many in (self.target, self.predicted)
+            )
 
 
 class OfEngine(NamedTuple):
@@ -52,11 +68,20 @@ class OfEngine(NamedTuple):
     sides: Mapping[str, Any]
 
 
-def scores(target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]) -> dict[str, float | int | None]:
+def scores(
+    target: np.ndarray[Any, Any], predicted: np.ndarray[Any, Any]
+) -> dict[str, float | int | None]:
     """Return the errors of some predictions: |p/t - 1|, and bias as the median of p/t - 1."""
     count = len(target)
     if not count:
-        return {"n": 0, "median_ape": None, "mean_ape": None, "p90_ape": None, "bias": None, "spearman": None}
+        return {
+            "n": 0,
+            "median_ape": None,
+            "mean_ape": None,
+            "p90_ape": None,
+            "bias": None,
+            "spearman": None,
+        }
     ratio = predicted / target - 1
     error = np.abs(ratio)
     return {
@@ -82,7 +107,13 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
     curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
     swept = next((name for name in curves if name in table), "")
     keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
-    found = table[keys].assign(ratio=made.predicted / made.target, kind=made.target_name)[(made.skip == "") & table[swept].notna()] if swept else None
+    found = (
+        table[keys].assign(ratio=made.predicted / made.target, kind=made.target_name)[
+            (made.skip == "") & table[swept].notna()
+        ]
+        if swept
+        else None
+    )
     errors, ranks = [], []
     if found is not None:
         for _, curve in found.groupby([*keys, "kind"], dropna=False):
@@ -106,7 +137,11 @@ def range_scores(made: Prediction) -> dict[str, float | int | None]:
     rows = (made.skip == "") & (made.unstated != "")
     low, high, target = (values[rows] for values in (made.low, made.high, made.target))
     inside = (low <= target) & (target <= high)
-    return {"n": len(target), "inside": int(inside.sum()), "median_width": float(np.median(high / low)) if len(target) else None}
+    return {
+        "n": len(target),
+        "inside": int(inside.sum()),
+        "median_width": float(np.median(high / low)) if len(target) else None,
+    }
 
 
 def scorecard(table: pd.DataFrame, made: Prediction) -> dict[str, Any]:
@@ -121,10 +156,22 @@ def scorecard(table: pd.DataFrame, made: Prediction) -> dict[str, Any]:
         if name in labels:
             column = labels[name].astype(str).to_numpy()
             parts = {key: scored & (column == key) for key in sorted(set(column[scored])) if key}
-            by[name] = {key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()}
+            by[name] = {
+                key: scores(made.target[rows], made.predicted[rows]) for key, rows in parts.items()
+            }
     skipped = dict(zip(reasons.tolist(), counts.tolist(), strict=True))
-    beside = {"offline": scores(made.target[apart], made.predicted[apart]), "ranges": range_scores(made)}
-    return {"n": len(table), **found, "skipped": skipped, "curves": curve_scores(table, made), **beside, "by": by}
+    beside = {
+        "offline": scores(made.target[apart], made.predicted[apart]),
+        "ranges": range_scores(made),
+    }
+    return {
+        "n": len(table),
+        **found,
+        "skipped": skipped,
+        "curves": curve_scores(table, made),
+        **beside,
+        "by": by,
+    }
 
 
 NUMBERS = ("target", "predicted", "scale", "low", "high")
@@ -146,10 +193,17 @@ def predicted(predictor: Predictor, table: pd.DataFrame, chips: Specifications) 
     faults = [one for _, one in made if isinstance(one, DataError)]
     if len(faults) == len(made):
         raise faults[0]
-    return joined([(rows, unsupported(one, int(rows.sum())) if isinstance(one, DataError) else one) for rows, one in made])
+    return joined(
+        [
+            (rows, unsupported(one, int(rows.sum())) if isinstance(one, DataError) else one)
+            for rows, one in made
+        ]
+    )
 
 
-def tried(predictor: Predictor, table: pd.DataFrame, chips: Specifications) -> Prediction | DataError:
+def tried(
+    predictor: Predictor, table: pd.DataFrame, chips: Specifications
+) -> Prediction | DataError:
     """Return the predictions of the rows of one accelerator, or what it lacks."""
     try:
         return predictor(table, chips)
@@ -160,7 +214,9 @@ def tried(predictor: Predictor, table: pd.DataFrame, chips: Specifications) -> P
 def unsupported(error: DataError, count: int) -> Prediction:
     """Return rows that are not predicted, with the reason."""
     nothing, empty = np.full(count, np.nan), np.full(count, "", dtype=object)
-    return Prediction(nothing, nothing, empty, np.full(count, f"unsupported accelerator: {error}", dtype=object))
+    return Prediction(
+        nothing, nothing, empty, np.full(count, f"unsupported accelerator: {error}", dtype=object)
+    )
 
 
 def joined(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
@@ -170,6 +226,10 @@ def joined(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
         for rows, one in parts:
             values = getattr(one, name)
             if values is not None:
-                blank = np.full(len(rows), np.nan) if name in NUMBERS else np.full(len(rows), "", dtype=object)
+                blank = (
+                    np.full(len(rows), np.nan)
+                    if name in NUMBERS
+                    else np.full(len(rows), "", dtype=object)
+                )
                 columns.setdefault(name, blank)[rows] = values
     return Prediction(**columns)

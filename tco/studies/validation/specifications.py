@@ -31,7 +31,9 @@ class Specifications:
     catalogue: Catalogue
     values: Values
     names: np.ndarray[Any, Any]  # accelerator of each row, as the file writes it
-    found: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)  # cleared when values are set
+    found: dict[str, np.ndarray[Any, Any]] = field(
+        default_factory=dict
+    )  # cleared when values are set
     kept: dict[str, Any] = field(default_factory=dict)  # what rests on the rows alone
     settings: Mapping[str, str] = field(default_factory=dict)  # what the user sets, as texts
 
@@ -47,15 +49,21 @@ class Specifications:
 
     def part(self, name: str) -> np.ndarray[Any, Any]:
         """Return an attribute of every row's chip."""
-        return self.gather(f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"])
+        return self.gather(
+            f"parts.{name}", self.parts, lambda part: self.values[f"parts.{part}.{name}"]
+        )
 
     def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
         """Return one value for each row, read once for each id; a value that is a column of sets gives an array of (sets, rows)."""
         if key not in self.found:
             known = sorted(set(ids))
-            table = [np.asarray(read(one), dtype=float) if one else np.array(np.nan) for one in known]
+            table = [
+                np.asarray(read(one), dtype=float) if one else np.array(np.nan) for one in known
+            ]
             most = max(one.size for one in table)
-            spread = np.concatenate([np.broadcast_to(one.reshape(-1, 1), (most, 1)) for one in table], axis=1)
+            spread = np.concatenate(
+                [np.broadcast_to(one.reshape(-1, 1), (most, 1)) for one in table], axis=1
+            )
             gathered = spread[:, np.searchsorted(known, ids.astype(str))]
             self.found[key] = gathered if len(gathered) > 1 else gathered[0]
         return self.found[key]
@@ -68,7 +76,10 @@ class Specifications:
     @property
     def sets(self) -> tuple[int, ...]:
         """Shape in front of the rows of what is predicted: how many sets of parameters are asked for at once; empty for one."""
-        most = max((np.size(value) for value in self.values.values() if isinstance(value, np.ndarray)), default=1)
+        most = max(
+            (np.size(value) for value in self.values.values() if isinstance(value, np.ndarray)),
+            default=1,
+        )
         return (most,) if most > 1 else ()
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
@@ -79,8 +90,13 @@ class Specifications:
 
     def rows(self, chosen: np.ndarray[Any, Any]) -> Specifications:
         """Return the specifications of some rows."""
-        made = Specifications(self.catalogue, self.values, self.names[chosen], settings=self.settings)
-        made.__dict__ |= {"parts": self.parts[chosen], "families": self.families[chosen]}  # found once for all
+        made = Specifications(
+            self.catalogue, self.values, self.names[chosen], settings=self.settings
+        )
+        made.__dict__ |= {
+            "parts": self.parts[chosen],
+            "families": self.families[chosen],
+        }  # found once for all
         return made
 
 
@@ -91,11 +107,17 @@ class RowValues(Readable):
     """Values by path for some rows: those of their chip and family as arrays, those all share as they are."""
 
     def __init__(
-        self, chips: Specifications, given: Mapping[str, Any] | None = None, owners: Mapping[str, np.ndarray[Any, Any]] | None = None
+        self,
+        chips: Specifications,
+        given: Mapping[str, Any] | None = None,
+        owners: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
         super().__init__(given or {})
         self.chips = chips
-        self.owners = {FAMILY: chips.families, **(owners or {})}  # of practice: name -> the id of every row
+        self.owners = {
+            FAMILY: chips.families,
+            **(owners or {}),
+        }  # of practice: name -> the id of every row
 
     def __missing__(self, path: str) -> Any:
         group, owner, name = [*path.split("."), "", ""][:3]
@@ -103,7 +125,9 @@ class RowValues(Readable):
         if owner == CHIP and group == "parts":
             value = self.chips.part(name)
         elif owner in self.owners and group == "performance":
-            value = self.chips.gather(path, self.owners[owner], lambda one: self.chips.values[f"performance.{one}.{name}"])
+            value = self.chips.gather(
+                path, self.owners[owner], lambda one: self.chips.values[f"performance.{one}.{name}"]
+            )
         else:
             value = self.chips.values[path]
         self[path] = value
@@ -133,7 +157,9 @@ def axes_text(axes: Mapping[str, Any]) -> str:
     return ",".join(f"{name}={written(value)}" for name, value in axes.items())
 
 
-def command_line(words: Sequence[str], options: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def command_line(
+    words: Sequence[str], options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> str:
     """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An option that is None is left out."""
     line = ["tco", *words]
     for name, value in options.items():

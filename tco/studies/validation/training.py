@@ -32,13 +32,33 @@ from tco.studies.validation.measured import column, refused, texts
 from tco.studies.validation.naming import read_models, unread_accelerators
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import CHIP, FAMILY, RowValues, Specifications, axes_text, command_line
+from tco.studies.validation.specifications import (
+    CHIP,
+    FAMILY,
+    RowValues,
+    Specifications,
+    axes_text,
+    command_line,
+)
 from tco.studies.validation.training_rows import Reader, targets, usable_domain
 
 Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
 SIZES = {"workload.optimizer_size": 12.0, "workload.accumulator_size": 4.0}
-AXES = ("tp", "pp", "dp", "ep", "cp", "micro_batch", "schedule", "interleave", "zero", "hybrid_sharding", "recompute", "sequence_parallel")
+AXES = (
+    "tp",
+    "pp",
+    "dp",
+    "ep",
+    "cp",
+    "micro_batch",
+    "schedule",
+    "interleave",
+    "zero",
+    "hybrid_sharding",
+    "recompute",
+    "sequence_parallel",
+)
 CHIPS = "chips"  # owner of what the time of rows on their chips has beyond what is known
 MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 UNTRAINED = "unsupported accelerator"  # of a family without parameters of training
@@ -84,14 +104,23 @@ def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Ar
         table,
         (unknown != "", unknown),
         (chips.parts == "", unread_accelerators(chips.catalogue, texts(table, "accelerator"))),
-        ([bool(family) and (family, "gradient_efficiency") not in chips.catalogue.calibration_rows for family in chips.families], UNTRAINED),
+        (
+            [
+                bool(family)
+                and (family, "gradient_efficiency") not in chips.catalogue.calibration_rows
+                for family in chips.families
+            ],
+            UNTRAINED,
+        ),
         (np.isnan(target), "unstated result"),
         (row_dates(chips.catalogue, table) == "", "unstated date"),
         (~(accelerators > 0), "unstated accelerators"),
     )
 
 
-def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: Array) -> list[Question]:
+def questions(
+    table: pd.DataFrame, chips: Specifications, models: Array, skip: Array
+) -> list[Question]:
     """Return what every row asks; `skip` takes the reason of those that leave no plan."""
     reader = Reader(table, chips.catalogue)
     found: list[Question] = []
@@ -103,7 +132,14 @@ def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: A
             continue
         before = len(found)
         for batch in batches:
-            job = Job(load_model(chips.catalogue, asked.model), asked.software, chips.values, asked.chips, batch, asked.sequence)
+            job = Job(
+                load_model(chips.catalogue, asked.model),
+                asked.software,
+                chips.values,
+                asked.chips,
+                batch,
+                asked.sequence,
+            )
             if blocks := space(job, asked.domain, fixed_axes(fixed)):
                 found.append(Question(asked, batch, candidates(blocks)))
         if len(found) == before:
@@ -111,18 +147,45 @@ def questions(table: pd.DataFrame, chips: Specifications, models: Array, skip: A
     return found
 
 
-def question_of(reader: Reader, chips: Specifications, name: str, row: int) -> tuple[Asked, dict[str, str], tuple[int, ...]]:
+def question_of(
+    reader: Reader, chips: Specifications, name: str, row: int
+) -> tuple[Asked, dict[str, str], tuple[int, ...]]:
     """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves open."""
     part, family = str(chips.parts[row]), str(chips.families[row])
     said, model = reader.texts(row), load_model(chips.catalogue, name)
     facts = facts_of(model, said["workload.precision"])
     software = software_of(chips.catalogue, said, family, part, facts)
-    passes = passes_of(chips.values, part, said["workload.precision"], said.get("workload.backward_precision", said["workload.precision"]))
-    devices, sequence = int(reader.count("n_accelerators", row) or 0), reader.count("seq_len", row) or reader.sequence
-    domain = usable_domain(reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))), devices)
-    fixed = reader.fixed(row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices)
+    passes = passes_of(
+        chips.values,
+        part,
+        said["workload.precision"],
+        said.get("workload.backward_precision", said["workload.precision"]),
+    )
+    devices, sequence = (
+        int(reader.count("n_accelerators", row) or 0),
+        reader.count("seq_len", row) or reader.sequence,
+    )
+    domain = usable_domain(
+        reader.domain(row, devices, int(chips.values.structure(f"parts.{part}.scale_up_domain"))),
+        devices,
+    )
+    fixed = reader.fixed(
+        row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices
+    )
     asked = Asked(
-        *(row, name, part, family, software, passes, traits_of(chips.catalogue, part), devices, sequence, domain, said),
+        *(
+            row,
+            name,
+            part,
+            family,
+            software,
+            passes,
+            traits_of(chips.catalogue, part),
+            devices,
+            sequence,
+            domain,
+            said,
+        ),
         gradient_size=float(held(chips.catalogue, "workload.gradient_size", said, family, facts)),
         evaluated=reader.evaluated(row, name),
         full_attention=reader.full_attention(row),
@@ -136,7 +199,11 @@ def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
     groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
     if devices % groups:
         return "unsupported: groups do not divide the accelerators"
-    return "unsupported: fewer sequences than ranks" if batch < devices // groups else "unsupported: no plan that the row allows"
+    return (
+        "unsupported: fewer sequences than ranks"
+        if batch < devices // groups
+        else "unsupported: no plan that the row allows"
+    )
 
 
 class Answers(NamedTuple):
@@ -152,18 +219,28 @@ class Answers(NamedTuple):
 def answers(found: list[Question], chips: Specifications, count: int) -> Answers:
     """Return the quickest plan that fits of every row."""
     shape = (*chips.sets, count)
-    made = Answers(np.full(shape, np.inf), np.zeros(shape), np.zeros(shape), [None] * count, np.full(count, np.inf))
+    made = Answers(
+        np.full(shape, np.inf),
+        np.zeros(shape),
+        np.zeros(shape),
+        [None] * count,
+        np.full(count, np.inf),
+    )
     groups: dict[tuple[Any, ...], list[tuple[Question, Candidates]]] = {}
     for question in found:
         for plans in question.plans:
-            groups.setdefault((*question.asked.structure, plans.schedule), []).append((question, plans))
+            groups.setdefault((*question.asked.structure, plans.schedule), []).append(
+                (question, plans)
+            )
     inputs = plain_inputs(chips.catalogue, {})
     for members in groups.values():
         ask(members, chips, inputs, made)
     return made
 
 
-def ask(members: list[tuple[Question, Candidates]], chips: Specifications, inputs: Inputs, made: Answers) -> None:
+def ask(
+    members: list[tuple[Question, Candidates]], chips: Specifications, inputs: Inputs, made: Answers
+) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""
     asked, plans = members[0][0].asked, stacked([one for _, one in members])
     lengths = [len(one.plans) for _, one in members]
@@ -174,25 +251,54 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
     rows = np.repeat([question.asked.row for question, _ in members], lengths)
     batch = column_of([question.batch for question, _ in members])
     switch = switch_of(inputs)
-    tiers = [tiers_of(inputs, chips.values, switch, "leaf", question.asked.domain, question.asked.chips) for question, _ in members]
+    tiers = [
+        tiers_of(inputs, chips.values, switch, "leaf", question.asked.domain, question.asked.chips)
+        for question, _ in members
+    ]
     given = {
         **SIZES,
-        "workload.gradient_size": column_of([question.asked.gradient_size for question, _ in members]),
+        "workload.gradient_size": column_of(
+            [question.asked.gradient_size for question, _ in members]
+        ),
         "workload.global_batch": batch,
         "workload.sequence_length": column_of([question.asked.sequence for question, _ in members]),
         "workload.evaluation_share": 0.0,
         "cluster.oversubscription": chips.values["cluster.oversubscription"],
-        f"parts.{CHIP}.scale_up_domain": np.repeat([question.asked.domain for question, _ in members], lengths),
+        f"parts.{CHIP}.scale_up_domain": np.repeat(
+            [question.asked.domain for question, _ in members], lengths
+        ),
     }
     known = chips.rows(rows)
     values = RowValues(
-        known, given, {CHIPS: known.parts} | {f"{level}-{CHIP}": np.char.add(f"{level}-", known.parts.astype(str)) for level in (CONFIGURATION, RUN)}
+        known,
+        given,
+        {CHIPS: known.parts}
+        | {
+            f"{level}-{CHIP}": np.char.add(f"{level}-", known.parts.astype(str))
+            for level in (CONFIGURATION, RUN)
+        },
     )
     route = Route("leaf", np.repeat(tiers, lengths), protocol("rdma"))  # type: ignore[arg-type]
-    links = links_of_chips(values, CHIP, FAMILY, route, family_library(chips.catalogue, asked.family), signalled=asked.traits.fed)
-    beyond = unexplained(values, paths_of(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP))
-    machine = trainer(CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond)
-    job = Job(load_model(chips.catalogue, asked.model), asked.software, values, column_of([question.asked.chips for question, _ in members]))
+    links = links_of_chips(
+        values,
+        CHIP,
+        FAMILY,
+        route,
+        family_library(chips.catalogue, asked.family),
+        signalled=asked.traits.fed,
+    )
+    beyond = unexplained(
+        values, paths_of(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP)
+    )
+    machine = trainer(
+        CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond
+    )
+    job = Job(
+        load_model(chips.catalogue, asked.model),
+        asked.software,
+        values,
+        column_of([question.asked.chips for question, _ in members]),
+    )
     result = timed(job, machine, plans)
     each = np.where(result.fits, result.times, np.inf) / batch
     best, choice = each.min(axis=0), each.argmin(axis=0)
@@ -213,7 +319,11 @@ def ask(members: list[tuple[Question, Candidates]], chips: Specifications, input
             where = int(own[at])
             level, zero, hybrid = result.choices[int(choice[where])]
             made.plan[row] = Plan(
-                **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)), schedule=plans.schedule, recompute=level, zero=zero, hybrid=hybrid
+                **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)),
+                schedule=plans.schedule,
+                recompute=level,
+                zero=zero,
+                hybrid=hybrid,
             )
 
 
@@ -232,7 +342,9 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     known = {question.asked.row: question.asked for question in asked}
     fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
-        skip[row] = f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+        skip[row] = (
+            f"unsupported: no plan fits, the leanest needs {made.need[row] / 1e9:.0f} GB a chip"
+        )
     predicted = np.full((*chips.sets, len(table)), np.nan)
     command, key, unstated = (np.full(len(table), "", dtype=object) for _ in range(3))
     scale, slowest = np.ones(len(table)), np.full(predicted.shape, np.nan)
@@ -241,9 +353,16 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
         if not timed_step:
             scale[row] = counted(one, chips, names[row], made.plan[row]) / one.chips
-        for answer, seconds in ((predicted, made.seconds), (slowest, made.slowest if one.unstated else made.seconds)):
+        for answer, seconds in (
+            (predicted, made.seconds),
+            (slowest, made.slowest if one.unstated else made.seconds),
+        ):
             step = seconds[..., row] * batch
-            answer[..., row] = step if timed_step else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
+            answer[..., row] = (
+                step
+                if timed_step
+                else token_rate(batch, one.sequence, step, one.evaluated) * scale[row]
+            )
         if not chips.sets:
             key[row] = "metrics/step_s" if timed_step else "metrics/train_tokens_per_s"
             command[row] = command_of(one, int(batch), made.plan[row], chips)
@@ -256,15 +375,32 @@ def counted(asked: Asked, chips: Specifications, name: str, plan: Plan | None) -
     """Return what a publisher counts for a token: one, or work as its own convention has it."""
     if name == "tokens_s_per_accelerator":
         return 1.0
-    flops = float(flops_per_token(load_model(chips.catalogue, asked.model), asked.sequence * (2.0 if asked.full_attention else 1.0)))
-    again = 4 / 3 if name == "hw_tflops_per_accelerator" and plan is not None and plan.recompute == "full" else 1.0
+    flops = float(
+        flops_per_token(
+            load_model(chips.catalogue, asked.model),
+            asked.sequence * (2.0 if asked.full_attention else 1.0),
+        )
+    )
+    again = (
+        4 / 3
+        if name == "hw_tflops_per_accelerator" and plan is not None and plan.recompute == "full"
+        else 1.0
+    )
     return flops * again / 1e12
 
 
 def asked_again(asked: Asked, batch: int, chips: Specifications) -> dict[str, Any]:
     """Return the inputs that ask for a row's job again, whatever its plan."""
-    settings: dict[str, Any] = {"workload": WORKLOAD, "workload.model": asked.model, "cluster.chips": asked.chips}
-    settings |= {"workload.global_batch": batch, "workload.sequence_length": asked.sequence, **asked.texts}
+    settings: dict[str, Any] = {
+        "workload": WORKLOAD,
+        "workload.model": asked.model,
+        "cluster.chips": asked.chips,
+    }
+    settings |= {
+        "workload.global_batch": batch,
+        "workload.sequence_length": asked.sequence,
+        **asked.texts,
+    }
     settings["workload.gradient_size"] = (asked.gradient_size, "byte")
     if asked.evaluated:
         settings["workload.evaluation_share"] = asked.evaluated
@@ -278,8 +414,13 @@ def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specification
     assert plan is not None
     said = describe(plan, load_model(chips.catalogue, asked.model), batch)
     axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
-    words = {name: ("yes" if value else "no") if isinstance(value, bool) else value for name, value in axes.items()}
-    return command_line(["perf", asked.part], {"plan": axes_text(words)}, asked_again(asked, batch, chips))
+    words = {
+        name: ("yes" if value else "no") if isinstance(value, bool) else value
+        for name, value in axes.items()
+    }
+    return command_line(
+        ["perf", asked.part], {"plan": axes_text(words)}, asked_again(asked, batch, chips)
+    )
 
 
 class Configured(NamedTuple):
@@ -299,4 +440,12 @@ def as_configured(table: pd.DataFrame, chips: Specifications) -> list[Configured
     quickest = answers(open_plans, chips, len(table))
     jobs = {question.asked.row: question.asked for question in open_plans}
     fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
-    return [Configured(row, jobs[row], int(quickest.batch[row]), float(quickest.seconds[row] * quickest.batch[row])) for row in fitting]
+    return [
+        Configured(
+            row,
+            jobs[row],
+            int(quickest.batch[row]),
+            float(quickest.seconds[row] * quickest.batch[row]),
+        )
+        for row in fitting
+    ]

@@ -24,8 +24,18 @@ from tco.studies.validation.wording import meaning, precisions
 Array = np.ndarray[Any, Any]
 SEQUENCE = 4096  # tokens, where unstated
 STEP_TOKENS = 4.0e6  # of a step, where the batch is unstated
-SIZES = (1, 2, 4, 8, 16)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
-OPEN = {"zero": "sharding", "micro_batch": "micro_batch_seqs", "recompute": "activation_recompute"}  # axis of a plan -> the column that states it
+SIZES = (
+    1,
+    2,
+    4,
+    8,
+    16,
+)  # sequences a rank takes at once, tried where neither batch nor micro-batch are stated
+OPEN = {
+    "zero": "sharding",
+    "micro_batch": "micro_batch_seqs",
+    "recompute": "activation_recompute",
+}  # axis of a plan -> the column that states it
 WIDEST = 16  # tensor groups tried where a row says nothing of its groups and its batch is too small for as many ranks as chips
 
 
@@ -58,13 +68,40 @@ class Reader:
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue) -> None:
         self.table, self.catalogue = table, catalogue
-        names = ("source_id", "source_title", "date", "system", "model", "precision", "sharding", "activation_recompute", "notes", "framework")
+        names = (
+            "source_id",
+            "source_title",
+            "date",
+            "system",
+            "model",
+            "precision",
+            "sharding",
+            "activation_recompute",
+            "notes",
+            "framework",
+        )
         self.sequence = SEQUENCE
-        self.cells = {name: texts(table, name).astype(str) for name in (*names, "sequence_parallel", "attention", "attention_kernel", "schedule")}
-        counts = ("tp", "pp", "vp", "cp", "ep", "dp", "global_batch_seqs", "micro_batch_seqs", "seq_len", "n_accelerators")
+        self.cells = {
+            name: texts(table, name).astype(str)
+            for name in (*names, "sequence_parallel", "attention", "attention_kernel", "schedule")
+        }
+        counts = (
+            "tp",
+            "pp",
+            "vp",
+            "cp",
+            "ep",
+            "dp",
+            "global_batch_seqs",
+            "micro_batch_seqs",
+            "seq_len",
+            "n_accelerators",
+        )
         self.numbers = {name: column(table, name) for name in counts}
         printed = ~np.isnan(self.numbers["vp"])
-        self.prints = set(self.cells["source_id"][printed])  # publications that print the interleave of their plans
+        self.prints = set(
+            self.cells["source_id"][printed]
+        )  # publications that print the interleave of their plans
         self.engines = engine_words(catalogue)
         self.dates = row_dates(catalogue, table)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
@@ -97,14 +134,22 @@ class Reader:
         if engine := self.engine(row):
             found["workload.engine"] = engine
         kernel = "attention_kernel" if self.cells["attention_kernel"][row] else "attention"
-        for path, subject, cell in (("attention", "attention kernel", kernel), ("trained", "trained", "model"), ("loss", "loss", "notes")):
+        for path, subject, cell in (
+            ("attention", "attention kernel", kernel),
+            ("trained", "trained", "model"),
+            ("loss", "loss", "notes"),
+        ):
             if said := self.means(subject, cell, row):
                 found[f"workload.{path}"] = said
         return found
 
     def cores(self, row: int, cores: float) -> int:
         """Return the cores of a chip where the row's groups count cores, else one."""
-        return int(cores) if re.search(r"count (neuron)?cores", self.cells["notes"][row].lower()) else 1
+        return (
+            int(cores)
+            if re.search(r"count (neuron)?cores", self.cells["notes"][row].lower())
+            else 1
+        )
 
     def domain(self, row: int, chips: int, domain: int) -> int:
         """Return the chips of a scale-up domain: those of a slice where the system is several of them."""
@@ -122,7 +167,9 @@ class Reader:
         whole = re.search(r"^(\d+)x\s", self.cells["system"][row])
         level, _, hybrid = self.means("sharding", "sharding", row).partition(" ")
         batch = self.count("global_batch_seqs", row)
-        if silent and batch and batch < devices:  # fewer sequences than ranks: something else divides the model
+        if (
+            silent and batch and batch < devices
+        ):  # fewer sequences than ranks: something else divides the model
             found["tp"] = "|".join(str(2**n) for n in range(WIDEST.bit_length()))
         if level:
             found["zero"] = level
@@ -134,7 +181,9 @@ class Reader:
             found["micro_batch"] = str(size)
         if again := self.means("recomputation", "activation_recompute", row):
             found["recompute"] = again
-        if split := self.means("answer", "sequence_parallel", row) or self.means("sequence parallel", "activation_recompute", row):
+        if split := self.means("answer", "sequence_parallel", row) or self.means(
+            "sequence parallel", "activation_recompute", row
+        ):
             found["sequence_parallel"] = split
         return found
 
@@ -153,13 +202,22 @@ class Reader:
         if interleave is None and stages > 1 and self.cells["source_id"][row] in self.prints:
             interleave = 1
         if interleave is not None and stages > 1:
-            return {"interleave": str(interleave), "schedule": "interleaved" if interleave > 1 else "1f1b"}
+            return {
+                "interleave": str(interleave),
+                "schedule": "interleaved" if interleave > 1 else "1f1b",
+            }
         printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
         dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
-        said = meaning(self.catalogue, "schedule", self.cells["schedule"][row] or (printed[1] if printed else dual))
+        said = meaning(
+            self.catalogue,
+            "schedule",
+            self.cells["schedule"][row] or (printed[1] if printed else dual),
+        )
         return {"schedule": said or ("1f1b|interleaved" if stages > 1 else "1f1b")}
 
-    def batches(self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool) -> tuple[int, ...]:
+    def batches(
+        self, row: int, fixed: Mapping[str, str], devices: int, sequence: int, whole_batches: bool
+    ) -> tuple[int, ...]:
         """Return the sequences a step may have: those stated, else about what steps take."""
         groups = math.prod(int(fixed[name]) for name in ("tp", "pp", "cp") if fixed[name].isdigit())
         ranks = max(devices // groups, 1)
@@ -177,9 +235,15 @@ class Reader:
         if "eval included" not in self.cells["notes"][row].lower():
             return 0.0
         title = f"{self.cells['source_title'][row]} {self.cells['source_id'][row]}".lower()
-        found = (one for one in self.evaluations if one["benchmark"] in title and one["model"] == model)
+        found = (
+            one for one in self.evaluations if one["benchmark"] in title and one["model"] == model
+        )
         return next((float(one["evaluated"]) / float(one["every"]) for one in found), 0.0)
 
     def full_attention(self, row: int) -> bool:
         """Say whether the publisher's FLOPs count attention without its causal half."""
-        return bool(re.search(r"not causally halved|without the causal half", self.cells["notes"][row].lower()))
+        return bool(
+            re.search(
+                r"not causally halved|without the causal half", self.cells["notes"][row].lower()
+            )
+        )

@@ -57,7 +57,9 @@ class Split(NamedTuple):
 def level_of(catalogue: Catalogue, path: str) -> str:
     """Return the level of an input of unexplained time, by its owner."""
     owner = path.removeprefix("performance.").rpartition(".")[0]
-    return catalogue.kind_of(owner) or ("engine" if owner in engines(catalogue) else owner if owner in OWNERS else "family")
+    return catalogue.kind_of(owner) or (
+        "engine" if owner in engines(catalogue) else owner if owner in OWNERS else "family"
+    )
 
 
 def ends(width: float) -> tuple[float, float]:
@@ -65,7 +67,9 @@ def ends(width: float) -> tuple[float, float]:
     return math.expm1(-P95 * width), math.expm1(P95 * width)
 
 
-def residuals(kind: str, table: pd.DataFrame, chips: Specifications, made: Prediction) -> pd.DataFrame:
+def residuals(
+    kind: str, table: pd.DataFrame, chips: Specifications, made: Prediction
+) -> pd.DataFrame:
     """Return the scored rows of a file: the owners of each by level, and how much longer than predicted it took, as a logarithm."""
     if kind == "inference":
         points = chips.kept["asked"]
@@ -73,11 +77,16 @@ def residuals(kind: str, table: pd.DataFrame, chips: Specifications, made: Predi
         alike = [points.engine, points.date, *points.formats.T, points.apart, points.speculative]
     else:
         models, engine, alike = chips.kept["training"][1], "", [texts(table, "source_id")]
-    found = pd.DataFrame({"family": chips.families, "chip": chips.parts, "engine": engine, "model": models})
+    found = pd.DataFrame(
+        {"family": chips.families, "chip": chips.parts, "engine": engine, "model": models}
+    )
     key = found.assign(**{str(place): part for place, part in enumerate(alike)})
     sign = np.where(np.isin(made.target_name, TIMES), 1.0, -1.0)  # of rates less is slower
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = found.assign(configuration=key.groupby([*key], dropna=False).ngroup(), residual=sign * np.log(made.target / made.predicted))
+        found = found.assign(
+            configuration=key.groupby([*key], dropna=False).ngroup(),
+            residual=sign * np.log(made.target / made.predicted),
+        )
     return found[made.skip == ""]
 
 
@@ -90,7 +99,9 @@ def split(found: pd.DataFrame) -> Split:
     scatter = float((alike.residual.var(ddof=0) * count).sum() / max((count - 1).sum(), 1))
     labels = alike[list(SHARED)].first()
     owners = [(level, owner) for level in SHARED for owner in sorted(set(labels[level]))]
-    has = np.array([labels[level] == owner for level, owner in owners], dtype=float).T  # Z: configurations by owners
+    has = np.array(
+        [labels[level] == owner for level, owner in owners], dtype=float
+    ).T  # Z: configurations by owners
     of = np.array([SHARED.index(level) for level, _ in owners])
     variances = np.full(len(SHARED) + 1, FIRST)
     for _ in range(ROUNDS):
@@ -99,16 +110,34 @@ def split(found: pd.DataFrame) -> Split:
         covariance = np.linalg.inv(np.diag(1 / variances[of]) + has.T @ weighed)
         effects = covariance @ (weighed.T @ mean)
         squares = effects**2 + np.diag(covariance)
-        own = variances[-1] / noise  # share of what is left of a configuration that is its own, and not the scatter of its runs
-        left = (own * (mean - has @ effects)) ** 2 + variances[-1] * (1 - own) + own**2 * ((has @ covariance) * has).sum(axis=1)
-        before, variances = variances, np.append(np.bincount(of, squares) / np.bincount(of), left.mean())
+        own = (
+            variances[-1] / noise
+        )  # share of what is left of a configuration that is its own, and not the scatter of its runs
+        left = (
+            (own * (mean - has @ effects)) ** 2
+            + variances[-1] * (1 - own)
+            + own**2 * ((has @ covariance) * has).sum(axis=1)
+        )
+        before, variances = (
+            variances,
+            np.append(np.bincount(of, squares) / np.bincount(of), left.mean()),
+        )
         if np.allclose(before, variances, rtol=STILL, atol=0):
             break
-    by = {level: {owner: float(one) for (kind, owner), one in zip(owners, squares, strict=True) if kind == level} for level in SHARED}
+    by = {
+        level: {
+            owner: float(one)
+            for (kind, owner), one in zip(owners, squares, strict=True)
+            if kind == level
+        }
+        for level in SHARED
+    }
     return Split(dict(zip(OWNERS, [*variances.tolist(), scatter], strict=True)), by)
 
 
-def unexplained_rows(kind: str, found: pd.DataFrame, catalogue: Catalogue, date: str) -> Iterator[dict[str, Any]]:
+def unexplained_rows(
+    kind: str, found: pd.DataFrame, catalogue: Catalogue, date: str
+) -> Iterator[dict[str, Any]]:
     """Yield the catalogue rows of what a fit leaves unexplained: P5 and P95 of the effect of every owner, and of one without rows."""
     made, name = split(found), PARAMETERS[kind]
     known = {
@@ -121,8 +150,15 @@ def unexplained_rows(kind: str, found: pd.DataFrame, catalogue: Catalogue, date:
     }
     for level, owners in known.items():
         for owner in owners:
-            own, width = found[found[level] == owner] if level in SHARED else found, made.width(level, owner)
-            if owner in made.owners.get(level, ()) and level in owners and abs(width / made.width(level, level) - 1) < ALIKE:
+            own, width = (
+                found[found[level] == owner] if level in SHARED else found,
+                made.width(level, owner),
+            )
+            if (
+                owner in made.owners.get(level, ())
+                and level in owners
+                and abs(width / made.width(level, level) - 1) < ALIKE
+            ):
                 continue
             low, high = (float(f"{end:.4g}") for end in ends(width))
             counted = f"{len(own):,} rows in {own.configuration.nunique():,} configurations"
@@ -130,6 +166,20 @@ def unexplained_rows(kind: str, found: pd.DataFrame, catalogue: Catalogue, date:
             if level not in SHARED:
                 note = f"the scatter of {counted}: {'among' if level == CONFIGURATION else 'within'} them"
             yield {
-                **{"family": owner, "attribute": name, "value": 0, "unit": attribute("performance", name, kind).unit, "low": low, "high": high},
-                **{"as_of": date, "kind": "derived", "source": "tco-calibration", "note": note, "use": "", "residual": ""},
+                **{
+                    "family": owner,
+                    "attribute": name,
+                    "value": 0,
+                    "unit": attribute("performance", name, kind).unit,
+                    "low": low,
+                    "high": high,
+                },
+                **{
+                    "as_of": date,
+                    "kind": "derived",
+                    "source": "tco-calibration",
+                    "note": note,
+                    "use": "",
+                    "residual": "",
+                },
             }

@@ -19,7 +19,13 @@ from tco.performance.software import month_of, served_by
 from tco.performance.training.job import engine_words
 from tco.studies.validation.inference import software_of
 from tco.studies.validation.measured import of_text, texts
-from tco.studies.validation.naming import SHAPE, VOCABULARIES, model_ids, named_model, vocabulary_alone
+from tco.studies.validation.naming import (
+    SHAPE,
+    VOCABULARIES,
+    model_ids,
+    named_model,
+    vocabulary_alone,
+)
 from tco.studies.validation.row_dates import row_days
 from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
 from tco.studies.validation.specifications import Specifications
@@ -29,7 +35,11 @@ Array = np.ndarray[Any, Any]
 Cells = dict[str, Any]  # column -> what stands in it
 SEQUENCES = (2048.0, 4096.0, 8192.0)  # tokens of a training sequence, as publications have them
 STEPS = (1e6, 16e6)  # tokens of a training step, as publications have them
-FORMATS = {"bf16": "peak_bf16", "fp8": "peak_fp8", "fp4": "peak_fp4"}  # and the peak a chip needs for it
+FORMATS = {
+    "bf16": "peak_bf16",
+    "fp8": "peak_fp8",
+    "fp4": "peak_fp4",
+}  # and the peak a chip needs for it
 PREDICTED = ("", OFFLINE)  # why rows that are predicted are not scored
 READ_ONLY = "SUSPECT: stands beside variants, and is not asked again"
 
@@ -54,7 +64,10 @@ class Row(NamedTuple):
 
     def chip_has(self, name: str) -> bool:
         """Say whether an attribute of the row's chip is known and above zero."""
-        return self.chips.catalogue.has_part_value(self.part, name) and self.chips.values.structure(f"parts.{self.part}.{name}") > 0
+        return (
+            self.chips.catalogue.has_part_value(self.part, name)
+            and self.chips.values.structure(f"parts.{self.part}.{name}") > 0
+        )
 
     @property
     def sparse(self) -> bool:
@@ -65,8 +78,15 @@ class Row(NamedTuple):
 def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what rows of any kind may leave open: number formats that the chip computes, and the first or last day of a year's software."""
     if row.blank("precision"):
-        yield "precision", [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)]
-    if not dated and (days := row_days(row.chips.catalogue, row.text("date"), row.text("source_id"), row.text("source_url"))):
+        yield (
+            "precision",
+            [{"precision": name} for name, peak in FORMATS.items() if row.chip_has(peak)],
+        )
+    if not dated and (
+        days := row_days(
+            row.chips.catalogue, row.text("date"), row.text("source_id"), row.text("source_url")
+        )
+    ):
         yield "date", [{"date": day.isoformat()} for day in days]
 
 
@@ -84,9 +104,16 @@ def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
             yield "tp", [{"dp_attention": text, "pp": 1.0} for text in ("1", f"{chips:g}")]
         if row.blank("ep"):
             yield "ep", [{"ep": 1.0}, {"ep": chips}]
-    engine, date = software_of(catalogue, row.text("framework"), row.text("date") if month_of(row.text("date")) is not None else "")
+    engine, date = software_of(
+        catalogue,
+        row.text("framework"),
+        row.text("date") if month_of(row.text("date")) is not None else "",
+    )
     if engine == "family":
-        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())]
+        yield (
+            "framework",
+            [{"framework": name} for name in served_by(catalogue, row.family).get("engines", ())],
+        )
     yield from formats_and_date(row, dated=bool(date))
     if row.blank("spec_decoding") and row.model.prediction_layers:
         yield "spec_decoding", [{"spec_decoding": text} for text in ("none", "mtp")]
@@ -97,32 +124,57 @@ def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
     catalogue, chips = row.chips.catalogue, row.cells["n_accelerators"]
     if row.blank("global_batch_seqs"):
         length = row.cells["seq_len"] if not row.blank("seq_len") else SEQUENCES[1]
-        yield "global_batch_seqs", [{"global_batch_seqs": max(round(tokens / length / chips), 1) * chips} for tokens in STEPS]
+        yield (
+            "global_batch_seqs",
+            [
+                {"global_batch_seqs": max(round(tokens / length / chips), 1) * chips}
+                for tokens in STEPS
+            ],
+        )
     if row.blank("seq_len"):
         yield "seq_len", [{"seq_len": length} for length in SEQUENCES]
-    words = " ".join(row.text(name).lower() for name in ("framework", "source_title", "sharding", "notes"))
+    words = " ".join(
+        row.text(name).lower() for name in ("framework", "source_title", "sharding", "notes")
+    )
     if not any(word in words for word, _ in engine_words(catalogue)):
-        yield "framework", [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())]
+        yield (
+            "framework",
+            [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())],
+        )
     yield from formats_and_date(row, dated=month_of(row.text("date")) is not None)
     shape = {name: float(row.cells[name]) for name in SHAPE if not row.blank(name)}
     if not named_model(catalogue, row.text("model")) and vocabulary_alone(shape):
         yield "vocab", [{"vocab": size} for size in VOCABULARIES]
 
 
-OPEN: dict[str, Callable[[Row], Iterator[tuple[str, list[Cells]]]]] = {"inference": serving, "training": training}
+OPEN: dict[str, Callable[[Row], Iterator[tuple[str, list[Cells]]]]] = {
+    "inference": serving,
+    "training": training,
+}
 
 
-def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specifications, made: Prediction) -> Prediction:
+def ranged(
+    kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specifications, made: Prediction
+) -> Prediction:
     """Return predictions with their ranges over what rows leave unstated, and its names."""
     if kind not in OPEN:
         return made
     scored = np.isin(made.skip, PREDICTED)
-    rows, origins = list[Cells](), list[int]()  # with their blanks filled in, and the place of the row each came from
+    rows, origins = (
+        list[Cells](),
+        list[int](),
+    )  # with their blanks filled in, and the place of the row each came from
     unstated: list[list[str]] = [[] for _ in range(len(table))]
     models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
     for place in np.flatnonzero(scored).tolist():
         own = {str(name): cell for name, cell in cells[place].items()}
-        row = Row(own, chips, str(chips.parts[place]), str(chips.families[place]), load_model(chips.catalogue, models[place]))
+        row = Row(
+            own,
+            chips,
+            str(chips.parts[place]),
+            str(chips.families[place]),
+            load_model(chips.catalogue, models[place]),
+        )
         choices = [(name, values) for name, values in OPEN[kind](row) if values]
         unstated[place] += [name for name, _ in choices]
         for one in product(*(values for _, values in choices)) if choices else ():
@@ -132,15 +184,29 @@ def ranged(kind: str, predictor: Predictor, table: pd.DataFrame, chips: Specific
     low, high = low.copy(), high.copy()
     if rows:
         # the file's own rows stand beside: what single columns mean may follow from others of their kind
-        asked = pd.concat([table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True)
+        asked = pd.concat(
+            [table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True
+        )
         asked = asked.assign(**{name: asked[name].fillna("") for name in filter(of_text, asked)})
-        again = predicted(predictor, asked, Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")))
+        again = predicted(
+            predictor,
+            asked,
+            Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")),
+        )
         fits = np.flatnonzero(np.isin(again.skip, PREDICTED))
         of = np.array(origins)[fits - len(table)]
         alike = again.target_name[fits] == made.target_name[of]
         fits, of = fits[alike], of[alike]
         np.fmin.at(low, of, (again.predicted if again.low is None else again.low)[fits])
         np.fmax.at(high, of, (again.predicted if again.high is None else again.high)[fits])
-    names = [[*own, *(made.unstated[place] if made.unstated is not None else "").split()] for place, own in enumerate(unstated)]
+    names = [
+        [*own, *(made.unstated[place] if made.unstated is not None else "").split()]
+        for place, own in enumerate(unstated)
+    ]
     said = np.array([" ".join(dict.fromkeys(own)) for own in names], dtype=object)
-    return replace(made, low=np.where(scored, low, np.nan), high=np.where(scored, high, np.nan), unstated=np.where(scored, said, ""))
+    return replace(
+        made,
+        low=np.where(scored, low, np.nan),
+        high=np.where(scored, high, np.nan),
+        unstated=np.where(scored, said, ""),
+    )

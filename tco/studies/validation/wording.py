@@ -22,13 +22,19 @@ def level_text(text: str) -> str:
 
 def words_of(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the patterns of a subject in order, each with what it means."""
-    return [(row["pattern"], row["means"]) for row in rows_of(catalogue, "wording.csv", COLUMNS) if row["subject"] == subject]
+    return [
+        (row["pattern"], row["means"])
+        for row in rows_of(catalogue, "wording.csv", COLUMNS)
+        if row["subject"] == subject
+    ]
 
 
 def meaning(catalogue: Catalogue, subject: str, text: str) -> str:
     """Return what the first pattern that a text holds means; empty where it holds none."""
     level = level_text(text)
-    return next((means for pattern, means in words_of(catalogue, subject) if pattern.search(level)), "")
+    return next(
+        (means for pattern, means in words_of(catalogue, subject) if pattern.search(level)), ""
+    )
 
 
 def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:

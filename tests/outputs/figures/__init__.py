@@ -30,11 +30,25 @@ def marks(svg: str, *looks: str, tag: str | None = None) -> list[Mark]:
         name = element.tag.removeprefix(SVG)
         if name in ("svg", "title", "desc", "tspan"):
             continue
-        at = {key: float(value) for key, value in element.items() if re.fullmatch(r"-?[\d.]+", value)}
+        at = {
+            key: float(value) for key, value in element.items() if re.fullmatch(r"-?[\d.]+", value)
+        }
         pairs = [tuple(map(float, pair.split(","))) for pair in element.get("points", "").split()]
         tip = element.findtext(f"{SVG}title") or ""
-        found.append(Mark(name, element.get("class", ""), at, pairs, tip, "".join(element.itertext()) if name == "text" else "", element))
-    return [one for one in found if (not looks or one.look in looks) and (tag is None or one.tag == tag)]
+        found.append(
+            Mark(
+                name,
+                element.get("class", ""),
+                at,
+                pairs,
+                tip,
+                "".join(element.itertext()) if name == "text" else "",
+                element,
+            )
+        )
+    return [
+        one for one in found if (not looks or one.look in looks) and (tag is None or one.tag == tag)
+    ]
 
 
 def tipped(svg: str) -> list[Mark]:
@@ -53,7 +67,16 @@ def boxes(svg: str) -> list[tuple[str, float, float, float, float]]:
     for one in marks(svg, tag="text"):
         if one.element.get("aria-hidden") is None:
             size, bold = one.at["font-size"], one.element.get("font-weight") == "bold"
-            wide = width_of(one.element.text or "", size, bold) + sum(6 + width_of(tail.text or "", 11) for tail in one.element)
-            left = one.at["x"] - {"start": 0.0, "middle": wide / 2, "end": wide}[one.element.get("text-anchor", "start")]
-            found.append((one.words, left, one.at["y"] - size * 0.75, left + wide, one.at["y"] + size * 0.2))
+            wide = width_of(one.element.text or "", size, bold) + sum(
+                6 + width_of(tail.text or "", 11) for tail in one.element
+            )
+            left = (
+                one.at["x"]
+                - {"start": 0.0, "middle": wide / 2, "end": wide}[
+                    one.element.get("text-anchor", "start")
+                ]
+            )
+            found.append(
+                (one.words, left, one.at["y"] - size * 0.75, left + wide, one.at["y"] + size * 0.2)
+            )
     return found

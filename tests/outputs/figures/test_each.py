@@ -37,7 +37,11 @@ from tests.studies.room import money_of
 NARROW = 360
 SHOWN = 12  # inputs of a tornado
 CLOSE = 0.1  # a lead below which a cell of a map is pale
-AGAINST = ("usd_per_million_output_tokens", "output_tokens_per_s_per_chip", "tokens_per_s_per_facility_mw")  # interactivity
+AGAINST = (
+    "usd_per_million_output_tokens",
+    "output_tokens_per_s_per_chip",
+    "tokens_per_s_per_facility_mw",
+)  # interactivity
 
 SYSTEMS = ("trn3-nl32x2", "gb200-nvl72", "trn2-nl32x2-3d", "tpuv7-cube64")
 HUNDREDTH = 0.011  # of a pixel, as places are written
@@ -95,23 +99,45 @@ def of_bill(width, system="trn3-nl72x2"):
 def field():
     """Return a field of three scenarios: one is best on the left, one on the right, one nowhere; in a corner none has an answer."""
     x, y = np.geomspace(1, 100, 9), np.linspace(0, 4, 5)
-    left, right = (10 + np.log10(x) * 3 + 0 * y[:, None]).tolist(), (16 - np.log10(x) * 3 + 0.1 * y[:, None]).tolist()
+    left, right = (
+        (10 + np.log10(x) * 3 + 0 * y[:, None]).tolist(),
+        (16 - np.log10(x) * 3 + 0.1 * y[:, None]).tolist(),
+    )
     left[0][0] = right[0][0] = None
     third = [[None if at == other == 0 else 99.0 for at in range(9)] for other in range(5)]
-    axes = MapAxis("site.electricity_price", "USD/kWh", x.tolist(), 20.0), MapAxis("terms.life", "year", y.tolist(), 3.0)
-    three = [replace(one, title=title) for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)]
-    return Map([one.title for one in three], "usd_per_million_output_tokens", *axes, np.array([left, right, third], dtype=float), three)
+    axes = (
+        MapAxis("site.electricity_price", "USD/kWh", x.tolist(), 20.0),
+        MapAxis("terms.life", "year", y.tolist(), 3.0),
+    )
+    three = [
+        replace(one, title=title)
+        for one, title in zip(results(), ("GB200 NVL72", "MI450X", "nobody's"), strict=False)
+    ]
+    return Map(
+        [one.title for one in three],
+        "usd_per_million_output_tokens",
+        *axes,
+        np.array([left, right, third], dtype=float),
+        three,
+    )
 
 
 FIGURES = {
-    "frontier with ranges": lambda width: frontier_figure(frontiers(), width=width, ranges=[{"p10": 0.4, "p90": 30.0}] * 4),
+    "frontier with ranges": lambda width: frontier_figure(
+        frontiers(), width=width, ranges=[{"p10": 0.4, "p90": 30.0}] * 4
+    ),
     "map": lambda width: map_figure(field(), width),
     "cost": lambda width: cost_figure(results(), width),
     "roofline": lambda width: roofline_figure(results()[0], width),
     "roofline of training": lambda width: roofline_figure(training(), width),
     "operators": lambda width: operators_figure(results()[2], width),
     "operators of training": lambda width: operators_figure(training(), width),
-    **{f"frontier of {metric}": lambda width, metric=metric: frontier_figure(frontiers(), metric, width) for metric in AGAINST},
+    **{
+        f"frontier of {metric}": lambda width, metric=metric: frontier_figure(
+            frontiers(), metric, width
+        )
+        for metric in AGAINST
+    },
     "tornado": lambda width: tornado_figure(tornado(), width),
     "range": lambda width: range_figure(drawn(), width),
     "fabric": lambda width: fabric_figure(fabrics(), width),
@@ -129,7 +155,9 @@ def svg_of(name, width=WIDE):
 def affine(places, values, tolerance=HUNDREDTH):
     """Say whether places are a straight line of values."""
     slope, start = np.polyfit(values, places, 1)
-    return np.abs(slope * np.asarray(values) + start - places).max() < tolerance * 3 and abs(slope) > 0
+    return (
+        np.abs(slope * np.asarray(values) + start - places).max() < tolerance * 3 and abs(slope) > 0
+    )
 
 
 def middle(mark):
@@ -144,14 +172,22 @@ def axes_of(svg):
     """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x, then y."""
     found = []
     for coordinate, anchor, shift in (("x", "middle", 0), ("y", "end", 4)):
-        ticks = [one for one in marks(svg, "muted", tag="text") if one.element.get("text-anchor") == anchor and one.words.replace(",", "").isdigit()]
+        ticks = [
+            one
+            for one in marks(svg, "muted", tag="text")
+            if one.element.get("text-anchor") == anchor and one.words.replace(",", "").isdigit()
+        ]
         places = [one.at[coordinate] - shift for one in ticks]
         lines = [one.at[f"{coordinate}1"] for one in marks(svg, "axis", "grid", tag="line")]
         kept = [
-            (at, float(one.words.replace(",", ""))) for at, one in zip(places, ticks, strict=True) if min(abs(at - line) for line in lines) < 0.02
+            (at, float(one.words.replace(",", "")))
+            for at, one in zip(places, ticks, strict=True)
+            if min(abs(at - line) for line in lines) < 0.02
         ]
         assert len(kept) >= 2
-        found.append(np.poly1d(np.polyfit([at for at, _ in kept], np.log10([value for _, value in kept]), 1)))
+        found.append(
+            np.poly1d(np.polyfit([at for at, _ in kept], np.log10([value for _, value in kept]), 1))
+        )
     return found
 
 
@@ -169,12 +205,27 @@ def test_a_figure_is_a_document_that_stands_alone_and_says_what_it_shows(name, w
     assert len(description) > 60
     assert len(tipped(svg)) >= 4
     tags = {element.tag.removeprefix(SVG) for element in root.iter()}
-    assert tags <= {"svg", "title", "desc", "rect", "line", "polyline", "polygon", "circle", "text", "tspan"}  # no script, no style, no picture
+    assert tags <= {
+        "svg",
+        "title",
+        "desc",
+        "rect",
+        "line",
+        "polyline",
+        "polygon",
+        "circle",
+        "text",
+        "tspan",
+    }  # no script, no style, no picture
     assert "var(" not in svg
     assert "href" not in svg
     for mark in marks(svg):
         assert mark.look, mark
-        edges = [(mark.at[x], mark.at[y]) for x, y in (("x", "y"), ("cx", "cy"), ("x1", "y1"), ("x2", "y2")) if x in mark.at and y in mark.at]
+        edges = [
+            (mark.at[x], mark.at[y])
+            for x, y in (("x", "y"), ("cx", "cy"), ("x1", "y1"), ("x2", "y2"))
+            if x in mark.at and y in mark.at
+        ]
         for x, y in [*mark.points, *edges]:
             assert -1 <= x <= wide + 1, mark
             assert -1 <= y <= high + 1, mark
@@ -189,7 +240,10 @@ def test_words_stay_within_the_figure_and_lie_over_no_others(name, width):
         assert left >= -1, words
         assert right <= width + 1, words
     for (one, *a), (other, *b) in itertools.combinations(found, 2):
-        assert a[2] <= b[0] + 1 or a[0] >= b[2] - 1 or a[3] <= b[1] + 1 or a[1] >= b[3] - 1, (one, other)
+        assert a[2] <= b[0] + 1 or a[0] >= b[2] - 1 or a[3] <= b[1] + 1 or a[1] >= b[3] - 1, (
+            one,
+            other,
+        )
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -225,24 +279,37 @@ def test_cost_bars_are_as_long_as_what_is_paid():
         assert f"~{result.metrics['tco_usd_per_chip_hour']:.3g} net" in texts(svg_of("cost"))
 
 
-@pytest.mark.parametrize(("name", "result"), [("roofline", lambda: results()[0]), ("roofline of training", training)])
+@pytest.mark.parametrize(
+    ("name", "result"), [("roofline", lambda: results()[0]), ("roofline of training", training)]
+)
 def test_operators_lie_under_the_roofs_where_their_work_and_traffic_put_them(name, result):
     svg, result = svg_of(name), result()
     dots = [one for one in tipped(svg) if one.look.startswith("dot-")]
-    rows = [one for one in operators_of(result) if one.line.flops and one.line.bytes and one.line.time]
-    assert [dot.tip.partition(":")[0] for dot in dots] == [f"{one.phase}, {one.line.name}" for one in rows]
+    rows = [
+        one for one in operators_of(result) if one.line.flops and one.line.bytes and one.line.time
+    ]
+    assert [dot.tip.partition(":")[0] for dot in dots] == [
+        f"{one.phase}, {one.line.name}" for one in rows
+    ]
     x, y = np.array([middle(dot) for dot in dots]).T
-    intensity, rate = np.array([(one.line.flops / one.line.bytes, one.line.flops / one.line.time / 1e12) for one in rows]).T
+    intensity, rate = np.array(
+        [(one.line.flops / one.line.bytes, one.line.flops / one.line.time / 1e12) for one in rows]
+    ).T
     assert affine(x, np.log(intensity))
     assert affine(y, np.log(rate))
     to_x, to_y = axes_of(svg)
     assert [to_x(place) for place in x] == pytest.approx(np.log10(intensity), abs=2e-3)
     assert [to_y(place) for place in y] == pytest.approx(np.log10(rate), abs=2e-3)
     for at_x, at_y in marks(svg, "rule")[0].points:  # FLOP/s of a byte of memory
-        assert 10 ** (to_y(at_y) - to_x(at_x)) == pytest.approx(result.metrics["hbm_byte_per_s"] / 1e12, rel=2e-3)
+        assert 10 ** (to_y(at_y) - to_x(at_x)) == pytest.approx(
+            result.metrics["hbm_byte_per_s"] / 1e12, rel=2e-3
+        )
     precision = result.texts["workload.precision"]
     peaks = [10 ** to_y(one.points[0][1]) for one in marks(svg, "rule")[1:]]
-    assert any(peak == pytest.approx(result.metrics[f"peak_{precision}_flop_per_s"] / 1e12, rel=2e-3) for peak in peaks)
+    assert any(
+        peak == pytest.approx(result.metrics[f"peak_{precision}_flop_per_s"] / 1e12, rel=2e-3)
+        for peak in peaks
+    )
 
 
 @pytest.mark.parametrize("metric", AGAINST)
@@ -251,8 +318,14 @@ def test_every_point_of_every_frontier_is_drawn(metric):
     dots = tipped(svg_of(f"frontier of {metric}"))
     assert len(dots) == len(points)
     round_ones = [(dot, point) for dot, point in zip(dots, points, strict=True) if not point.chosen]
-    assert affine([middle(dot)[0] for dot, _ in round_ones], np.log([point.tokens_per_s_per_user for _, point in round_ones]))
-    assert affine([middle(dot)[1] for dot, _ in round_ones], np.log([getattr(point, metric) for _, point in round_ones]))
+    assert affine(
+        [middle(dot)[0] for dot, _ in round_ones],
+        np.log([point.tokens_per_s_per_user for _, point in round_ones]),
+    )
+    assert affine(
+        [middle(dot)[1] for dot, _ in round_ones],
+        np.log([getattr(point, metric) for _, point in round_ones]),
+    )
     sizes = [dot.at.get("r", 99) > 3 for dot in dots]
     assert sizes == [point.chosen for point in points]
 
@@ -260,16 +333,25 @@ def test_every_point_of_every_frontier_is_drawn(metric):
 def test_every_system_of_a_frontier_has_its_name():
     for width in (NARROW, WIDE):
         for one in frontiers():
-            assert one.decode.result.title in texts(svg_of("frontier of usd_per_million_output_tokens", width))
+            assert one.decode.result.title in texts(
+                svg_of("frontier of usd_per_million_output_tokens", width)
+            )
 
 
 def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
-    ranges = [{"p10": 5.0, "p50": 8.0, "p90": 20.0}, None, {"p10": 0.6, "p50": 1.0, "p90": 2.0}, None]
+    ranges = [
+        {"p10": 5.0, "p50": 8.0, "p90": 20.0},
+        None,
+        {"p10": 0.6, "p50": 1.0, "p90": 2.0},
+        None,
+    ]
     svg = frontier_figure(frontiers(), ranges=ranges)
     spans = [one for one in tipped(svg) if one.tag == "polyline"]
     assert [one.look for one in spans] == ["line-2", "line-3"]  # Trainium, NVIDIA
     _, to_y = axes_of(svg)
-    assert [10 ** to_y(y) for one in spans for _, y in one.points] == pytest.approx([5, 20, 0.6, 2], rel=5e-3)
+    assert [10 ** to_y(y) for one in spans for _, y in one.points] == pytest.approx(
+        [5, 20, 0.6, 2], rel=5e-3
+    )
     plot = max(mark.at["x2"] for mark in marks(svg, "grid"))
     assert all(x > plot for one in spans for x, _ in one.points)
     assert "P10 to P90" in texts(svg)
@@ -279,7 +361,9 @@ def test_what_a_plan_may_come_to_stands_beside_the_frontiers():
 def test_systems_of_one_name_are_told_apart_by_their_scenarios():
     one, other = copy(frontiers()[0]), copy(frontiers()[0])
     night = replace(one.decode.result, scenario="trn3-nl32x2 at night")
-    other.decode = other.prefill = replace(one.decode, asked=one.decode.asked._replace(result=night))
+    other.decode = other.prefill = replace(
+        one.decode, asked=one.decode.asked._replace(result=night)
+    )
     said = texts(frontier_figure([one, other]))
     assert "trn3-nl32x2" in said
     assert "trn3-nl32x2 at night" in said
@@ -316,7 +400,13 @@ def test_the_bars_of_a_tornado_reach_from_the_middle_to_both_ends():
 
 
 def test_a_tornado_without_an_answer_at_an_end_has_no_bar_there():
-    found = replace(tornado(), swings=[tornado().swings[0]._replace(at_high=None, meets_high=False), *tornado().swings[1:]])
+    found = replace(
+        tornado(),
+        swings=[
+            tornado().swings[0]._replace(at_high=None, meets_high=False),
+            *tornado().swings[1:],
+        ],
+    )
     svg = tornado_figure(found)
     path = found.swings[0].given.path
     assert f"{short_name(path)} at its high" not in " ".join(bar.tip for bar in tipped(svg))
@@ -327,41 +417,84 @@ def test_fabrics_show_injection_all_to_all_and_hops_of_every_scope():
     svg = svg_of("fabric")
     scopes = []
     for _, both in fabrics():
-        same = len({(one.chips, one.injection, one.all_to_all, one.hops_mean, one.hops_worst) for one in both}) == 1
+        same = (
+            len(
+                {
+                    (one.chips, one.injection, one.all_to_all, one.hops_mean, one.hops_worst)
+                    for one in both
+                }
+            )
+            == 1
+        )
         scopes += both[:1] if same else both
     injected = [one for one in tipped(svg) if "injection" in one.tip]
     reached = [one for one in tipped(svg) if "all-to-all" in one.tip]
     assert len(injected) == len(reached) == len(scopes)
     lengths = [one.at["width"] for one in (*injected, *reached)]
-    assert affine(lengths, [float(value) / 1e9 for value in (*(s.injection for s in scopes), *(s.all_to_all for s in scopes))])
-    hops = [middle(one)[0] for word in ("on average", "at worst") for one in tipped(svg) if word in one.tip]
-    assert affine(hops, [float(value) for value in (*(s.hops_mean for s in scopes), *(s.hops_worst for s in scopes))])
+    assert affine(
+        lengths,
+        [
+            float(value) / 1e9
+            for value in (*(s.injection for s in scopes), *(s.all_to_all for s in scopes))
+        ],
+    )
+    hops = [
+        middle(one)[0]
+        for word in ("on average", "at worst")
+        for one in tipped(svg)
+        if word in one.tip
+    ]
+    assert affine(
+        hops,
+        [
+            float(value)
+            for value in (*(s.hops_mean for s in scopes), *(s.hops_worst for s in scopes))
+        ],
+    )
 
 
 @pytest.mark.parametrize("system", ["trn3-nl72x2", "gb200-nvl72", "h100-hgx8"])
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_the_areas_of_a_bill_are_its_prices_and_fill_the_map(system, width):
-    lines = [line for line in bill(system).bill.lines if line.extended is not None and float(line.extended) > 0]
+    lines = [
+        line
+        for line in bill(system).bill.lines
+        if line.extended is not None and float(line.extended) > 0
+    ]
     rectangles = tipped(of_bill(width, system))
     prices = sorted(float(line.extended) for line in lines)
     areas = sorted(one.at["width"] * one.at["height"] for one in rectangles)
     whole = sum(prices)
     assert len(rectangles) == len(lines)
     assert np.allclose(np.array(areas) / sum(areas), np.array(prices) / whole, atol=2e-4)
-    left, right = min(one.at["x"] for one in rectangles), max(one.at["x"] + one.at["width"] for one in rectangles)
-    top, bottom = min(one.at["y"] for one in rectangles), max(one.at["y"] + one.at["height"] for one in rectangles)
+    left, right = (
+        min(one.at["x"] for one in rectangles),
+        max(one.at["x"] + one.at["width"] for one in rectangles),
+    )
+    top, bottom = (
+        min(one.at["y"] for one in rectangles),
+        max(one.at["y"] + one.at["height"] for one in rectangles),
+    )
     assert sum(areas) == pytest.approx((right - left) * (bottom - top), rel=1e-3)
     for one, other in itertools.combinations(rectangles, 2):
-        wide = min(one.at["x"] + one.at["width"], other.at["x"] + other.at["width"]) - max(one.at["x"], other.at["x"])
-        high = min(one.at["y"] + one.at["height"], other.at["y"] + other.at["height"]) - max(one.at["y"], other.at["y"])
+        wide = min(one.at["x"] + one.at["width"], other.at["x"] + other.at["width"]) - max(
+            one.at["x"], other.at["x"]
+        )
+        high = min(one.at["y"] + one.at["height"], other.at["y"] + other.at["height"]) - max(
+            one.at["y"], other.at["y"]
+        )
         assert wide < 0.03 or high < 0.03, (one.tip, other.tip)
 
 
-@pytest.mark.parametrize(("name", "result"), [("operators", lambda: results()[2]), ("operators of training", training)])
+@pytest.mark.parametrize(
+    ("name", "result"), [("operators", lambda: results()[2]), ("operators of training", training)]
+)
 def test_the_bars_of_operators_are_their_shares(name, result):
     rows = operators_of(result())
     bars = tipped(svg_of(name))
-    assert [bar.tip.partition(":")[0] for bar in bars] == [f"{one.phase}, {one.line.name}" for one in rows]
+    assert [bar.tip.partition(":")[0] for bar in bars] == [
+        f"{one.phase}, {one.line.name}" for one in rows
+    ]
     assert affine([bar.at["width"] for bar in bars], [one.share for one in rows])
     looks = {(one.line.bound, bar.look) for one, bar in zip(rows, bars, strict=True)}
     assert len(looks) == len({bound for bound, _ in looks}) == len({look for _, look in looks})
@@ -388,9 +521,13 @@ def test_the_errors_of_every_chip_are_drawn():
     medians = [one for one in tipped(svg_of("errors")) if one.look == "dot-1"]
     assert len(medians) == len(rows)
     values = [float(one.tip.rpartition("error ")[2].rstrip(" %")) for one in medians]
-    assert sorted(values) == pytest.approx(sorted(round(float(row["median_ape"]) * 100, 1) for row in rows), abs=0.06)
+    assert sorted(values) == pytest.approx(
+        sorted(round(float(row["median_ape"]) * 100, 1) for row in rows), abs=0.06
+    )
     assert affine([middle(one)[0] for one in medians], values, tolerance=0.2)
-    assert len([one for one in tipped(svg_of("errors")) if one.look == "hollow"]) == sum(bool(row["left_out"]) for row in rows)
+    assert len([one for one in tipped(svg_of("errors")) if one.look == "hollow"]) == sum(
+        bool(row["left_out"]) for row in rows
+    )
 
 
 def test_money_shows_every_year_and_the_sum_of_all_payments():
@@ -401,13 +538,19 @@ def test_money_shows_every_year_and_the_sum_of_all_payments():
         years[(-(-one.month // 12), float(one.usd) < 0)] += float(one.usd) / 1e6
     bars = tipped(svg)
     assert len(bars) == len(years)
-    assert affine([bar.at["height"] for bar in bars], [abs(usd) for _, usd in sorted(years.items())])
-    assert [bar.look == "fill-1" for bar in bars] == [below for (_, below), _ in sorted(years.items())]
+    assert affine(
+        [bar.at["height"] for bar in bars], [abs(usd) for _, usd in sorted(years.items())]
+    )
+    assert [bar.look == "fill-1" for bar in bars] == [
+        below for (_, below), _ in sorted(years.items())
+    ]
     (line,) = [one for one in marks(svg, "rule") if one.tag == "polyline"]
     zero = [one for one in marks(svg, "axis") if one.at["y1"] == one.at["y2"]][-1].at["y1"]
     tallest = max(bars, key=lambda bar: bar.at["height"])
     per_million = tallest.at["height"] / max(map(abs, years.values()))
-    assert (zero - line.points[-1][1]) / per_million == pytest.approx(sum(float(one.usd) for one in found.payments) / 1e6, rel=1e-3)
+    assert (zero - line.points[-1][1]) / per_million == pytest.approx(
+        sum(float(one.usd) for one in found.payments) / 1e6, rel=1e-3
+    )
     assert len(line.points) == 2 * len({one.month for one in found.payments})
 
 
@@ -422,14 +565,23 @@ def test_a_map_shows_in_every_cell_who_is_best_there():
         winner = int(np.nanargmin(figures[:, y, x]))
         assert cell.look == f"{'pale' if second / best - 1 < CLOSE else 'fill'}-{colours[winner]}"
         assert cell.tip.partition(": ")[2].startswith(found.results[winner].title)
-    middles = {x: cell.at["x"] + cell.at["width"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if y == 2}
+    middles = {
+        x: cell.at["x"] + cell.at["width"] / 2
+        for cell, (y, x) in zip(cells, places, strict=True)
+        if y == 2
+    }
     assert affine(list(middles.values()), np.log([found.x.values[x] for x in middles]))
-    heights = [cell.at["y"] + cell.at["height"] / 2 for cell, (y, x) in zip(cells, places, strict=True) if x == 4]
+    heights = [
+        cell.at["y"] + cell.at["height"] / 2
+        for cell, (y, x) in zip(cells, places, strict=True)
+        if x == 4
+    ]
     assert affine(heights, found.y.values)
     (today,) = [one for one in tipped(svg) if one.tip == "today"]
-    assert np.polyval(np.polyfit(np.log([found.x.values[x] for x in middles]), list(middles.values()), 1), np.log(20)) == pytest.approx(
-        middle(today)[0], abs=0.03
-    )
+    assert np.polyval(
+        np.polyfit(np.log([found.x.values[x] for x in middles]), list(middles.values()), 1),
+        np.log(20),
+    ) == pytest.approx(middle(today)[0], abs=0.03)
     assert {"GB200 NVL72", "MI450X"} < set(texts(svg))
     assert "nobody's" not in texts(svg)
 
@@ -442,11 +594,22 @@ def test_a_map_of_more_is_better_takes_the_largest():
 
 def test_a_map_whose_areas_are_too_small_for_their_names_has_a_legend():
     first, *others = field().results
-    long = replace(field(), results=[replace(first, title="a name that is much longer than any area of the map is wide"), *others])
+    long = replace(
+        field(),
+        results=[
+            replace(first, title="a name that is much longer than any area of the map is wide"),
+            *others,
+        ],
+    )
     svg = map_figure(long, NARROW)
     assert "MI450X" in texts(svg)
-    assert [one.look for one in marks(svg, tag="polygon")][:2] == ["fill-2", "fill-6"]  # both of Trainium
+    assert [one.look for one in marks(svg, tag="polygon")][:2] == [
+        "fill-2",
+        "fill-6",
+    ]  # both of Trainium
 
 
 def test_one_figure_to_the_byte(file_regression):
-    file_regression.check(svg_of("map", NARROW), extension=".svg", basename="map")  # of data that no catalogue moves
+    file_regression.check(
+        svg_of("map", NARROW), extension=".svg", basename="map"
+    )  # of data that no catalogue moves

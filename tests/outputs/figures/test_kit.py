@@ -68,13 +68,17 @@ def test_equal_ratios_are_equal_distances():
     assert [scale.at(value) for value in (1, 10, 100, 1000)] == pytest.approx([0, 100, 200, 300])
     assert scale.ticks(4) == [1, 10, 100, 1000]
     assert scale.ticks(10) == pytest.approx([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
-    assert Log(210, 290, 0, 300).ticks(5) == pytest.approx([220, 240, 260, 280])  # a range in which no 1, 2 or 5 lies
+    assert Log(210, 290, 0, 300).ticks(5) == pytest.approx(
+        [220, 240, 260, 280]
+    )  # a range in which no 1, 2 or 5 lies
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
 def test_places_that_are_spread_lie_apart_in_their_order(places):
     found = spread(places, 20, 0, 400)
-    for (one, its), (other, next_one) in itertools.pairwise(sorted(zip(places, found, strict=True))):
+    for (one, its), (other, next_one) in itertools.pairwise(
+        sorted(zip(places, found, strict=True))
+    ):
         assert its <= next_one if one < other else True
     assert all(high - low >= 20 - 1e-6 for low, high in itertools.pairwise(sorted(found)))
     assert -1e-6 <= min(found) <= max(found) <= 400 + 1e-6
@@ -105,7 +109,10 @@ def test_words_take_the_room_that_a_wide_font_gives_them(text, bold):
     assert width_of(text, 100, bold) == pytest.approx(wide, rel=0.02)
 
 
-@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60), st.floats(5, 300))
+@given(
+    st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60),
+    st.floats(5, 300),
+)
 def test_what_is_fitted_fits(text, room):
     found = fitted(text, room, 12)
     assert width_of(found, 12) <= room
@@ -121,16 +128,37 @@ def test_lines_are_broken_between_words_and_lose_none(parts, room):
 
 
 def test_a_number_keeps_its_percent():
-    assert wrapped("utilisation 80 %", width_of("utilisation 80", 11) + 1, 11) == ["utilisation", "80\u00a0%"]
+    assert wrapped("utilisation 80 %", width_of("utilisation 80", 11) + 1, 11) == [
+        "utilisation",
+        "80\u00a0%",
+    ]
 
 
 # ---------------------------------------------------------------- colours
 # Machado, Oliveira, Fernandes 2009: what is seen without one kind of cones, in linear RGB
 SIGHT = {
     "all": np.eye(3),
-    "no red": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "no green": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-    "no blue": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+    "no red": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "no green": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "no blue": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
 }
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
@@ -156,7 +184,11 @@ def contrast(one, other):
 
     def luminance(colour):
         parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-        return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [
+            0.2126,
+            0.7152,
+            0.0722,
+        ]
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
@@ -183,7 +215,9 @@ def test_every_look_takes_the_colour_of_its_page():
     sheet = style.style_sheet()
     declared = style.properties(dark=False), style.properties(dark=True)
     for name, look in style.LOOKS.items():
-        assert f".{style.CLASS} .{name}{{{look.paints}:var(--{look.variable},{look.colour})}}" in sheet
+        assert (
+            f".{style.CLASS} .{name}{{{look.paints}:var(--{look.variable},{look.colour})}}" in sheet
+        )
         assert all(f"--{look.variable}:#" in page for page in declared)
     assert f"--series-1:{style.LIGHT[0]};" in declared[0]
     assert f"--series-1:{style.DARK[0]};" in declared[1]
@@ -213,14 +247,21 @@ def test_a_legend_breaks_its_rows_and_its_words():
     from tests.outputs.figures import boxes, marks
 
     drawing = Drawing("legend", "", 360)
-    entries = [("fill-1", "a system whose prompts are read by another of a long name"), ("fill-2", "short"), ("hollow", "too"), ("fill-3", "w" * 30)]
+    entries = [
+        ("fill-1", "a system whose prompts are read by another of a long name"),
+        ("fill-2", "short"),
+        ("hollow", "too"),
+        ("fill-3", "w" * 30),
+    ]
     drawing.legend(entries, SHAPES)
     svg = drawing.svg()
     found = boxes(svg)
     assert all(right <= 352 for _, _, _, right, _ in found)
     for (_, *a), (_, *b) in itertools.combinations(found, 2):
         assert a[2] <= b[0] or a[0] >= b[2] or a[3] <= b[1] or a[1] >= b[3]
-    assert [one.look for one in marks(svg) if one.tag in ("circle", "polygon")] == [look for look, _ in entries]
+    assert [one.look for one in marks(svg) if one.tag in ("circle", "polygon")] == [
+        look for look, _ in entries
+    ]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

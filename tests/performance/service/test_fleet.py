@@ -22,26 +22,48 @@ from tests.shipped import CATALOGUE
 @pytest.fixture(scope="module")
 def search():
     asked = server("gb200-nvl72", workload__input_tokens="1281", workload__output_tokens="176")
-    return Search(asked.machine, asked.model, asked.request, load_traffic(CATALOGUE, "chat"), "random", 0, 30.0, 1.0)
+    return Search(
+        asked.machine,
+        asked.model,
+        asked.request,
+        load_traffic(CATALOGUE, "chat"),
+        "random",
+        0,
+        30.0,
+        1.0,
+    )
 
 
 def test_an_engine_that_decodes_begins_as_it_goes_on(search):
     pool = max(search.decoders, key=lambda one: one.plan.sequences * one.chips)
     rate, traffic = pool.rate * 0.6, search.traffic
-    before, requests = traffic._replace(values=traffic.values | {"requests_per_s": rate}).requests(1, "random", 40_000, 0, 30.0)
+    before, requests = traffic._replace(values=traffic.values | {"requests_per_s": rate}).requests(
+        1, "random", 40_000, 0, 30.0
+    )
     engine = pool.build()
     asked = under_way(engine, rate, before, requests, 0)
     served = serve(engine, asked, read=False)
-    own, each = slice(len(asked.arrived) - 40_000, None), (served.last - served.first) / served.answer
-    early, late = (part[1000:].mean() for part in np.array_split(each[own][served.answer[own] > 20], 2))
+    own, each = (
+        slice(len(asked.arrived) - 40_000, None),
+        (served.last - served.first) / served.answer,
+    )
+    early, late = (
+        part[1000:].mean() for part in np.array_split(each[own][served.answer[own] > 20], 2)
+    )
     assert early == pytest.approx(late, rel=0.1)
 
 
 def test_more_engines_are_never_worse(search):
-    for pools, does in ((search.readers, "read"), (search.decoders, "decode"), (search.decoders, "both")):
+    for pools, does in (
+        (search.readers, "read"),
+        (search.decoders, "decode"),
+        (search.decoders, "both"),
+    ):
         pool = pools[len(pools) // 2]
         least = 2 * pool.engines(search.rate)
-        seen = [np.quantile(search.times(pool, least * more, does).first, 0.9) for more in (1, 2, 4, 8)]
+        seen = [
+            np.quantile(search.times(pool, least * more, does).first, 0.9) for more in (1, 2, 4, 8)
+        ]
         assert all(late <= soon * 1.02 for soon, late in pairwise(seen))
 
 
@@ -52,7 +74,9 @@ def test_the_cheapest_of_all_is_no_dearer_than_any_pair_that_keeps_the_promises(
     assert all(np.quantile(best.times[one.metric], one.quantile) <= one.limit for one in promises)
     for pool in search.decoders[::7]:
         for reader in search.readers[::3]:
-            found = search.with_readers(pool, pool.engines(search.rate) * 2, [reader], promises, None)
+            found = search.with_readers(
+                pool, pool.engines(search.rate) * 2, [reader], promises, None
+            )
             assert found is None or not found.is_cheaper_than(best)
 
 
@@ -105,7 +129,10 @@ def test_spare_chips_are_bought_too(search):
 
 def test_fewer_domains_are_cheaper_than_fewer_chips(search):
     pool = search.decoders[0]
-    fleets = [Fleet(pool._replace(chips=float(chips)), 1, None, 0, {}, 1.0, 0.0, 0.5, domains) for chips, domains in ((70, 1), (60, 2), (60, 1))]
+    fleets = [
+        Fleet(pool._replace(chips=float(chips)), 1, None, 0, {}, 1.0, 0.0, 0.5, domains)
+        for chips, domains in ((70, 1), (60, 2), (60, 1))
+    ]
     one_domain, two_domains, fewest_chips = fleets
     assert one_domain.is_cheaper_than(two_domains)
     assert not two_domains.is_cheaper_than(one_domain)

@@ -97,7 +97,10 @@ def test_a_stage_sends_its_requests_and_routed_prefixes_are_read_once():
     prompts = Prompts(prefix=6400.0, groups=40, question=64.0, per_group=3, answer=20.0)
     made = engine(room=80_000.0)
     stages = [RateStage(8.0, 10.0), RateStage(4.0, 20.0)]
-    by_lot, routed = (first_tokens(RoutedFleet(made, 4, router), prompts, stages, 0) for router in (BY_LOT, AFFINITY))
+    by_lot, routed = (
+        first_tokens(RoutedFleet(made, 4, router), prompts, stages, 0)
+        for router in (BY_LOT, AFFINITY)
+    )
     assert [len(times) for times in by_lot] == [80, 80]
     # a prefix takes a hundred passes where it is not found
     assert np.median(by_lot[0]) > 100 * STEP

@@ -23,7 +23,14 @@ def requests(arrived, prompt, answer, slot=None, known=None, keeps=None):
     """Requests that share nothing, unless they are said to."""
     nothing = np.zeros(len(arrived))
     own = np.arange(len(arrived)) if slot is None else slot
-    return Requests(arrived, prompt, answer, own, nothing if known is None else known, nothing if keeps is None else keeps)
+    return Requests(
+        arrived,
+        prompt,
+        answer,
+        own,
+        nothing if known is None else known,
+        nothing if keeps is None else keeps,
+    )
 
 
 def poisson(rate, count=COUNT, seed=0):
@@ -47,7 +54,9 @@ def test_answers_wait_as_erlang_says(servers, load):
     mean = 400
     answer = np.random.default_rng(2).geometric(1 / mean, COUNT).astype(float)
     rate = load * servers / (mean * STEP)
-    served = serve(engine(most=servers), requests(poisson(rate), np.ones(COUNT), answer), read=False)
+    served = serve(
+        engine(most=servers), requests(poisson(rate), np.ones(COUNT), answer), read=False
+    )
     offered = load * servers
     terms = np.cumprod([1.0, *(offered / k for k in range(1, servers + 1))])
     waits = terms[-1] / (1 - load) / (terms[:-1].sum() + terms[-1] / (1 - load))
@@ -73,7 +82,11 @@ def test_memory_is_never_given_twice_and_comes_back():
         elif under_way:
             slot, tokens = under_way.pop(int(draws.integers(0, len(under_way))))
             cache.leave(slot, tokens, float(draws.integers(0, int(tokens) + 1)))
-        held = sum(tokens for _, tokens in under_way) + sum(one for one, _ in cache.used.values()) + sum(cache.idle.values())
+        held = (
+            sum(tokens for _, tokens in under_way)
+            + sum(one for one, _ in cache.used.values())
+            + sum(cache.idle.values())
+        )
         assert cache.free + held == pytest.approx(1000.0)
         assert cache.free >= 0
         assert cache.kept == pytest.approx(sum(cache.idle.values()))
@@ -81,11 +94,15 @@ def test_memory_is_never_given_twice_and_comes_back():
 
 def test_every_request_is_answered_in_order_of_its_tokens():
     draws = np.random.default_rng(5)
-    asked = requests(poisson(20, 500), draws.integers(1, 5000, 500) * 1.0, draws.integers(1, 300, 500) * 1.0)
+    asked = requests(
+        poisson(20, 500), draws.integers(1, 5000, 500) * 1.0, draws.integers(1, 300, 500) * 1.0
+    )
     served = serve(engine(most=8, room=20_000.0), asked)
     assert (served.first > 0).all()
     assert (served.last >= served.first).all()
-    assert (served.last - served.first >= (asked.answer - 1) * STEP * (1 - 1e-9)).all()  # a token a step, and no more
+    assert (
+        served.last - served.first >= (asked.answer - 1) * STEP * (1 - 1e-9)
+    ).all()  # a token a step, and no more
 
 
 @pytest.mark.parametrize("name", ["h200-hgx8", "gb200-nvl72"])
@@ -97,15 +114,21 @@ def test_tables_say_what_the_step_model_says(name):
     prompt, answer = float(asked.request.prompt), float(asked.request.answer)
     for sequences in (1, 6, 48):
         step = asked.decode(plan._replace(sequences=float(sequences)))
-        assert made.step_time(sequences, sequences * (prompt + answer / 2)) == pytest.approx(float(step.per_token), rel=0.1)
-    assert made.pass_time(prompt, prompt / 2, 0, 0.0) == pytest.approx(float(asked.prefill(PrefillPlan(8.0, 8.0)).time), rel=0.1)
+        assert made.step_time(sequences, sequences * (prompt + answer / 2)) == pytest.approx(
+            float(step.per_token), rel=0.1
+        )
+    assert made.pass_time(prompt, prompt / 2, 0, 0.0) == pytest.approx(
+        float(asked.prefill(PrefillPlan(8.0, 8.0)).time), rel=0.1
+    )
     assert len(made.passes) * QUANTUM >= made.budget
 
 
 def test_no_iteration_lies_beyond_the_tables():
     """Ranks that split prompts read a budget each, the most that any engine has; groups decode no more sequences than the step model is asked at."""
     asked = server("gb200-nvl72")
-    made = engine_of(asked.machine, asked.model, asked.request, decoding(PrefillPlan(8.0, 1.0, 8.0), 1.0))
+    made = engine_of(
+        asked.machine, asked.model, asked.request, decoding(PrefillPlan(8.0, 1.0, 8.0), 1.0)
+    )
     half, full = (made.pass_time(share * made.budget, 4000, 0, 0.0) for share in (0.5, 1.0))
     assert full > 1.5 * half
     assert made.most / made.groups <= SIZES[-1]

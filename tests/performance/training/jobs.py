@@ -14,10 +14,18 @@ from tco.performance.training.step import evaluate_plan
 from tests.chain import by_path, inputs_of
 from tests.performance.servers import Machine
 
-__all__ = ["chips_in_use", "evaluate_plan", "schedule", "search", "space"]  # what tests of several files ask for
+__all__ = [
+    "chips_in_use",
+    "evaluate_plan",
+    "schedule",
+    "search",
+    "space",
+]  # what tests of several files ask for
 
 A100 = "train-gpt3-175b-a100x64"
-MEGATRON = Plan(8, 1, 8, 1, 1, 0, 1, 3, "interleaved")  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
+MEGATRON = Plan(
+    8, 1, 8, 1, 1, 0, 1, 3, "interleaved"
+)  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
 
 
 def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
@@ -33,7 +41,12 @@ def job(name: str = A100, **settings: str) -> tuple[Job, Machine]:
 
 def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Machine]:
     """Return a job of a few chips."""
-    return job(workload__model=model, cluster__chips=str(chips), workload__global_batch=str(batch), **settings)
+    return job(
+        workload__model=model,
+        cluster__chips=str(chips),
+        workload__global_batch=str(batch),
+        **settings,
+    )
 
 
 def every_plan(blocks: list[Block]) -> Iterator[Plan]:
@@ -46,5 +59,11 @@ def every_plan(blocks: list[Block]) -> Iterator[Plan]:
                     for parallel in block.sequence_parallel:
                         for overlap in block.overlap:
                             for offload in block.offload:
-                                choices = {"sequence_parallel": parallel, "overlap": overlap, "offload": offload}
-                                yield base._replace(recompute=recompute, zero=zero, hybrid=hybrid, **choices)
+                                choices = {
+                                    "sequence_parallel": parallel,
+                                    "overlap": overlap,
+                                    "offload": offload,
+                                }
+                                yield base._replace(
+                                    recompute=recompute, zero=zero, hybrid=hybrid, **choices
+                                )

@@ -7,15 +7,34 @@ import csv
 import pytest
 
 from tco import DataError, evaluate
-from tco.performance.training.job import ATTENTION, GENERIC, UNFUSED, attention_kernels, attention_of, known_words
+from tco.performance.training.job import (
+    ATTENTION,
+    GENERIC,
+    UNFUSED,
+    attention_kernels,
+    attention_of,
+    known_words,
+)
 from tco.performance.training.work import CORE, Shape, work_of
 from tests.performance.training.jobs import job
 from tests.shipped import CATALOGUE, DATA
 
-CHIPS = {"*": "tpu-v5p", "a100-*": "a100-sxm-80gb", "h100-*": "h100-sxm", "b200-*": "b200-sxm", "b300-*": "b300-sxm"}  # one of each pattern
+CHIPS = {
+    "*": "tpu-v5p",
+    "a100-*": "a100-sxm-80gb",
+    "h100-*": "h100-sxm",
+    "b200-*": "b200-sxm",
+    "b300-*": "b300-sxm",
+}  # one of each pattern
 CHIPS |= {chip: chip for chip in ("mi355x", "mi300x")}  # of lists
 PUBLISHED = [  # TFLOP/s of one pass with a causal mask and heads of 128, by tokens
-    ("h100-sxm", "flash-attention-2", 8192, 333.0, 299.0),  # arXiv 2407.08608; backward from 308 of both passes
+    (
+        "h100-sxm",
+        "flash-attention-2",
+        8192,
+        333.0,
+        299.0,
+    ),  # arXiv 2407.08608; backward from 308 of both passes
     ("h100-sxm", "flash-attention-2", 2048, 298.0, None),
     ("h100-sxm", "cudnn-9.0", 8192, 529.0, None),
     ("h100-sxm", "flash-attention-3", 16384, 616.0, None),
@@ -29,7 +48,12 @@ PUBLISHED = [  # TFLOP/s of one pass with a causal mask and heads of 128, by tok
 
 def core_of(chip: str, kernel: str, tokens: int, **settings: str):
     """The attention core of one sequence through a model whose heads have 128 numbers, on one chip."""
-    size = {"workload": "training", "workload__model": "llama-3.1-8b", "cluster__chips": "8", "workload__global_batch": "8"}
+    size = {
+        "workload": "training",
+        "workload__model": "llama-3.1-8b",
+        "cluster__chips": "8",
+        "workload__global_batch": "8",
+    }
     size |= {"workload__sequence_length": str(tokens), "workload__attention": kernel} | settings
     training_job, machine = job(chip, **size)
     items = work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items
@@ -46,7 +70,13 @@ def test_a_kernel_reaches_its_published_rate(chip, kernel, tokens, forward, back
         assert 2.5 * flops / float(item.backward) / 1e12 == pytest.approx(backward, rel=0.06)
 
 
-WRITTEN = sorted({(kernel.name, CHIPS[kernel.chips[0]]) for kernel in attention_kernels(CATALOGUE) if kernel.name != UNFUSED})
+WRITTEN = sorted(
+    {
+        (kernel.name, CHIPS[kernel.chips[0]])
+        for kernel in attention_kernels(CATALOGUE)
+        if kernel.name != UNFUSED
+    }
+)
 
 
 @pytest.mark.parametrize(("kernel", "chip"), WRITTEN)
@@ -66,10 +96,22 @@ def test_scores_that_are_kept_are_not_computed_anew():
 def test_a_window_keeps_a_kernel_from_its_rate():
     """cudnn-frontend's table of gpt-oss on GB200: 187 TFLOP/s backward in windows of 128, where whole sequences of 8k reach over 1,000."""
     model = {"workload": "training", "workload__model": "gpt-oss-120b"}
-    size = {"cluster__chips": "8", "workload__global_batch": "8", "workload__sequence_length": "8192", "workload__attention": "cudnn"}
+    size = {
+        "cluster__chips": "8",
+        "workload__global_batch": "8",
+        "workload__sequence_length": "8192",
+        "workload__attention": "cudnn",
+    }
     training_job, machine = job("gb200-gpu", **model, **size)
-    cores = [item for item in work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items if item.name == CORE]
-    rates = sorted(2.5 * float(item.forward_parts[0].flops) * item.layers / float(item.backward) / 1e12 for item in cores)
+    cores = [
+        item
+        for item in work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items
+        if item.name == CORE
+    ]
+    rates = sorted(
+        2.5 * float(item.forward_parts[0].flops) * item.layers / float(item.backward) / 1e12
+        for item in cores
+    )
     assert rates[0] == pytest.approx(187, rel=0.5)
     assert rates[-1] > 3 * rates[0]
 
@@ -91,16 +133,31 @@ def test_a_window_keeps_a_kernel_from_its_rate():
         ("tpu-v5p", "tpu", "maxtext", "2024-06", "fused"),
     ],
 )
-def test_software_runs_the_last_kernel_of_its_month_that_is_written_for_the_chip(chip, family, engine, month, owner):
-    assert attention_of(CATALOGUE, {"workload.software": month, "workload.engine": engine}, family, chip) == owner
+def test_software_runs_the_last_kernel_of_its_month_that_is_written_for_the_chip(
+    chip, family, engine, month, owner
+):
+    assert (
+        attention_of(
+            CATALOGUE, {"workload.software": month, "workload.engine": engine}, family, chip
+        )
+        == owner
+    )
 
 
 def test_older_kernels_make_longer_steps():
     steps = [
-        evaluate("h100-hgx8", {"workload": "llama-3.1-405b-training", "cluster.chips": "1024", ATTENTION: kernel}, catalogue=CATALOGUE).metrics[
-            "step_s"
-        ]
-        for kernel in ("unfused", "flash-attention-1", "flash-attention-2", "cudnn-9.0", "flash-attention-3")
+        evaluate(
+            "h100-hgx8",
+            {"workload": "llama-3.1-405b-training", "cluster.chips": "1024", ATTENTION: kernel},
+            catalogue=CATALOGUE,
+        ).metrics["step_s"]
+        for kernel in (
+            "unfused",
+            "flash-attention-1",
+            "flash-attention-2",
+            "cudnn-9.0",
+            "flash-attention-3",
+        )
     ]
     assert steps == sorted(steps, reverse=True)
 
@@ -112,14 +169,19 @@ def test_an_unknown_kernel_is_refused_with_the_list():
 
 
 def test_a_kernel_of_another_chip_is_refused_with_those_of_this_one():
-    with pytest.raises(DataError, match=r"flash-attention-3, which is not written for a100-sxm-80gb; expected one of .*flash-attention-2"):
+    with pytest.raises(
+        DataError,
+        match=r"flash-attention-3, which is not written for a100-sxm-80gb; expected one of .*flash-attention-2",
+    ):
         attention_of(CATALOGUE, {ATTENTION: "flash-attention-3"}, "nvidia", "a100-sxm-80gb")
 
 
 def test_every_kernel_and_its_date_have_a_source():
     for name in ("attention", "software", "engines"):
         with (DATA / f"training/{name}.csv").open(newline="") as lines:
-            assert {row["source"] for row in csv.DictReader(lines) if "source" in row} <= CATALOGUE.sources.keys()
+            assert {
+                row["source"] for row in csv.DictReader(lines) if "source" in row
+            } <= CATALOGUE.sources.keys()
 
 
 def test_every_kernel_has_rates_of_both_passes_and_a_source():

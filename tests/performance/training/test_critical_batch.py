@@ -16,7 +16,10 @@ SCENARIO = "train-gpt3-175b-a100x64"
 @given(st.floats(1, 1e8), st.floats(1e3, 1e9))
 def test_fewer_steps_cost_more_tokens(batch, critical):
     """(S / S_min - 1) (E / E_min - 1) = 1, and a step takes its batch: S B = E."""
-    steps, tokens = FORMULA.steps_over_least(batch, 1, critical), FORMULA.tokens_over_least(batch, 1, critical)
+    steps, tokens = (
+        FORMULA.steps_over_least(batch, 1, critical),
+        FORMULA.tokens_over_least(batch, 1, critical),
+    )
     assert np.isclose((steps - 1) * (tokens - 1), 1, rtol=1e-6)
     assert np.isclose(steps * batch, tokens * critical, rtol=1e-12)
 

@@ -15,12 +15,18 @@ from tests.performance.training.jobs import search, small
 from tests.shipped import CATALOGUE
 
 LLAMA = {"workload": "llama-3.1-405b-training", "workload.precision": "bf16"}
-RATE, DECLINE = (CATALOGUE.practice("training", f"long_run_{name}").value for name in ("rate", "decline"))
+RATE, DECLINE = (
+    CATALOGUE.practice("training", f"long_run_{name}").value for name in ("rate", "decline")
+)
 
 
 def llama(chips: int, plan=None, **more: str):
     """Llama 3.1 405B on H100, as its paper trains it but for the plan."""
-    settings = LLAMA | {"cluster.chips": str(chips)} | {path.replace("__", "."): value for path, value in more.items()}
+    settings = (
+        LLAMA
+        | {"cluster.chips": str(chips)}
+        | {path.replace("__", "."): value for path, value in more.items()}
+    )
     return evaluate("h100-hgx8", settings, plan, catalogue=CATALOGUE)
 
 
@@ -31,30 +37,64 @@ def test_llama_on_its_own_cluster_reaches_about_the_published_utilisation():
 
 def test_deepseek_takes_about_the_published_hours():
     """180,000 hours of an H800 for a trillion tokens (arXiv 2412.19437), on 2,048 of them."""
-    size = {"cluster.chips": "2048", "workload.global_batch": "15360", "workload.sequence_length": "4096"}
-    inputs = {"workload": "training", "workload.model": "deepseek-v3", "workload.precision": "fp8_block", **size}
+    size = {
+        "cluster.chips": "2048",
+        "workload.global_batch": "15360",
+        "workload.sequence_length": "4096",
+    }
+    inputs = {
+        "workload": "training",
+        "workload.model": "deepseek-v3",
+        "workload.precision": "fp8_block",
+        **size,
+    }
     rate = evaluate("h100-hgx8", inputs, catalogue=CATALOGUE).metrics["train_tokens_per_s"]
     assert 2048 / rate * 1e12 / 3600 == pytest.approx(180e3, rel=0.1)
 
 
 def test_a_chosen_plan_takes_longer_by_the_efficiency_of_long_runs():
     deployed, tuned = llama(4096), llama(4096, workload__as_deployed="0")
-    assert tuned.metrics["step_s"] / deployed.metrics["step_s"] == pytest.approx(RATE * (1 - DECLINE) ** 2, rel=1e-9)
-    assert tuned.metrics["mfu"] / deployed.metrics["mfu"] == pytest.approx(deployed.metrics["step_s"] / tuned.metrics["step_s"], rel=1e-9)
+    assert tuned.metrics["step_s"] / deployed.metrics["step_s"] == pytest.approx(
+        RATE * (1 - DECLINE) ** 2, rel=1e-9
+    )
+    assert tuned.metrics["mfu"] / deployed.metrics["mfu"] == pytest.approx(
+        deployed.metrics["step_s"] / tuned.metrics["step_s"], rel=1e-9
+    )
     lines = {line.name: line.time for line in deployed.report.phases["step"].lines}
-    assert lines["below the best plan"] == pytest.approx(deployed.metrics["step_s"] - tuned.metrics["step_s"], rel=1e-9)
+    assert lines["below the best plan"] == pytest.approx(
+        deployed.metrics["step_s"] - tuned.metrics["step_s"], rel=1e-9
+    )
     assert sum(lines.values()) == pytest.approx(deployed.metrics["step_s"], rel=1e-9)
 
 
 def test_the_best_software_runs_its_best_plan():
     best = llama(4096, workload__software="best")
-    assert best.metrics["step_s"] == pytest.approx(llama(4096, workload__software="best", workload__as_deployed="0").metrics["step_s"], rel=1e-12)
+    assert best.metrics["step_s"] == pytest.approx(
+        llama(4096, workload__software="best", workload__as_deployed="0").metrics["step_s"],
+        rel=1e-12,
+    )
 
 
 def test_a_stated_plan_is_taken_as_it_is():
     tuned = llama(4096, workload__as_deployed="0")
-    names = ("tp", "cp", "pp", "dp", "micro_batch", "schedule", "interleave", "zero", "recompute", "sequence_parallel", "tp_overlap", "order")
-    axes = {name: str(tuned.report.plan[name]).replace("True", "yes").replace("False", "no") for name in names}
+    names = (
+        "tp",
+        "cp",
+        "pp",
+        "dp",
+        "micro_batch",
+        "schedule",
+        "interleave",
+        "zero",
+        "recompute",
+        "sequence_parallel",
+        "tp_overlap",
+        "order",
+    )
+    axes = {
+        name: str(tuned.report.plan[name]).replace("True", "yes").replace("False", "no")
+        for name in names
+    }
     stated = llama(4096, axes | {"optimizer_offload": "no"})
     assert stated.metrics["step_s"] == pytest.approx(tuned.metrics["step_s"], rel=1e-12)
     record = llama(4096, tuned.plan._replace(chosen=0))
@@ -63,16 +103,25 @@ def test_a_stated_plan_is_taken_as_it_is():
 
 def test_a_held_structure_keeps_what_its_plan_was_chosen_as():
     deployed = llama(1024)
-    on_structure = evaluate("h100-hgx8", LLAMA | {"cluster.chips": "1024"}, structure=deployed.structure, catalogue=CATALOGUE)
+    on_structure = evaluate(
+        "h100-hgx8",
+        LLAMA | {"cluster.chips": "1024"},
+        structure=deployed.structure,
+        catalogue=CATALOGUE,
+    )
     assert on_structure.metrics["step_s"] == pytest.approx(deployed.metrics["step_s"], rel=1e-12)
     path = "performance.training.long_run_rate"
     draws = LLAMA | {"cluster.chips": "1024", path: np.array([RATE, RATE * 0.9])}
     drawn = evaluate_draws("h100-hgx8", draws, catalogue=CATALOGUE)
-    assert drawn.metrics["step_s"] == pytest.approx(deployed.metrics["step_s"] / np.array([1.0, 0.9]), rel=1e-9)
+    assert drawn.metrics["step_s"] == pytest.approx(
+        deployed.metrics["step_s"] / np.array([1.0, 0.9]), rel=1e-9
+    )
 
 
 def test_a_search_of_all_plans_chooses_and_one_with_an_axis_fixed_does_not():
-    training_job, machine = small("llama-3.1-8b", 8, 8, workload__attention="fused", workload__sequence_length="4096")
+    training_job, machine = small(
+        "llama-3.1-8b", 8, 8, workload__attention="fused", workload__sequence_length="4096"
+    )
     assert search(training_job, machine).best.chosen == 1
     assert search(training_job, machine, fixed_axes({"tp": "2"})).best.chosen == 0
 
@@ -80,9 +129,15 @@ def test_a_search_of_all_plans_chooses_and_one_with_an_axis_fixed_does_not():
 def test_the_plan_of_a_saved_result_is_stated_by_who_names_it(tmp_path):
     path = tmp_path / "llama.json"
     llama(1024).save(path)
-    sets = [word for name, text in (LLAMA | {"cluster.chips": "1024"}).items() for word in ("--set", f"{name}={text}")]
+    sets = [
+        word
+        for name, text in (LLAMA | {"cluster.chips": "1024"}).items()
+        for word in ("--set", f"{name}={text}")
+    ]
     stated = document("perf", "h100-hgx8", *sets, "--plan", str(path))
-    assert stated["metrics"]["step_s"] == pytest.approx(llama(1024, workload__as_deployed="0").metrics["step_s"], rel=1e-9)
+    assert stated["metrics"]["step_s"] == pytest.approx(
+        llama(1024, workload__as_deployed="0").metrics["step_s"], rel=1e-9
+    )
 
 
 def test_a_plan_saved_before_plans_were_chosen_is_read_as_stated():
@@ -92,7 +147,10 @@ def test_a_plan_saved_before_plans_were_chosen_is_read_as_stated():
 
 
 def test_a_larger_job_reaches_no_larger_share_of_its_best_plan():
-    shares = [float(long_run_efficiency(RATE, DECLINE, chips)) for chips in (8, 64, 512, 1024, 4096, 16384, 131072)]
+    shares = [
+        float(long_run_efficiency(RATE, DECLINE, chips))
+        for chips in (8, 64, 512, 1024, 4096, 16384, 131072)
+    ]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] == 1.0
     assert shares[-1] > 0.6

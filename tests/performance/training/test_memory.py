@@ -24,7 +24,11 @@ SIZES = (  # id, micro-batch, hidden, heads, layers, stages, parts a stage, reco
 
 
 def gpt(hidden, heads, layers):
-    block = Block(layers, Attention(heads, heads, hidden // heads, hidden // heads), FeedForward(4 * hidden, 2))
+    block = Block(
+        layers,
+        Attention(heads, heads, hidden // heads, hidden // heads),
+        FeedForward(4 * hidden, 2),
+    )
     return Architecture("gpt", hidden, 51200, True, 2048, (block,), "test")
 
 
@@ -37,8 +41,21 @@ def test_activations_are_the_published_ones(size):
     schedule = "interleaved" if parts > 1 else "1f1b"
     plan = Plan(8, 1, stages, 1, 1, 0, micro, parts, schedule, recompute, 0, parallel)
     held = float(evaluate_plan(found, machine, plan)[0].memory["activations"])
-    if recompute == "selective":  # the scores computed again are held for one layer at a time, which the published size leaves out
-        held -= micro * 2048 * 2048 * heads / 8 * 5 * layers / stages / layers * min(stages + (stages - 1) / parts * (parts > 1), batch / micro)
+    if (
+        recompute == "selective"
+    ):  # the scores computed again are held for one layer at a time, which the published size leaves out
+        held -= (
+            micro
+            * 2048
+            * 2048
+            * heads
+            / 8
+            * 5
+            * layers
+            / stages
+            / layers
+            * min(stages + (stages - 1) / parts * (parts > 1), batch / micro)
+        )
     assert held / GIB == pytest.approx(expected, rel=1e-6)
 
 
@@ -59,11 +76,19 @@ def test_sharding_further_never_needs_more_state():
 def test_recomputing_more_keeps_less():
     found, machine = job()
     kept = [
-        float(evaluate_plan(found, machine, MEGATRON._replace(recompute=name))[0].memory["activations"]) for name in ("none", "selective", "full")
+        float(
+            evaluate_plan(found, machine, MEGATRON._replace(recompute=name))[0].memory[
+                "activations"
+            ]
+        )
+        for name in ("none", "selective", "full")
     ]
     assert kept[0] > kept[1] > kept[2]
 
 
 def test_offload_takes_the_optimizer_away():
     found, machine = job()
-    assert float(evaluate_plan(found, machine, MEGATRON._replace(offload=1))[0].memory["optimizer"]) == 0
+    assert (
+        float(evaluate_plan(found, machine, MEGATRON._replace(offload=1))[0].memory["optimizer"])
+        == 0
+    )

@@ -27,7 +27,10 @@ def sharded():
 
 def test_gradients_are_made_in_the_format_of_the_forward_pass_unless_stated():
     assert formats_of(GB200, workload__precision="mxfp8") == ("mxfp8", "mxfp8")
-    assert formats_of(GB200, workload__precision="fp4", workload__backward_precision="bf16") == ("fp4", "bf16")
+    assert formats_of(GB200, workload__precision="fp4", workload__backward_precision="bf16") == (
+        "fp4",
+        "bf16",
+    )
 
 
 def test_a_step_lies_between_those_of_its_formats(sharded):
@@ -36,7 +39,9 @@ def test_a_step_lies_between_those_of_its_formats(sharded):
         for forward, backward in (("nvfp4", "nvfp4"), ("nvfp4", "bf16"), ("bf16", "bf16"))
     )
     assert narrow < mixed < wide
-    work = evaluate_plan(*job(GB200, workload__precision="fp4", workload__backward_precision="bf16"), sharded)[3]
+    work = evaluate_plan(
+        *job(GB200, workload__precision="fp4", workload__backward_precision="bf16"), sharded
+    )[3]
     products = [item for item in work.items if item.weight is not None]
     assert products
     for item in products:  # inputs' and weights' gradients take the rate of BF16
@@ -44,19 +49,34 @@ def test_a_step_lies_between_those_of_its_formats(sharded):
 
 
 def test_a_format_kept_but_not_computed_is_turned_by_software(sharded):
-    assert formats_of(TRN3, workload__precision="nvfp4", workload__backward_precision="mxfp8") == ("mxfp8", "mxfp8")
+    assert formats_of(TRN3, workload__precision="nvfp4", workload__backward_precision="mxfp8") == (
+        "mxfp8",
+        "mxfp8",
+    )
     for traffic in ("0.5", "2"):  # the more elementwise kernels move, the more a second cast costs
         costs = {"performance__layer__elementwise_traffic": traffic}
-        turned, own = (seconds(TRN3, sharded, workload__precision=form, **costs) for form in ("nvfp4", "mxfp8"))
+        turned, own = (
+            seconds(TRN3, sharded, workload__precision=form, **costs) for form in ("nvfp4", "mxfp8")
+        )
         assert own < turned < 1.1 * own
-    notes = evaluate(TRN3, {"workload.precision": "nvfp4", "workload.backward_precision": "mxfp8"}, sharded, catalogue=CATALOGUE).notes
-    assert "forward: the chip does not compute nvfp4: computed as mxfp8 after a conversion by software" in notes
+    notes = evaluate(
+        TRN3,
+        {"workload.precision": "nvfp4", "workload.backward_precision": "mxfp8"},
+        sharded,
+        catalogue=CATALOGUE,
+    ).notes
+    assert (
+        "forward: the chip does not compute nvfp4: computed as mxfp8 after a conversion by software"
+        in notes
+    )
     assert not [note for note in notes if note.startswith("backward:")]
 
 
 def test_formats_of_one_width_do_not_stand_in_for_each_other():
     assert formats_of(GB200, workload__precision="nvfp4")[0] == "nvfp4"
-    four, eight = (job(TRN3, workload__precision=name)[1].operands[0] for name in ("mxfp4", "mxfp8"))  # one rate: the units expand four bits
+    four, eight = (
+        job(TRN3, workload__precision=name)[1].operands[0] for name in ("mxfp4", "mxfp8")
+    )  # one rate: the units expand four bits
     assert four.rate == eight.rate
     assert four.input_size == pytest.approx(eight.input_size * 4.25 / 8.25, rel=1e-12)
     assert formats_of(A100, workload__precision="mxfp4")[0] == "bf16"
@@ -72,14 +92,19 @@ def test_narrow_sums_of_gradients_move_less(sharded):
 
 
 def test_classes_of_traffic_spare_what_the_chip_waits_for(sharded):
-    without, mixed, ordered = (seconds(TRN3, sharded, parts__trn3__traffic_classes=str(classes)) for classes in (0, 0.5, 1))
+    without, mixed, ordered = (
+        seconds(TRN3, sharded, parts__trn3__traffic_classes=str(classes)) for classes in (0, 0.5, 1)
+    )
     assert ordered < mixed < without
     alone = sharded._replace(zero=1)  # nothing runs in the background
     assert seconds(TRN3, alone, parts__trn3__traffic_classes="0") == seconds(TRN3, alone)
 
 
 def test_collectives_take_cores_and_links_from_each_other(sharded):
-    own, shared = (seconds(TRN3, sharded, performance__trainium__communication_cores=str(share)) for share in (0, 0.15))
+    own, shared = (
+        seconds(TRN3, sharded, performance__trainium__communication_cores=str(share))
+        for share in (0, 0.15)
+    )
     assert own < shared < 1.15 * own
     found, machine = job(TRN3)
     made, pipe, _, work = evaluate_plan(found, machine, sharded)
@@ -96,18 +121,35 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
 def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
     """Eight chips share what goes over the hidden state where sequences are split; each has its part of what goes over inner widths."""
     found, machine = job(workload__global_batch="64")
-    made = (evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items for parallel in (0, 1))
-    whole, split = (next(float(item.forward) for item in items if item.name == "elementwise") for items in made)
-    passes, masks = (found.values[f"performance.layer.{name}"] for name in ("residual_passes", "mask_passes"))
+    made = (
+        evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items
+        for parallel in (0, 1)
+    )
+    whole, split = (
+        next(float(item.forward) for item in items if item.name == "elementwise") for items in made
+    )
+    passes, masks = (
+        found.values[f"performance.layer.{name}"] for name in ("residual_passes", "mask_passes")
+    )
     traffic = found.values["performance.training.elementwise_traffic"]
-    hidden = 2048 * 12288 * 2 * traffic * (96 * (passes + masks) + found.values["performance.layer.embedding_passes"]) / machine.row_bandwidth
+    hidden = (
+        2048
+        * 12288
+        * 2
+        * traffic
+        * (96 * (passes + masks) + found.values["performance.layer.embedding_passes"])
+        / machine.row_bandwidth
+    )
     assert whole - split == pytest.approx(7 / 8 * hidden, rel=1e-12)
     assert split > hidden / 8
 
 
 def test_dropout_reads_and_writes_its_masks():
     plan = MEGATRON._replace(recompute="full")
-    with_masks, without = (seconds(A100, plan, workload__global_batch="64", workload__dropout=dropout) for dropout in ("yes", "no"))
+    with_masks, without = (
+        seconds(A100, plan, workload__global_batch="64", workload__dropout=dropout)
+        for dropout in ("yes", "no")
+    )
     assert without < with_masks < 1.05 * without
 
 
@@ -118,4 +160,6 @@ def test_the_ring_of_split_sequences_runs_once_forward_and_twice_backward():
     assert ring.counts == (96, 2 * 96)  # layers
     assert ring.backward == pytest.approx(2 * ring.forward, rel=1e-12)
     assert ring.forward > 0
-    assert ring.size == 2048 * 2 * (12288 / 4) * 2  # keys and values of a sequence for a quarter of the heads, two bytes each
+    assert (
+        ring.size == 2048 * 2 * (12288 / 4) * 2
+    )  # keys and values of a sequence for a quarter of the heads, two bytes each

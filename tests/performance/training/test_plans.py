@@ -9,7 +9,15 @@ import pytest
 
 from tco import evaluate
 from tco.performance.training.plans import fixed_axes, parts_allowed, schedules
-from tests.performance.training.jobs import A100, chips_in_use, every_plan, job, search, small, space
+from tests.performance.training.jobs import (
+    A100,
+    chips_in_use,
+    every_plan,
+    job,
+    search,
+    small,
+    space,
+)
 from tests.shipped import CATALOGUE
 
 SPACES = [
@@ -37,10 +45,16 @@ def test_every_plan_is_whole_and_there_is_none_twice(make):
         assert plan.schedule != "dual-pipe" or count >= 2 * plan.pipeline
         assert plan.schedule == "1f1b" or plan.pipeline > 1
         assert plan.tensor > 1 or not (plan.sequence_parallel or plan.overlap)
-        assert plan.zero == 0 or plan.data * plan.context > 1 or plan.data * plan.context * plan.tensor > plan.expert
+        assert (
+            plan.zero == 0
+            or plan.data * plan.context > 1
+            or plan.data * plan.context * plan.tensor > plan.expert
+        )
 
 
-@pytest.mark.parametrize(("length", "contexts"), [(2048, {1, 2, 4}), (2050, {1}), (2052, {1, 2, 3, 6})])
+@pytest.mark.parametrize(
+    ("length", "contexts"), [(2048, {1, 2, 4}), (2050, {1}), (2052, {1, 2, 3, 6})]
+)
 def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts):
     """An early and a late one, to balance the causal mask."""
     found, machine = small("megatron-gpt-1.7b", 12, 24, workload__sequence_length=str(length))
@@ -50,7 +64,11 @@ def test_ranks_of_a_context_take_two_whole_parts_of_a_sequence(length, contexts)
 @pytest.mark.parametrize(
     ("system", "chips", "used"),
     [
-        ("gb200-nvl72", 16384, 16128),  # 227 domains are prime, 226 and 225 have factors that no axis takes; 224 = 7 x 32 divide
+        (
+            "gb200-nvl72",
+            16384,
+            16128,
+        ),  # 227 domains are prime, 226 and 225 have factors that no axis takes; 224 = 7 x 32 divide
         ("gb200-nvl72", 16128, 16128),
         ("gb200-nvl72", 19584, 18432),  # 272 = 16 x 17
         ("trn3-nl32x2", 16384, 16384),
@@ -65,19 +83,32 @@ def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
 
 def test_a_job_may_take_fewer_chips_that_make_more_replicas():
     """20,736 chips over a batch of 2,304 sequences make replicas of 144 chips at least, 18,432 such of 64: both are searched, and some stand idle."""
-    found, machine = job("gb200-nvl72", workload="llama-3.1-405b-training", workload__precision="fp8", cluster__chips="20736")
+    found, machine = job(
+        "gb200-nvl72",
+        workload="llama-3.1-405b-training",
+        workload__precision="fp8",
+        cluster__chips="20736",
+    )
     assert chips_in_use(found, machine.links) == [20736, 18432]
-    plans = search(found, machine).best, search(found, machine, fixed_axes({"tp": "4", "cp": "4"})).best
-    assert [int(plan.tensor * plan.context * plan.pipeline * plan.data) for plan in plans] == [18432, 20736]
+    plans = (
+        search(found, machine).best,
+        search(found, machine, fixed_axes({"tp": "4", "cp": "4"})).best,
+    )
+    assert [int(plan.tensor * plan.context * plan.pipeline * plan.data) for plan in plans] == [
+        18432,
+        20736,
+    ]
 
 
 def test_the_cost_of_training_follows_the_size_of_the_cluster_smoothly():
     """It stays within a tenth of a straight line in logarithms."""
     sizes = np.arange(2304, 20737, 4608)
     cost = [
-        evaluate("gb200-nvl72", {"workload": "llama-3.1-405b-training", "cluster.chips": str(size)}, catalogue=CATALOGUE).metrics[
-            "train_usd_per_trillion_tokens"
-        ]
+        evaluate(
+            "gb200-nvl72",
+            {"workload": "llama-3.1-405b-training", "cluster.chips": str(size)},
+            catalogue=CATALOGUE,
+        ).metrics["train_usd_per_trillion_tokens"]
         for size in sizes
     ]
     line = np.polyfit(np.log(sizes), np.log(cost), 1)
@@ -85,7 +116,11 @@ def test_the_cost_of_training_follows_the_size_of_the_cluster_smoothly():
 
 
 def test_chips_that_stand_idle_are_said():
-    result = evaluate("gb200-nvl72", {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"}, catalogue=CATALOGUE)
+    result = evaluate(
+        "gb200-nvl72",
+        {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"},
+        catalogue=CATALOGUE,
+    )
     assert math.prod(result.plan[:4]) == 16128  # ranks of tensor, context, pipeline and data
     assert any(note.startswith("16,128 of 16,384 chips work") for note in result.notes)
 
@@ -107,14 +142,31 @@ def test_stages_that_would_stand_half_empty_are_no_plan(layers, parts):
 
 @pytest.mark.parametrize("order", ["tp-cp-dp-pp", "tp-cp-pp-dp"])
 def test_the_axes_that_are_fixed_are_those_of_the_plan(order):
-    fixed = {"tp": "2", "pp": "4", "cp": "1", "dp": "8", "ep": "1", "micro_batch": "1", "zero": "0", "schedule": "1f1b", "order": order}
+    fixed = {
+        "tp": "2",
+        "pp": "4",
+        "cp": "1",
+        "dp": "8",
+        "ep": "1",
+        "micro_batch": "1",
+        "zero": "0",
+        "schedule": "1f1b",
+        "order": order,
+    }
     flags = {"sequence_parallel": "yes", "tp_overlap": "no", "optimizer_offload": "no"}
-    found = evaluate(A100, {"workload.model": "llama-3.1-8b"}, fixed | flags | {"recompute": "full"}, catalogue=CATALOGUE).report.plan
+    found = evaluate(
+        A100,
+        {"workload.model": "llama-3.1-8b"},
+        fixed | flags | {"recompute": "full"},
+        catalogue=CATALOGUE,
+    ).report.plan
     assert {name: str(found[name]) for name in fixed} == fixed
     assert {name: "yes" if found[name] else "no" for name in flags} == flags
 
 
-@pytest.mark.parametrize(("stages", "both_ends"), [(1, False), (2, False), (3, False), (4, True), (6, True), (8, True)])
+@pytest.mark.parametrize(
+    ("stages", "both_ends"), [(1, False), (2, False), (3, False), (4, True), (6, True), (8, True)]
+)
 def test_a_pipeline_fed_from_both_ends_has_four_stages_or_more_in_pairs(stages, both_ends):
     found = schedules(96, stages)
     assert (("dual-pipe", 1) in found) == both_ends

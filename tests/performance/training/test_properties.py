@@ -13,20 +13,46 @@ from hypothesis import strategies as st
 from tco.performance.training.schedule import slots
 from tco.performance.training.work import Item, Work
 from tests.performance.servers import Machine
-from tests.performance.training.jobs import Job, Plan, evaluate_plan, every_plan, job, schedule, small, space
+from tests.performance.training.jobs import (
+    Job,
+    Plan,
+    evaluate_plan,
+    every_plan,
+    job,
+    schedule,
+    small,
+    space,
+)
 
 JOBS = {
     "dense": lambda: small("megatron-gpt-7.5b", 16, 16),
     "dense, over servers": lambda: job(workload__global_batch="64"),
-    "experts": lambda: small("mixtral-8x7b", 16, 16, workload__attention="fused", workload__sequence_length="4096"),
-    "hybrid": lambda: small("nemotron-3-nano-30b-a3b", 16, 8, workload__attention="fused", workload__dropout="no"),
-    "two racks": lambda: job("llama-3.1-405b-training-trn3-nl72x2", cluster__chips="288", workload__global_batch="64"),
+    "experts": lambda: small(
+        "mixtral-8x7b", 16, 16, workload__attention="fused", workload__sequence_length="4096"
+    ),
+    "hybrid": lambda: small(
+        "nemotron-3-nano-30b-a3b", 16, 8, workload__attention="fused", workload__dropout="no"
+    ),
+    "two racks": lambda: job(
+        "llama-3.1-405b-training-trn3-nl72x2", cluster__chips="288", workload__global_batch="64"
+    ),
 }
 on_every_job = pytest.mark.parametrize("name", JOBS)
 CORES = ("peak_bf16", "tdp")  # of the chip: the peak that attention meets, and its watts
 MEMORY = ("bandwidth", "row_bandwidth", "exponentials")
 PRODUCTS = ("rate", "core", "load", "stream")
-LINKS = ("inside", "direct", "pairwise", "spread", "crossing", "network", "lane", "pairwise_lane", "exchange_lane", "copy_rate")
+LINKS = (
+    "inside",
+    "direct",
+    "pairwise",
+    "spread",
+    "crossing",
+    "network",
+    "lane",
+    "pairwise_lane",
+    "exchange_lane",
+    "copy_rate",
+)
 WAITS = ("launch",)
 SLACK = 1 - 1e-9
 factors = st.floats(1, 16)
@@ -43,23 +69,37 @@ def made(name: str) -> tuple[Job, Machine, list[Plan]]:
 
 def scaled(record: Any, names: set[str], factor: float) -> Any:
     """Return a record with some of its fields multiplied, those it has."""
-    return record._replace(**{name: value * factor for name in names if (value := getattr(record, name)) is not None})
+    return record._replace(
+        **{name: value * factor for name in names if (value := getattr(record, name)) is not None}
+    )
 
 
 def faster(machine: Machine, factor: float, *fields: str) -> Machine:
     """Return a machine with some of its rates multiplied: those of products in all passes, of the chip, of memory, of links."""
     names = set(fields)
-    made = {name: tuple(scaled(one, names & set(PRODUCTS), factor) for one in getattr(machine, name)) for name in ("operands", "gradients")}
-    cores = {f"{machine.kernels.parts}.{name}": machine.kernels.part(name) * factor for name in names & set(CORES)}
+    made = {
+        name: tuple(scaled(one, names & set(PRODUCTS), factor) for one in getattr(machine, name))
+        for name in ("operands", "gradients")
+    }
+    cores = {
+        f"{machine.kernels.parts}.{name}": machine.kernels.part(name) * factor
+        for name in names & set(CORES)
+    }
     kernels = machine.kernels._replace(values=ChainMap(cores, machine.kernels.values))
-    own = {name: getattr(machine, name) * factor for name in names & {*MEMORY, *WAITS, "exponentials"}}
-    return machine._replace(**made, **own, kernels=kernels, links=scaled(machine.links, names & set(LINKS), factor))
+    own = {
+        name: getattr(machine, name) * factor for name in names & {*MEMORY, *WAITS, "exponentials"}
+    }
+    return machine._replace(
+        **made, **own, kernels=kernels, links=scaled(machine.links, names & set(LINKS), factor)
+    )
 
 
 def nearer(machine: Machine, factor: float) -> Machine:
     """Return a machine with all its latencies multiplied."""
     latencies = machine.links.latencies
-    return machine._replace(links=machine.links._replace(latencies=scaled(latencies, set(latencies._fields), factor)))
+    return machine._replace(
+        links=machine.links._replace(latencies=scaled(latencies, set(latencies._fields), factor))
+    )
 
 
 def items_of(work: Work) -> list[Item]:
@@ -76,7 +116,11 @@ def test_more_hardware_never_slows_a_plan(name):
     found, machine, plans = made(name)
 
     @settings(max_examples=40)
-    @given(st.sampled_from(plans), st.dictionaries(st.sampled_from(CORES + MEMORY + PRODUCTS + LINKS), factors, min_size=1), st.floats(0, 1))
+    @given(
+        st.sampled_from(plans),
+        st.dictionaries(st.sampled_from(CORES + MEMORY + PRODUCTS + LINKS), factors, min_size=1),
+        st.floats(0, 1),
+    )
     def never_slower(plan, raised, latency):
         better = faster(nearer(machine, latency), latency, *WAITS)
         for field, factor in raised.items():
@@ -86,7 +130,9 @@ def test_more_hardware_never_slows_a_plan(name):
     never_slower()
 
 
-@pytest.mark.parametrize("path", ["peak_bf16", "hbm_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth"])
+@pytest.mark.parametrize(
+    "path", ["peak_bf16", "hbm_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth"]
+)
 def test_a_better_chip_never_slows_a_plan(path):
     """From the catalogue's figures on: a higher peak runs at a lower clock under the same power limit, and is the quicker nonetheless."""
     unit = "FLOP/s" if path.startswith("peak") else "byte/s"
@@ -94,14 +140,19 @@ def test_a_better_chip_never_slows_a_plan(path):
     found, machine, plans = made("dense, over servers")
     before = found.values[full]
     for factor in (1.01, 1.5, 4):
-        better = job(workload__global_batch="64", **{full.replace(".", "__"): f"{before * factor!r} {unit}"})[1]
+        better = job(
+            workload__global_batch="64", **{full.replace(".", "__"): f"{before * factor!r} {unit}"}
+        )[1]
         for plan in plans[:: len(plans) // 20]:
             assert seconds(found, better, plan) <= seconds(found, machine, plan) * (1 + 1e-12)
 
 
 def twice_the_latency(machine: Machine) -> Machine:
     """Return a machine whose kernels take twice as long to start and to sum the parts of a split product."""
-    made = {name: tuple(scaled(one, {"stage", "latency"}, 2) for one in getattr(machine, name)) for name in ("operands", "gradients")}
+    made = {
+        name: tuple(scaled(one, {"stage", "latency"}, 2) for one in getattr(machine, name))
+        for name in ("operands", "gradients")
+    }
     return faster(machine, 2, *WAITS)._replace(**made)
 
 
@@ -114,13 +165,19 @@ def test_half_of_every_rate_doubles_what_is_computed_and_moved(name):
     @settings(max_examples=25)
     @given(st.sampled_from(plans))
     def doubles(plan):
-        base, halved, narrow = (items_of(evaluate_plan(found, one, plan)[3]) for one in (machine, slow, dark))
+        base, halved, narrow = (
+            items_of(evaluate_plan(found, one, plan)[3]) for one in (machine, slow, dark)
+        )
         for one, computed, linked in zip(base, halved, narrow, strict=True):
             for way in ("forward", "backward"):
-                before, after, on_links = (float(getattr(item, way)) for item in (one, computed, linked))
+                before, after, on_links = (
+                    float(getattr(item, way)) for item in (one, computed, linked)
+                )
                 if one.bound == "link":
                     assert after == pytest.approx(before, rel=1e-12), one.name
-                    assert before * SLACK <= on_links <= 2 * before / SLACK, one.name  # all but its latency
+                    assert before * SLACK <= on_links <= 2 * before / SLACK, (
+                        one.name
+                    )  # all but its latency
                 else:
                     assert after == pytest.approx(2 * before, rel=1e-9), one.name
                     assert on_links == before, one.name
@@ -141,11 +198,17 @@ def test_no_item_beats_its_engines(name):
         for item in (*work.items, *work.head):
             assert float(item.forward) >= 0
             assert float(item.backward) >= 0
-            for time, resting in ((item.forward, item.forward_parts), (item.backward, item.backward_parts)):
+            for time, resting in (
+                (item.forward, item.forward_parts),
+                (item.backward, item.backward_parts),
+            ):
                 least = 0.0
                 for part in resting:
                     parts += 1
-                    least += max(float(part.flops) / float(part.peak), float(part.moved) / float(machine.kernels.part("hbm_bandwidth")))
+                    least += max(
+                        float(part.flops) / float(part.peak),
+                        float(part.moved) / float(machine.kernels.part("hbm_bandwidth")),
+                    )
                 assert float(time) >= float(item.layers) * least * SLACK, item.name
             if item.weight is not None:
                 assert float(item.weight) <= float(item.backward) / SLACK
@@ -166,11 +229,16 @@ def test_no_pipeline_beats_its_critical_path(name):
     @given(st.sampled_from([plan for plan in plans if plan.pipeline > 1]))
     def bounded(plan):
         made_of, pipe, micro, _ = evaluate_plan(found, machine, plan)
-        weights = float(schedule.stage_time(micro.weights, slots(plan, found.model), found.model.layers))
+        weights = float(
+            schedule.stage_time(micro.weights, slots(plan, found.model), found.model.layers)
+        )
         path = plan.pipeline * (float(pipe.stage) - weights) + weights
         assert float(pipe.time) >= float(pipe.micro_batches) * float(pipe.longest) * SLACK
         assert float(pipe.time) >= path * SLACK
-        assert float(made_of.time) >= float(made_of.parts["pipeline"] + made_of.parts.get("gathers", 0.0)) * SLACK
+        assert (
+            float(made_of.time)
+            >= float(made_of.parts["pipeline"] + made_of.parts.get("gathers", 0.0)) * SLACK
+        )
 
     bounded()
 
@@ -178,7 +246,33 @@ def test_no_pipeline_beats_its_critical_path(name):
 def test_every_rate_of_the_links_and_of_products_is_raised_here():
     """What they have gained since is named above, or is no rate."""
     machine = made("dense")[1]
-    still = {"domain", "world", "latencies", "reduces", "library", "shared", "torus", "rings", "steps", "tray", "mesh", "board", "doubling"}
+    still = {
+        "domain",
+        "world",
+        "latencies",
+        "reduces",
+        "library",
+        "shared",
+        "torus",
+        "rings",
+        "steps",
+        "tray",
+        "mesh",
+        "board",
+        "doubling",
+    }
     assert set(machine.links._fields) == {*LINKS, *still, "hops", "world_hops", "pair_hops"}
-    rest = {"input_size", "weight_size", "splits", "cores", "stage", "latency", "ends", "overlap", "array", "unpacking", "extent"}
+    rest = {
+        "input_size",
+        "weight_size",
+        "splits",
+        "cores",
+        "stage",
+        "latency",
+        "ends",
+        "overlap",
+        "array",
+        "unpacking",
+        "extent",
+    }
     assert set(machine.operands[0]._fields) == {*PRODUCTS, *rest}

@@ -6,14 +6,32 @@ import pytest
 
 from tco.performance.training import step
 from tco.performance.training.step import chosen_share
-from tests.performance.training.jobs import evaluate_plan, every_plan, job, schedule, search, small, space
+from tests.performance.training.jobs import (
+    evaluate_plan,
+    every_plan,
+    job,
+    schedule,
+    search,
+    small,
+    space,
+)
 
 PARTIAL = "partial"
 
 SMALL = [
     pytest.param(lambda: small("megatron-gpt-7.5b", 4, 4), id="gpt"),
-    pytest.param(lambda: small("mixtral-8x7b", 4, 2, workload__attention="fused", workload__sequence_length="4096"), id="experts"),
-    pytest.param(lambda: small("nemotron-3-nano-30b-a3b", 4, 2, workload__attention="fused", workload__dropout="no"), id="hybrid"),
+    pytest.param(
+        lambda: small(
+            "mixtral-8x7b", 4, 2, workload__attention="fused", workload__sequence_length="4096"
+        ),
+        id="experts",
+    ),
+    pytest.param(
+        lambda: small(
+            "nemotron-3-nano-30b-a3b", 4, 2, workload__attention="fused", workload__dropout="no"
+        ),
+        id="hybrid",
+    ),
 ]
 
 
@@ -34,14 +52,20 @@ def once_a_shape(function):
 def test_the_array_search_equals_a_loop(make, monkeypatch):
     found, machine = make()
     quick = search(found, machine)
-    for room, name in ((step, "work_of"), (schedule, "work_of"), (step, "micro_batch")):  # of the loop, not of the search
+    for room, name in (
+        (step, "work_of"),
+        (schedule, "work_of"),
+        (step, "micro_batch"),
+    ):  # of the loop, not of the search
         monkeypatch.setattr(room, name, once_a_shape(getattr(room, name)))
     times, plans, leanest = [], 0, float("inf")
     for plan in every_plan(space(found, machine.links.domain)):
         made = evaluate_plan(found, machine, plan)[0]
         plans += 1
         leanest = min(leanest, float(made.held))
-        between = plan.recompute != PARTIAL or 0 < chosen_share(found, machine, plan).share < 1  # else it is another plan
+        between = (
+            plan.recompute != PARTIAL or 0 < chosen_share(found, machine, plan).share < 1
+        )  # else it is another plan
         if made.held <= machine.memory and between:
             times.append(float(made.time))
     times.sort()
@@ -92,7 +116,9 @@ def test_more_hardware_is_never_slower(path, usual):
 
 def test_what_fits_is_counted_among_all(whole):
     found, machine = job()
-    assert whole.plans == sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
+    assert (
+        whole.plans == sum(block.plans for block in space(found, machine.links.domain)) >= 600_000
+    )
     assert 10_000 <= whole.feasible < whole.plans
     assert whole.margin is not None
     assert whole.margin >= 0
@@ -101,7 +127,12 @@ def test_what_fits_is_counted_among_all(whole):
 
 def test_the_same_search_twice_finds_the_same(whole):
     other = search(*job())
-    assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (other.best, other.runner_up, other.margin, other.feasible)
+    assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (
+        other.best,
+        other.runner_up,
+        other.margin,
+        other.feasible,
+    )
 
 
 def test_what_is_kept_are_the_quickest_plans(whole):

@@ -15,7 +15,12 @@ from tests.shipped import CATALOGUE
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
 PUBLISHED = (  # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with sequence parallelism
-    ("full", 0, 18.13, 0.07),  # elementwise kernels are those of engines: two passes of them over whole hidden states take longer than in 2022
+    (
+        "full",
+        0,
+        18.13,
+        0.07,
+    ),  # elementwise kernels are those of engines: two passes of them over whole hidden states take longer than in 2022
     ("selective", 1, 13.75, 0.05),
 )
 
@@ -23,7 +28,9 @@ PUBLISHED = (  # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all reco
 @pytest.mark.parametrize(("recompute", "parallel", "seconds", "tolerance"), PUBLISHED)
 def test_gpt3_on_64_a100_takes_what_was_published(recompute, parallel, seconds, tolerance):
     found, machine = job(workload__global_batch="64")
-    made = evaluate_plan(found, machine, MEGATRON._replace(recompute=recompute, sequence_parallel=parallel))[0]
+    made = evaluate_plan(
+        found, machine, MEGATRON._replace(recompute=recompute, sequence_parallel=parallel)
+    )[0]
     assert float(made.time) == pytest.approx(seconds, rel=tolerance)
     assert made.held <= machine.memory  # it ran
 
@@ -31,10 +38,14 @@ def test_gpt3_on_64_a100_takes_what_was_published(recompute, parallel, seconds, 
 @pytest.mark.parametrize("scenario", TRAINING)
 def test_the_trace_gives_every_metric_again(scenario):
     result = evaluate(scenario, catalogue=CATALOGUE, trace=True)
-    names = [name for name, value in result.metrics.items() if value is not None and name in result.nodes]
+    names = [
+        name for name, value in result.metrics.items() if value is not None and name in result.nodes
+    ]
     assert {"step_s", "mfu", "train_usd_per_trillion_tokens", "exposed_communication"} <= set(names)
     for name in names:
-        assert float(result.nodes[name].value) == pytest.approx(result.metrics[name], rel=1e-12, abs=1e-15), name
+        assert float(result.nodes[name].value) == pytest.approx(
+            result.metrics[name], rel=1e-12, abs=1e-15
+        ), name
 
 
 @pytest.mark.parametrize("scenario", TRAINING)
@@ -43,10 +54,14 @@ def test_the_lines_of_a_step_sum_to_it(scenario):
     (step,) = result.report.phases.values()
     lines = step.lines
     assert sum(line.time for line in lines) == pytest.approx(result.metrics["step_s"], rel=1e-9)
-    assert all(line.time > 0 and (line.of_bound is None or 0 < line.of_bound <= 1) for line in lines)
+    assert all(
+        line.time > 0 and (line.of_bound is None or 0 < line.of_bound <= 1) for line in lines
+    )
     assert sum(result.bounds["step"].values()) == pytest.approx(1, rel=1e-9)
     links = sum(line.time for line in lines if line.bound == "link")
-    assert links / result.metrics["step_s"] == pytest.approx(result.metrics["exposed_communication"], rel=1e-9)
+    assert links / result.metrics["step_s"] == pytest.approx(
+        result.metrics["exposed_communication"], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("model", ["mixtral-8x7b", "deepseek-v3", "nemotron-3-nano-30b-a3b"])
@@ -57,12 +72,19 @@ def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     stages = next(p for p in (4, 8, 13) if found.model.layers % p == 0 or p == 4)
     plan = Plan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
     result = train(found, machine, formats, plan)
-    assert sum(line.time for line in result.report(0.0, many=False).phases["step"].lines) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
+    assert sum(
+        line.time for line in result.report(0.0, many=False).phases["step"].lines
+    ) == pytest.approx(float(result.rates["step_s"]), rel=1e-9)
 
 
 def lines_of(model: str, recompute: str = "none", **settings: str):
     """The lines of a step of 8 sequences on 8 chips, each of which holds every layer."""
-    size = {"workload__model": model, "cluster__chips": "8", "workload__global_batch": "8", "workload__attention": "fused"}
+    size = {
+        "workload__model": model,
+        "cluster__chips": "8",
+        "workload__global_batch": "8",
+        "workload__attention": "fused",
+    }
     found, machine, formats = asked(**size | settings)
     result = train(found, machine, formats, Plan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute))
     return {line.name: line for line in result.report(0.0, many=False).phases["step"].lines}
@@ -72,29 +94,49 @@ def test_the_lines_of_a_step_hold_its_work():
     found, _ = job(workload__model="llama-3.1-8b", cluster__chips="8", workload__global_batch="8")
     tokens, model = 8 * float(found.sequence) / 8, found.model  # a chip's share
     lines = lines_of(model.id)
-    assert lines["output head and loss"].flops == pytest.approx(6 * tokens * model.hidden * model.vocabulary, rel=1e-9)
+    assert lines["output head and loss"].flops == pytest.approx(
+        6 * tokens * model.hidden * model.vocabulary, rel=1e-9
+    )
     whole = tokens * float(flops_per_token(model, float(found.sequence), training=True))
-    anew = lines["attention core"].flops / 7  # of seven products, two forward and five backward, that which computes the scores anew
-    assert sum(line.flops or 0.0 for line in lines.values()) == pytest.approx(whole + anew, rel=5e-4)
+    anew = (
+        lines["attention core"].flops / 7
+    )  # of seven products, two forward and five backward, that which computes the scores anew
+    assert sum(line.flops or 0.0 for line in lines.values()) == pytest.approx(
+        whole + anew, rel=5e-4
+    )
     again = sum(line.flops or 0.0 for line in lines_of(model.id, "full").values())
-    hidden = 8 * float(found.sequence) / 4 * model.hidden * 2  # bytes of the hidden states of a data-parallel rank
-    assert lines["tensor-parallel collectives"].bytes == pytest.approx(2 * model.layers * 4 * hidden, rel=1e-9)
-    assert again == pytest.approx(whole * 4 / 3 + anew - lines["output head and loss"].flops / 3, rel=5e-4)
+    hidden = (
+        8 * float(found.sequence) / 4 * model.hidden * 2
+    )  # bytes of the hidden states of a data-parallel rank
+    assert lines["tensor-parallel collectives"].bytes == pytest.approx(
+        2 * model.layers * 4 * hidden, rel=1e-9
+    )
+    assert again == pytest.approx(
+        whole * 4 / 3 + anew - lines["output head and loss"].flops / 3, rel=5e-4
+    )
 
 
 def test_adapters_need_no_gradients_of_the_weights():
     """Two of the three products of each weight are left (LoRA, arxiv.org/abs/2106.09685), and no optimizer."""
-    whole, adapters = (lines_of("llama-3.1-8b", workload__trained=trained) for trained in ("all", "adapters"))
+    whole, adapters = (
+        lines_of("llama-3.1-8b", workload__trained=trained) for trained in ("all", "adapters")
+    )
     for name in ("attention projections", "feed-forward", "output head and loss"):
         assert adapters[name].flops == pytest.approx(whole[name].flops * 2 / 3, rel=1e-9)
     assert adapters["attention core"].flops == whole["attention core"].flops
     assert whole.keys() - adapters.keys() == {"optimizer", "gradients and weights at the end"}
 
 
-@pytest.mark.parametrize(("attention", "longer"), [("fused", {"elementwise"}), ("unfused", {"attention core", "attention scores in memory"})])
+@pytest.mark.parametrize(
+    ("attention", "longer"),
+    [("fused", {"elementwise"}), ("unfused", {"attention core", "attention scores in memory"})],
+)
 def test_selective_recomputation_does_again_what_takes_much_room(attention, longer):
     """Scores where attention keeps them in memory (Korthikanti 2022), else what norms and activation functions give; never products with weights."""
-    kept, again = (lines_of("llama-3.1-8b", level, workload__attention=attention) for level in ("none", "selective"))
+    kept, again = (
+        lines_of("llama-3.1-8b", level, workload__attention=attention)
+        for level in ("none", "selective")
+    )
     found = {name for name, line in kept.items() if again[name].time > line.time * (1 + 1e-9)}
     assert found - {"host launches"} == longer
 
@@ -102,16 +144,27 @@ def test_selective_recomputation_does_again_what_takes_much_room(attention, long
 def test_many_draws_at_once_give_what_each_gives():
     found, machine = job()
     draws = np.array([0.7, 0.8, 0.9])
-    one = [float(evaluate_plan(*job(performance__training__tensor_exposed=str(draw)), MEGATRON._replace(overlap=1))[0].time) for draw in draws]
+    one = [
+        float(
+            evaluate_plan(
+                *job(performance__training__tensor_exposed=str(draw)), MEGATRON._replace(overlap=1)
+            )[0].time
+        )
+        for draw in draws
+    ]
     found.values["performance.training.tensor_exposed"] = draws
-    assert evaluate_plan(found, machine, MEGATRON._replace(overlap=1))[0].time == pytest.approx(one, rel=1e-12)
+    assert evaluate_plan(found, machine, MEGATRON._replace(overlap=1))[0].time == pytest.approx(
+        one, rel=1e-12
+    )
 
 
 def test_tokens_and_cost_follow_from_the_step():
     metrics = evaluate(A100, catalogue=CATALOGUE).metrics
     tokens = 1536 * 2048 / metrics["step_s"]
     assert metrics["train_tokens_per_s"] == pytest.approx(tokens)
-    assert metrics["train_usd_per_trillion_tokens"] == pytest.approx(metrics["tco_usd_per_used_chip_hour"] * 64 / (tokens * 3600) * 1e12)
+    assert metrics["train_usd_per_trillion_tokens"] == pytest.approx(
+        metrics["tco_usd_per_used_chip_hour"] * 64 / (tokens * 3600) * 1e12
+    )
 
 
 def test_no_plan_fits_says_what_is_short():
@@ -136,9 +189,13 @@ def test_perf_differs_in_seconds_only(scenario):
 
 def test_gradients_of_hybrid_sharding_are_averaged_across_domains_at_the_end():
     """Each chip of a server holds an eighth of them, and takes them to its pair in the other server and back."""
-    found, machine = job(workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16")
+    found, machine = job(
+        workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16"
+    )
     plan = Plan(1, 1, 1, 16, 1, 0, 1, 1, "1f1b", zero=3, hybrid=1)
     part = found.model.parameters / 8 * float(found.values["workload.gradient_size"])
     once = float(choose(reach(machine.links, Group(2, 2, 1, 2)), "all-gather", part))
     exposed = float(found.values["performance.training.data_exposed"])
-    assert float(evaluate_plan(found, machine, plan)[0].parts["gradients"]) == pytest.approx(2 * exposed * once, rel=1e-9)
+    assert float(evaluate_plan(found, machine, plan)[0].parts["gradients"]) == pytest.approx(
+        2 * exposed * once, rel=1e-9
+    )

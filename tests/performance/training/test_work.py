@@ -17,13 +17,23 @@ def products(found, machine, plan):
     """Operations of all products and attention for a token, on all the chips that share its layers."""
     work = evaluate_plan(found, machine, plan)[3]
     items = [item for item in (*work.items, *work.head) if item.bound == "product"]
-    parts = ((item.layers, part) for item in items for part in (*item.forward_parts, *item.backward_parts))
-    return sum(float(layers) * float(part.flops) for layers, part in parts) * plan.tensor / float(work.tokens)
+    parts = (
+        (item.layers, part)
+        for item in items
+        for part in (*item.forward_parts, *item.backward_parts)
+    )
+    return (
+        sum(float(layers) * float(part.flops) for layers, part in parts)
+        * plan.tensor
+        / float(work.tokens)
+    )
 
 
 def routed(model):
     """Operations of routers for a token forward and backward: every chip of a tensor-parallel group routes all of its tokens."""
-    return sum(6 * block.layers * model.hidden * block.feed_forward.experts for block in model.blocks)
+    return sum(
+        6 * block.layers * model.hidden * block.feed_forward.experts for block in model.blocks
+    )
 
 
 @pytest.mark.parametrize("tensor", [1, 2, 8])
@@ -32,7 +42,9 @@ def test_a_step_takes_the_work_of_its_tokens(model, tensor):
     found, machine = job(workload__model=model, cluster__chips="8", workload__global_batch="8")
     closed = float(flops_per_token(found.model, float(found.sequence), training=True))
     repeated = (tensor - 1) * routed(found.model)
-    assert products(found, machine, Plan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")) == pytest.approx(closed + repeated, rel=5e-4)
+    assert products(
+        found, machine, Plan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")
+    ) == pytest.approx(closed + repeated, rel=5e-4)
 
 
 def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
@@ -43,8 +55,12 @@ def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
     bare = model._replace(prediction_layers=0)
     last = bare.blocks[-1]
     deeper = bare._replace(blocks=(*bare.blocks[:-1], last._replace(layers=last.layers + 1)))
-    without, with_layer = (products(replace(found, model=one), machine, plan) for one in (bare, deeper))
-    assert without == pytest.approx(float(flops_per_token(bare, float(found.sequence), training=True)), rel=5e-4)
+    without, with_layer = (
+        products(replace(found, model=one), machine, plan) for one in (bare, deeper)
+    )
+    assert without == pytest.approx(
+        float(flops_per_token(bare, float(found.sequence), training=True)), rel=5e-4
+    )
     expected = with_layer + 6 * (2 * model.hidden**2 + model.hidden * model.vocabulary)
     assert products(found, machine, plan) == pytest.approx(expected, rel=1e-9)
 
@@ -55,22 +71,39 @@ def test_latents_are_kept_for_the_way_back():
     plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
 
     def held(width):
-        blocks = tuple(block._replace(attention=block.attention._replace(q_rank=width)) for block in found.model.blocks)
-        return float(evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[0].memory["activations"])
+        blocks = tuple(
+            block._replace(attention=block.attention._replace(q_rank=width))
+            for block in found.model.blocks
+        )
+        return float(
+            evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[
+                0
+            ].memory["activations"]
+        )
 
     layers = sum(block.layers for block in found.model.blocks)
-    assert held(2536) - held(1536) == pytest.approx(1000 * float(found.sequence) * 2 * layers, rel=0.02)
+    assert held(2536) - held(1536) == pytest.approx(
+        1000 * float(found.sequence) * 2 * layers, rel=0.02
+    )
 
 
 def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between_them():
     """Two data-parallel copies of four stages fill a server of eight: neighbours are one or two chips apart, and in it either way."""
     found, machine = job(cluster__chips="8", workload__global_batch="64")
-    beside, apart = (evaluate_plan(found, machine, Plan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1] for order in (1, 0))
+    beside, apart = (
+        evaluate_plan(found, machine, Plan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1]
+        for order in (1, 0)
+    )
     assert float(beside.transfer) > 0
     assert float(apart.transfer) == pytest.approx(float(beside.transfer), rel=1e-12)
     found, machine = job(cluster__chips="16", workload__global_batch="64")
-    inside, across = (evaluate_plan(found, machine, Plan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1] for order in (1, 0))
-    assert float(across.transfer) > float(inside.transfer), "four copies between the stages put two of them in another server"
+    inside, across = (
+        evaluate_plan(found, machine, Plan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1]
+        for order in (1, 0)
+    )
+    assert float(across.transfer) > float(inside.transfer), (
+        "four copies between the stages put two of them in another server"
+    )
 
 
 def test_a_stage_holds_its_share_of_the_layers():
@@ -79,12 +112,17 @@ def test_a_stage_holds_its_share_of_the_layers():
     layers = found.model.layers
     seen = set()
     for pipeline, interleave in ((1, 1), (4, 1), (4, 3), (8, 2), (8, 3), (5, 2)):
-        held = describe(Plan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"), found.model, 64)["layers_per_stage"]
+        held = describe(
+            Plan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"), found.model, 64
+        )["layers_per_stage"]
         assert held % interleave == 0
         assert layers <= held * pipeline < layers + pipeline * interleave
         seen.add(held)
     assert len(seen) > 3
-    assert describe(Plan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)["micro_batches"] == 64 / 4 / 2
+    assert (
+        describe(Plan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)["micro_batches"]
+        == 64 / 4 / 2
+    )
 
 
 def test_experts_keep_what_their_tokens_pass():
@@ -94,9 +132,20 @@ def test_experts_keep_what_their_tokens_pass():
     sparse = [block for block in found.model.blocks if block.feed_forward.experts]
 
     def held(more):
-        wider = {block: block._replace(feed_forward=block.feed_forward._replace(width=block.feed_forward.width + more)) for block in sparse}
+        wider = {
+            block: block._replace(
+                feed_forward=block.feed_forward._replace(width=block.feed_forward.width + more)
+            )
+            for block in sparse
+        }
         blocks = tuple(wider.get(block, block) for block in found.model.blocks)
-        return float(evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[0].memory["activations"])
+        return float(
+            evaluate_plan(replace(found, model=found.model._replace(blocks=blocks)), machine, plan)[
+                0
+            ].memory["activations"]
+        )
 
     taken = sum(block.layers * block.feed_forward.active for block in sparse)
-    assert held(128) - held(0) == pytest.approx(128 * taken * float(found.sequence) * 3 * 2, rel=0.02)
+    assert held(128) - held(0) == pytest.approx(
+        128 * taken * float(found.sequence) * 3 * 2, rel=0.02
+    )

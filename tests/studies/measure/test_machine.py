@@ -11,7 +11,9 @@ from tco.studies.measure.pytorch import Meter, processor_name
 
 def test_the_processor_is_named_by_its_model(tmp_path):
     facts = tmp_path / "cpuinfo"
-    facts.write_text("processor\t: 0\nvendor_id\t: X\nmodel name\t: Some CPU @ 2.6: fast\nmodel name\t: Other\n")
+    facts.write_text(
+        "processor\t: 0\nvendor_id\t: X\nmodel name\t: Some CPU @ 2.6: fast\nmodel name\t: Other\n"
+    )
     assert processor_name(facts) == "Some CPU @ 2.6: fast"
 
 
@@ -25,7 +27,11 @@ def smi(tmp_path, monkeypatch):
 
     def make(*lines):
         program = tmp_path / "nvidia-smi"
-        program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines) + f'echo "$@" > {tmp_path}/asked\nexec sleep 60\n')
+        program.write_text(
+            "#!/bin/sh\n"
+            + "".join(f"echo '{line}'\n" for line in lines)
+            + f'echo "$@" > {tmp_path}/asked\nexec sleep 60\n'
+        )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
         return tmp_path / "asked"

@@ -14,7 +14,12 @@ class Toy:
 
     def __init__(self, milliseconds):
         self.now, self.step, self.captured, self.recording = 0.0, milliseconds, 0, False
-        self.cuda = SimpleNamespace(Event=self.event, CUDAGraph=self.graph_of_calls, graph=self.graph, empty_cache=lambda: None)
+        self.cuda = SimpleNamespace(
+            Event=self.event,
+            CUDAGraph=self.graph_of_calls,
+            graph=self.graph,
+            empty_cache=lambda: None,
+        )
 
     def call(self):
         if self.recording:
@@ -30,7 +35,9 @@ class Toy:
         return seen
 
     def graph_of_calls(self):
-        return SimpleNamespace(replay=lambda: setattr(self, "now", self.now + self.captured * self.step))
+        return SimpleNamespace(
+            replay=lambda: setattr(self, "now", self.now + self.captured * self.step)
+        )
 
     def graph(self, graph):
         toy = self

@@ -25,8 +25,17 @@ def timed(monkeypatch, tmp_path):
     """What is measured of an operation: time, P10 and P90 in microseconds, runs, and calls of each."""
 
     def found(run, *options, calls=1):
-        (row,) = toy.measured(monkeypatch, tmp_path, lambda kernel: toy.operation(run, calls), *options, shapes=["one"])
-        said = re.match(r"median of (\d+) runs, calls a run: (\d+), P10-P90 ([\d.e-]+?)-([\d.e-]+) us", row["notes"])
+        (row,) = toy.measured(
+            monkeypatch,
+            tmp_path,
+            lambda kernel: toy.operation(run, calls),
+            *options,
+            shapes=["one"],
+        )
+        said = re.match(
+            r"median of (\d+) runs, calls a run: (\d+), P10-P90 ([\d.e-]+?)-([\d.e-]+) us",
+            row["notes"],
+        )
         return float(row["time_us"]), float(said[3]), float(said[4]), int(said[1]), int(said[2])
 
     monkeypatch.setattr(f"{toy.SESSION}.kernel_cells", lambda *_: {"notes": ""})
@@ -54,7 +63,9 @@ def test_calls_of_a_captured_graph_count(timed):
 def test_a_long_kernel_is_run_few_times(timed):
     one = Toy(0.9, first=0.9)
     assert timed(one.run)[3:] == (3, 1)
-    assert len(one.rounds) == 2 + 1 + 3  # the first, the look at the clock, one to warm up, the runs
+    assert (
+        len(one.rounds) == 2 + 1 + 3
+    )  # the first, the look at the clock, one to warm up, the runs
 
 
 def test_the_median_stands_against_a_disturbance(timed):

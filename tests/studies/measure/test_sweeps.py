@@ -16,7 +16,13 @@ CASES = [(device, quick) for device in FORMATS for quick in (False, True)]
 def test_a_sweep_of_kernels_repeats_nothing_and_leaves_nothing_out(device, quick):
     shapes = list(kernels(device, quick))
     assert len(set(shapes)) == len(shapes)
-    assert {shape.op for shape in shapes} == {"gemm", "attention_prefill", "attention_decode", "elementwise:copy", "elementwise:add"}
+    assert {shape.op for shape in shapes} == {
+        "gemm",
+        "attention_prefill",
+        "attention_decode",
+        "elementwise:copy",
+        "elementwise:add",
+    }
     assert {shape.dtype for shape in shapes} == FORMATS[device]
     assert len({str(shape) for shape in shapes}) == len(shapes)
 

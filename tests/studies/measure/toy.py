@@ -13,7 +13,11 @@ SESSION = "tco.studies.measure.session"
 
 def library(gpus, hip=None):
     """A library with some GPUs."""
-    cuda = SimpleNamespace(is_available=lambda: gpus > 0, device_count=lambda: gpus, get_device_name=lambda one: "Toy GPU")
+    cuda = SimpleNamespace(
+        is_available=lambda: gpus > 0,
+        device_count=lambda: gpus,
+        get_device_name=lambda one: "Toy GPU",
+    )
     cuda.nccl = SimpleNamespace(version=lambda: (2, 27))
     return SimpleNamespace(cuda=cuda, version=SimpleNamespace(hip=hip), __version__="2.9")
 
@@ -30,8 +34,14 @@ def operation(run, calls=1):
 
 def group(ranks, device, shapes, effort, loud, seconds=lambda shape: 6e-5 + shape.size / 6e10):
     """A group of ranks that takes some seconds for each shape."""
-    timed = (SimpleNamespace(seconds=seconds(shape), low=6e-5, high=1, runs=5, calls=9) for shape in shapes)
-    return [SimpleNamespace(shape=shape, timing=timing, conditions="toy", failure="") for shape, timing in zip(shapes, timed, strict=True)]
+    timed = (
+        SimpleNamespace(seconds=seconds(shape), low=6e-5, high=1, runs=5, calls=9)
+        for shape in shapes
+    )
+    return [
+        SimpleNamespace(shape=shape, timing=timing, conditions="toy", failure="")
+        for shape, timing in zip(shapes, timed, strict=True)
+    ]
 
 
 def measured(monkeypatch, tmp_path, ready, *options, shapes=None, gpus=0, name="H100 SXM"):

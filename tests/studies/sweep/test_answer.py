@@ -36,7 +36,11 @@ def test_a_figure_reads_as_it_is_rounded(says, reads, other):
 
 
 def study(*expect, **more):
-    return {"answer": "It costs 1.5 USD, +3 % at the dearer, or no price.", "scenarios": ["gb200-nvl72"], "report": [HOUR, "step_s"]} | {
+    return {
+        "answer": "It costs 1.5 USD, +3 % at the dearer, or no price.",
+        "scenarios": ["gb200-nvl72"],
+        "report": [HOUR, "step_s"],
+    } | {
         "grid": {"site.electricity_price": PRICES},
         "expect": list(expect),
         **more,
@@ -44,26 +48,49 @@ def study(*expect, **more):
 
 
 def toml(path, table):
-    lines = [f"{key} = {value!r}" for key, value in table.items() if key in {"answer", "scenarios", "report"}]
-    rows = (", ".join(f"{key!r} = {inline(value)}" for key, value in one.items()) for one in table["expect"])
+    lines = [
+        f"{key} = {value!r}"
+        for key, value in table.items()
+        if key in {"answer", "scenarios", "report"}
+    ]
+    rows = (
+        ", ".join(f"{key!r} = {inline(value)}" for key, value in one.items())
+        for one in table["expect"]
+    )
     lines.append("expect = [" + ", ".join(f"{{ {row} }}" for row in rows) + "]")
     path.write_text("\n".join([*lines, "[grid]", f"'site.electricity_price' = {PRICES!r}", ""]))
     return path
 
 
 def inline(value):
-    return "{ " + ", ".join(f"{key!r} = {one!r}" for key, one in value.items()) + " }" if isinstance(value, dict) else repr(value)
+    return (
+        "{ " + ", ".join(f"{key!r} = {one!r}" for key, one in value.items()) + " }"
+        if isinstance(value, dict)
+        else repr(value)
+    )
 
 
 def test_what_is_no_longer_so_is_named_and_exits_1(tmp_path):
-    cheap, dear = (tco.evaluate("gb200-nvl72", {"site.electricity_price": price}).metrics[HOUR] for price in PRICES)
+    cheap, dear = (
+        tco.evaluate("gb200-nvl72", {"site.electricity_price": price}).metrics[HOUR]
+        for price in PRICES
+    )
     change = dear / cheap - 1
-    right = {"says": "+3 %", "metric": HOUR, "at": {**CASE, "site.electricity_price": PRICES[1]}, "over": {"site.electricity_price": PRICES[0]}}
+    right = {
+        "says": "+3 %",
+        "metric": HOUR,
+        "at": {**CASE, "site.electricity_price": PRICES[1]},
+        "over": {"site.electricity_price": PRICES[0]},
+    }
     wrong = {"says": "1.5", "metric": HOUR, "at": CASE}
     none = {"says": "no price", "metric": "step_s", "at": CASE}
     path = toml(tmp_path / "mine.toml", study(right, wrong, none))
     found = document("sweep", path, "-o", tmp_path / "o", code=1)["answer"]
-    assert [one["today"] for one in found] == [pytest.approx(dear / cheap, rel=1e-9), pytest.approx(cheap, rel=1e-9), None]
+    assert [one["today"] for one in found] == [
+        pytest.approx(dear / cheap, rel=1e-9),
+        pytest.approx(cheap, rel=1e-9),
+        None,
+    ]
     assert [one["holds"] for one in found] == [round(change * 100) == 3, False, True]
     done = cli("sweep", path, "-o", tmp_path / "o")
     assert done.exit_code == 1

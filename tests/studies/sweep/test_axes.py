@@ -27,7 +27,12 @@ def axis(tmp_path):
 
     def values(found, path=PRICE):
         made = sweep(
-            {"scenarios": ["gb200-nvl72"], "report": ["energy_usd_per_chip_hour"], "grid": {path: found}}, tmp_path / f"{len(os.listdir(tmp_path))}"
+            {
+                "scenarios": ["gb200-nvl72"],
+                "report": ["energy_usd_per_chip_hour"],
+                "grid": {path: found},
+            },
+            tmp_path / f"{len(os.listdir(tmp_path))}",
         )
         return made.to_frame()[path].to_numpy(), dict(made.job.columns)[path]
 
@@ -66,7 +71,10 @@ def test_per_cent_are_a_unit(axis):
         ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "steps": 2.5}, "whole number"),
         ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh"}, "steps is missing"),
         ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "step": 3}, "did you mean 'steps'"),
-        ({"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "steps": 3, "scale": "logs"}, "did you mean 'log'"),
+        (
+            {"from": "0.1 USD/kWh", "to": "0.2 USD/kWh", "steps": 3, "scale": "logs"},
+            "did you mean 'log'",
+        ),
         (["0.1 USD/kWh", "0.1 USD/kWh"], "twice"),
         ([], "one value or more"),
         (["0.1 USD"], "expected 'USD/Wh'"),
@@ -82,7 +90,13 @@ def test_bad_values_say_what_was_expected(axis, found, said):
     assert str(error.value).startswith(f"study: [grid] {PRICE}")
 
 
-@given(st.lists(st.integers(1, 4), max_size=3), st.lists(st.integers(1, 9), max_size=2), st.integers(1, 9), st.integers(1, 3), st.integers(1, 50))
+@given(
+    st.lists(st.integers(1, 4), max_size=3),
+    st.lists(st.integers(1, 9), max_size=2),
+    st.integers(1, 9),
+    st.integers(1, 3),
+    st.integers(1, 50),
+)
 @settings(max_examples=60)
 def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
     before = job.ROWS
@@ -106,7 +120,9 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
 @given(st.integers(1, 5000), st.integers(0, 2**63))
 @settings(max_examples=60)
 def test_a_permutation_meets_every_place_once(count, key):
-    found = cases.permuted(np.arange(count, dtype=np.uint64), count, np.array([key], dtype=np.uint64))
+    found = cases.permuted(
+        np.arange(count, dtype=np.uint64), count, np.array([key], dtype=np.uint64)
+    )
     assert sorted(found.tolist()) == list(range(count))
 
 
@@ -118,9 +134,15 @@ def test_draws_rest_on_their_number_alone(method):
     draw = Draw(1000, 7, method, None)
     names = ("a", "parts.x.price", "z")
     whole = cases.dice_of(CATALOGUE, draw, names, 0, 1000).places(RANGE)
-    parts = [cases.dice_of(CATALOGUE, draw, names, *ends).places(RANGE) for ends in ((640, 1000), (0, 333), (333, 640))]
+    parts = [
+        cases.dice_of(CATALOGUE, draw, names, *ends).places(RANGE)
+        for ends in ((640, 1000), (0, 333), (333, 640))
+    ]
     assert np.concatenate([parts[1], parts[2], parts[0]]).tolist() == whole.tolist()
-    assert cases.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000).places(RANGE).tolist() != whole.tolist()
+    assert (
+        cases.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000).places(RANGE).tolist()
+        != whole.tolist()
+    )
 
 
 def test_a_hypercube_has_one_draw_in_each_stratum():
@@ -138,4 +160,7 @@ def test_a_sequence_is_that_of_scipy():
 
 
 def test_random_draws_are_those_of_uncertainty():
-    assert cases.dice_of(CATALOGUE, Draw(9, 4, "random", None), (), 2, 9).throw("x").tolist() == Dice(CATALOGUE, 4, 2, 9).throw("x").tolist()
+    assert (
+        cases.dice_of(CATALOGUE, Draw(9, 4, "random", None), (), 2, 9).throw("x").tolist()
+        == Dice(CATALOGUE, 4, 2, 9).throw("x").tolist()
+    )

@@ -28,7 +28,17 @@ class Processes:
 
     def __init__(self, folder: Path, protocol: str = "tcp") -> None:
         self.folder, self.all, self.file = folder, [], folder / "scheduler.json"
-        words = ("--host", "127.0.0.1", "--port", "0", "--protocol", protocol, "--no-dashboard", "--scheduler-file", str(self.file))
+        words = (
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--protocol",
+            protocol,
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self.file),
+        )
         self.start("scheduler", *words)
         self.wait(self.file.exists)
         self.address = json.loads(self.file.read_text())["address"]
@@ -47,7 +57,9 @@ class Processes:
         return one
 
     def worker(self, home: Path = ROOT) -> subprocess.Popen:
-        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", home=home)
+        return self.start(
+            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", home=home
+        )
 
     @staticmethod
     def wait(true) -> None:
@@ -72,7 +84,17 @@ def processes(tmp_path):
 def test_a_worker_that_is_killed_changes_no_byte(processes, tmp_path):
     path, folder = toml(tmp_path, LARGE), tmp_path / "cluster"
     lost, _ = processes.worker(), processes.worker()
-    words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(folder), "--cluster", processes.address]
+    words = [
+        sys.executable,
+        "-m",
+        "tco",
+        "sweep",
+        str(path),
+        "-o",
+        str(folder),
+        "--cluster",
+        processes.address,
+    ]
     asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     processes.wait(lambda: list(folder.glob("part-*")) or asked.poll() is not None)
     os.kill(lost.pid, signal.SIGKILL)
@@ -122,7 +144,9 @@ def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkey
         "-out",
         str(certificate),
     ]
-    subprocess.run([*made, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    subprocess.run(
+        [*made, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True
+    )
     prefix = "DASK_DISTRIBUTED__COMM__"
     with monkeypatch.context() as known:
         known.setenv(f"{prefix}REQUIRE_ENCRYPTION", "True")
@@ -135,7 +159,9 @@ def test_a_cluster_behind_tls_is_one_of_dasks_own_configuration(tmp_path, monkey
             assert processes.address.startswith("tls://")
             processes.worker()
             words = [sys.executable, "-m", "tco", *FEW, "--cluster", processes.address]
-            done = subprocess.run(words, check=False, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path)
+            done = subprocess.run(
+                words, check=False, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path
+            )
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["metrics"] == json.loads(cli(*FEW).stdout)["metrics"]
             monkeypatch.undo()
@@ -153,7 +179,9 @@ def stranger(tmp_path: Path) -> Path:
     for one in (ROOT / "tco").iterdir():
         if one.name != "__init__.py" and one.name != "__pycache__":
             (other / "tco" / one.name).symlink_to(one)
-    (other / "tco" / "__init__.py").write_text((ROOT / "tco" / "__init__.py").read_text().replace('"0.1.0"', '"0.0.9"'))
+    (other / "tco" / "__init__.py").write_text(
+        (ROOT / "tco" / "__init__.py").read_text().replace('"0.1.0"', '"0.0.9"')
+    )
     for name in ("data", "scenarios"):
         (other / name).symlink_to(ROOT / name)
     return other
@@ -175,7 +203,17 @@ def test_a_worker_with_another_program_is_refused(processes, tmp_path):
 def test_a_worker_of_this_machine_makes_the_same(tmp_path):
     path = toml(tmp_path, SMALL)
     tco.sweep(path, tmp_path / "alone")
-    words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(tmp_path / "one"), "--workers", "1"]
+    words = [
+        sys.executable,
+        "-m",
+        "tco",
+        "sweep",
+        str(path),
+        "-o",
+        str(tmp_path / "one"),
+        "--workers",
+        "1",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "alone")
@@ -195,7 +233,9 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("missing", "extra"), [("distributed", "cluster"), ("pyarrow", "sweep")])
-def test_what_is_not_installed_is_named_before_anything_is_written(tmp_path, monkeypatch, missing, extra):
+def test_what_is_not_installed_is_named_before_anything_is_written(
+    tmp_path, monkeypatch, missing, extra
+):
     monkeypatch.setitem(sys.modules, missing, None)
     done = cli("sweep", toml(tmp_path, SMALL), "-o", tmp_path / "o", "--workers", "2")
     assert done.exit_code == 2

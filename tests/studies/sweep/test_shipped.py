@@ -9,7 +9,10 @@ from tests.cli import document
 from tests.cli import tco as cli
 from tests.shipped import CATALOGUE, read_toml
 
-SHIPPED = {path.stem: path for path in (CATALOGUE.scenarios["trn3-nl72x2"].parent / "studies").glob("*.toml")}
+SHIPPED = {
+    path.stem: path
+    for path in (CATALOGUE.scenarios["trn3-nl72x2"].parent / "studies").glob("*.toml")
+}
 NAMES = sorted(SHIPPED)
 
 

@@ -24,7 +24,10 @@ from tests.cli import tco as cli
 from tests.shipped import CATALOGUE
 from tests.studies.room import job
 
-PRICES = {"site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 12}, "terms.rate": [0.05, 0.09, "15 %"]}
+PRICES = {
+    "site.electricity_price": {"from": "0.03 USD/kWh", "to": "0.2 USD/kWh", "steps": 12},
+    "terms.rate": [0.05, 0.09, "15 %"],
+}
 SMALL = {"scenarios": ["gb200-nvl72"], "report": ["tco_usd_per_chip_hour"], "grid": PRICES}
 COST, RATE = "usd_per_million_output_tokens", "output_tokens_per_s_per_chip"
 
@@ -33,7 +36,11 @@ def toml(folder, study, name="s.toml"):
     """Write a study as a file."""
 
     def line(key, value):
-        ends = "{ " + ", ".join(f"{k} = {json.dumps(v)}" for k, v in value.items()) + " }" if isinstance(value, dict) else json.dumps(value)
+        ends = (
+            "{ " + ", ".join(f"{k} = {json.dumps(v)}" for k, v in value.items()) + " }"
+            if isinstance(value, dict)
+            else json.dumps(value)
+        )
         return f"{json.dumps(key)} = {ends}"
 
     tables = [key for key, value in study.items() if isinstance(value, dict)]
@@ -47,7 +54,10 @@ def toml(folder, study, name="s.toml"):
 
 def bytes_of(folder):
     """The content of all files of a folder by name."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
 
 
 def frame_of(study, folder, **options):
@@ -62,21 +72,40 @@ def test_a_case_is_what_the_scenario_comes_to_alone(tmp_path):
         "grid": {
             "site.rack_kw_max": ["60 kW", "200 kW"],  # decides whether racks fit
             "workload.interactivity": ["20 token/s", "50 token/s"],  # changes the plan
-            "parts.scorpio-x-160.price": ["100 USD", "5000 USD"],  # decides which alternative is the cheapest
+            "parts.scorpio-x-160.price": [
+                "100 USD",
+                "5000 USD",
+            ],  # decides which alternative is the cheapest
         },
     }
     found = frame_of(study, tmp_path / "o")
     assert len(found) == 16
     for row in found.to_dict("records"):
-        own = {path: (row[path], str(values[0]).partition(" ")[2]) for path, values in study["grid"].items()}
-        alone = {name: evaluate(name, own, catalogue=CATALOGUE, refuse=False) for name in study["scenarios"]}
+        own = {
+            path: (row[path], str(values[0]).partition(" ")[2])
+            for path, values in study["grid"].items()
+        }
+        alone = {
+            name: evaluate(name, own, catalogue=CATALOGUE, refuse=False)
+            for name in study["scenarios"]
+        }
         for name in (COST, RATE):
             wanted = alone[row["scenario"]].metrics[name]
-            assert np.isnan(row[name]) if wanted is None else row[name] == pytest.approx(wanted, rel=1e-9), (name, row)
+            assert (
+                np.isnan(row[name])
+                if wanted is None
+                else row[name] == pytest.approx(wanted, rel=1e-9)
+            ), (name, row)
         costs = [alone[name].metrics[COST] for name in ("gb200-nvl72", row["scenario"])]
         ratio = None if None in costs else costs[0] / costs[1]
-        assert np.isnan(row["perf_per_tco_vs_baseline"]) if ratio is None else row["perf_per_tco_vs_baseline"] == pytest.approx(ratio, rel=1e-9)
-    assert found[COST].notna().sum() == 8  # a GB200 rack needs more than 60 kW, and so does half of an NL72x2
+        assert (
+            np.isnan(row["perf_per_tco_vs_baseline"])
+            if ratio is None
+            else row["perf_per_tco_vs_baseline"] == pytest.approx(ratio, rel=1e-9)
+        )
+    assert (
+        found[COST].notna().sum() == 8
+    )  # a GB200 rack needs more than 60 kW, and so does half of an NL72x2
 
 
 def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
@@ -95,21 +124,31 @@ def test_texts_and_axes_of_the_plan_are_settings(tmp_path):
             catalogue=CATALOGUE,
         )
         assert row[RATE] == pytest.approx(alone.metrics[RATE], rel=1e-9)
-        assert row["tco_usd_per_chip_hour"] == pytest.approx(alone.metrics["tco_usd_per_chip_hour"], rel=1e-9)
+        assert row["tco_usd_per_chip_hour"] == pytest.approx(
+            alone.metrics["tco_usd_per_chip_hour"], rel=1e-9
+        )
 
 
 @pytest.mark.thorough
 def test_draws_are_those_of_uncertainty(tmp_path):
-    study = {"scenarios": ["trn3-nl72x2", "gb200-nvl72"], "report": [COST, "perf_per_tco_vs_baseline"], "draw": {"samples": 40, "seed": 3}}
+    study = {
+        "scenarios": ["trn3-nl72x2", "gb200-nvl72"],
+        "report": [COST, "perf_per_tco_vs_baseline"],
+        "draw": {"samples": 40, "seed": 3},
+    }
     found = frame_of(study, tmp_path / "o")
     wanted = tco.uncertainty("trn3-nl72x2", "gb200-nvl72", samples=40, seed=3)
     mine = found[found["scenario"] == "trn3-nl72x2"].reset_index(drop=True)
     for name in study["report"]:
-        np.testing.assert_allclose(mine[name], wanted.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9)  # a win without end is null
+        np.testing.assert_allclose(
+            mine[name], wanted.to_frame()[name].replace(np.inf, np.nan), rtol=1e-9
+        )  # a win without end is null
     assert set(wanted.drawn) == set(found.columns[1:-2])
     one = mine["parts.trn3.wafer_price"]
     assert one.nunique() == 40
-    assert found.loc[found["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"].isna().all()  # no input of it
+    assert (
+        found.loc[found["scenario"] == "gb200-nvl72", "parts.trn3.wafer_price"].isna().all()
+    )  # no input of it
 
 
 def test_draws_of_some_inputs_at_every_point_of_a_grid(tmp_path):
@@ -130,18 +169,36 @@ def test_draws_of_some_inputs_at_every_point_of_a_grid(tmp_path):
 
 @pytest.mark.parametrize("plan", ["held", "near"])
 def test_plans_may_be_held_or_chosen_among_the_best(plan, tmp_path):
-    study = {"scenarios": ["gb200-nvl72"], "report": [RATE], "plan": plan, "grid": {"parts.gb200-gpu.hbm_bandwidth": ["6 TB/s", "8 TB/s", "10 TB/s"]}}
+    study = {
+        "scenarios": ["gb200-nvl72"],
+        "report": [RATE],
+        "plan": plan,
+        "grid": {"parts.gb200-gpu.hbm_bandwidth": ["6 TB/s", "8 TB/s", "10 TB/s"]},
+    }
     found = frame_of(study, tmp_path / "o")[RATE].to_numpy()
     many = {"parts.gb200-gpu.hbm_bandwidth": (np.array([6.0, 8.0, 10.0]), "TB/s")}
     held = evaluate("gb200-nvl72", catalogue=CATALOGUE).structure if plan == "held" else None
-    wanted = tco.evaluate_draws("gb200-nvl72", many, structure=held, catalogue=CATALOGUE).metrics[RATE]
+    wanted = tco.evaluate_draws("gb200-nvl72", many, structure=held, catalogue=CATALOGUE).metrics[
+        RATE
+    ]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_constraints_leave_cases_out(tmp_path):
     whole = frame_of(SMALL, tmp_path / "whole")
-    some = frame_of(SMALL | {"constraints": {"tco_usd_per_chip_hour": {"max": 2.4}, "it_power_w_per_chip": {"min": 1.0}}}, tmp_path / "some")
-    pd.testing.assert_frame_equal(some, whole[whole["tco_usd_per_chip_hour"] <= 2.4].reset_index(drop=True))
+    some = frame_of(
+        SMALL
+        | {
+            "constraints": {
+                "tco_usd_per_chip_hour": {"max": 2.4},
+                "it_power_w_per_chip": {"min": 1.0},
+            }
+        },
+        tmp_path / "some",
+    )
+    pd.testing.assert_frame_equal(
+        some, whole[whole["tco_usd_per_chip_hour"] <= 2.4].reset_index(drop=True)
+    )
     assert 0 < len(some) < len(whole)
 
 
@@ -181,7 +238,10 @@ def cut(monkeypatch):
 
 
 def test_pieces_change_nothing(tmp_path, monkeypatch):
-    study = SMALL | {"grid": {"terms.rate": [0.05, 0.09]}, "draw": {"samples": 50, "method": "latin-hypercube"}}
+    study = SMALL | {
+        "grid": {"terms.rate": [0.05, 0.09]},
+        "draw": {"samples": 50, "method": "latin-hypercube"},
+    }
     whole = frame_of(study, tmp_path / "whole")
     monkeypatch.setattr(job, "PIECE", 16)
     monkeypatch.setattr(job, "ROWS", 60)
@@ -215,7 +275,10 @@ def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch
         tco.sweep(path, folder)
     more, said = (), "was made"
     if other == "study":
-        path, said = toml(tmp_path, SMALL | {"report": ["it_power_w_per_chip"]}, "t.toml"), "another study"
+        path, said = (
+            toml(tmp_path, SMALL | {"report": ["it_power_w_per_chip"]}, "t.toml"),
+            "another study",
+        )
     elif other == "setting":
         more, said = ("--set", "terms.life=4 year"), "other settings"
     elif other == "data":
@@ -244,14 +307,26 @@ def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(t
     said = json.loads(manifest.read_text())
     assert said["arithmetic"] == [arithmetic()]
     assert pq.read_schema(part).metadata[b"tco.arithmetic"].decode() == arithmetic()
-    assert said["figures"] == [evaluate("gb200-nvl72", {"site.electricity_price": "0.03 USD/kWh", "terms.rate": "0.05"}).metrics[SMALL["report"][0]]]
+    assert said["figures"] == [
+        evaluate(
+            "gb200-nvl72", {"site.electricity_price": "0.03 USD/kWh", "terms.rate": "0.05"}
+        ).metrics[SMALL["report"][0]]
+    ]
     for factor, code in ((1 + 1e-10, 0), (1 + 1e-8, 2)):
-        manifest.write_text(json.dumps(said | {"arithmetic": ["numpy 1.0 (X)"], "figures": [said["figures"][0] * factor]}))
+        manifest.write_text(
+            json.dumps(
+                said | {"arithmetic": ["numpy 1.0 (X)"], "figures": [said["figures"][0] * factor]}
+            )
+        )
         part.unlink(missing_ok=True)
         done = cli("sweep", path, "-o", folder)
         assert done.exit_code == code, done.stderr
         assert part.exists() == (code == 0)
-        assert (f"made with numpy 1.0 (X) and with {arithmetic()}" if code == 0 else "with other figures by numpy 1.0 (X)") in done.stderr
+        assert (
+            f"made with numpy 1.0 (X) and with {arithmetic()}"
+            if code == 0
+            else "with other figures by numpy 1.0 (X)"
+        ) in done.stderr
 
 
 def test_a_worker_with_another_arithmetic_is_held_to_the_figures():
@@ -279,7 +354,11 @@ def started(path, folder):
     words = [sys.executable, "-m", "tco", "sweep", str(path), "-o", str(folder)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while len(list(folder.glob("part-*"))) <= before and process.poll() is None and time.monotonic() < deadline:
+    while (
+        len(list(folder.glob("part-*"))) <= before
+        and process.poll() is None
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.005)
     return process
 
@@ -319,7 +398,12 @@ def test_a_full_disk_keeps_what_is_finished(cut, tmp_path, monkeypatch):
     assert found.exit_code == 2
     assert "cannot be written (No space left on device)" in found.stderr
     assert "3 of 6 files are finished and kept" in found.stderr
-    assert sorted(bytes_of(folder)) == ["_study.json", "part-000000.parquet", "part-000001.parquet", "part-000002.parquet"]
+    assert sorted(bytes_of(folder)) == [
+        "_study.json",
+        "part-000000.parquet",
+        "part-000001.parquet",
+        "part-000002.parquet",
+    ]
     monkeypatch.setattr(os, "fsync", sync)
     assert cli("sweep", path, "-o", folder).exit_code == 0
     assert len(pd.read_parquet(folder)) == 36
@@ -330,8 +414,14 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
     tco.sweep(SMALL, tmp_path / "o")
     made = tco.sweep(SMALL, "memory://sweeps/o")
     store = fsspec.filesystem("memory")
-    assert store.cat_file("/sweeps/o/part-000000.parquet") == (tmp_path / "o" / "part-000000.parquet").read_bytes()
-    assert sorted(path.rpartition("/")[2] for path in store.ls("/sweeps/o", detail=False)) == ["_study.json", "part-000000.parquet"]
+    assert (
+        store.cat_file("/sweeps/o/part-000000.parquet")
+        == (tmp_path / "o" / "part-000000.parquet").read_bytes()
+    )
+    assert sorted(path.rpartition("/")[2] for path in store.ls("/sweeps/o", detail=False)) == [
+        "_study.json",
+        "part-000000.parquet",
+    ]
     assert tco.sweep(SMALL, "memory://sweeps/o").progress.made == 0
     assert made.progress.made == 36
 
@@ -346,12 +436,36 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
         ({"scenarios": ["gb200-nvl7"]}, 3, "did you mean 'gb200-nvl72'"),
         ({"scenarios": ["kept.json"]}, 3, "cannot be asked anew"),
         ({"report": ["tco_usd_per_chip_hours"]}, 3, "did you mean 'tco_usd_per_chip_hour'"),
-        ({"grid": {"site.electricity_prise": ["0.1 USD/kWh"]}}, 3, "did you mean 'site.electricity_price'"),
+        (
+            {"grid": {"site.electricity_prise": ["0.1 USD/kWh"]}},
+            3,
+            "did you mean 'site.electricity_price'",
+        ),
         ({"grid": {"parts.b200.tpd": ["1 kW"]}}, 3, "did you mean"),
-        ({"grid": {"site.electricity_price": {"from": "0.2 USD/kWh", "to": "0.1 USD/kWh", "steps": 3}}}, 3, "reversed"),
+        (
+            {
+                "grid": {
+                    "site.electricity_price": {
+                        "from": "0.2 USD/kWh",
+                        "to": "0.1 USD/kWh",
+                        "steps": 3,
+                    }
+                }
+            },
+            3,
+            "reversed",
+        ),
         ({"grid": {"site.electricity_price": ["0.1 USD/kWh", "99 USD/Wh"]}}, 3, "is outside"),
-        ({"grid": {"workload.model": ["deepseek-v3", "deepseek-v33"]}}, 3, "did you mean 'deepseek-v3'"),
-        ({"grid": {"terms.date": {"from": "2025-12", "to": "2027-12", "steps": 3}}}, 3, "expected a list"),
+        (
+            {"grid": {"workload.model": ["deepseek-v3", "deepseek-v33"]}},
+            3,
+            "did you mean 'deepseek-v3'",
+        ),
+        (
+            {"grid": {"terms.date": {"from": "2025-12", "to": "2027-12", "steps": 3}}},
+            3,
+            "expected a list",
+        ),
         ({"set": {"terms.rate": "0.1"}}, 3, "in [grid] and in [set]"),
         ({"grids": {}}, 3, "did you mean 'grid'"),
         ({"plan": "bests"}, 3, "did you mean 'best'"),
@@ -363,7 +477,11 @@ def test_cases_go_to_any_place_that_fsspec_knows(tmp_path):
         ({"constraints": {"tco_usd_per_chip_hour": {"min": 3, "max": 2}}}, 3, "reversed"),
         ({"constraints": {"tco_usd_per_chip_hour": {"most": 2}}}, 3, "unknown key 'most'"),
         ({"constraints": {"tco": {"max": 2}}}, 3, "unknown metric 'tco'"),
-        ({"grid": {"terms.rate": {"from": 0.01, "to": 0.2, "steps": 200_000_000}}}, 2, "--max-cases"),
+        (
+            {"grid": {"terms.rate": {"from": 0.01, "to": 0.2, "steps": 200_000_000}}},
+            2,
+            "--max-cases",
+        ),
     ],
 )
 def test_a_bad_study_says_what_is_wrong(change, code, said, tmp_path):
@@ -406,11 +524,18 @@ def test_own_values_are_kept_back(tmp_path):
 def test_what_it_comes_to_is_printed(tmp_path):
     path = toml(tmp_path, SMALL)
     shown = json.loads(cli("sweep", path, "-o", tmp_path / "o", "--format", "json").stdout)
-    assert (shown["schema"], shown["cases"], shown["rows"], shown["partitions"]) == ("tco.sweep/1", 36, 36, 1)
+    assert (shown["schema"], shown["cases"], shown["rows"], shown["partitions"]) == (
+        "tco.sweep/1",
+        36,
+        36,
+        1,
+    )
     rows = cli("sweep", path, "-o", tmp_path / "o", "--format", "csv").stdout.splitlines()
     assert rows[0] == "scenario,site.electricity_price,terms.rate,tco_usd_per_chip_hour"
     assert len(rows) == 37
-    wide = toml(tmp_path, SMALL | {"grid": {"terms.rate": {"from": 0.02, "to": 0.2, "steps": 50}}}, "w.toml")
+    wide = toml(
+        tmp_path, SMALL | {"grid": {"terms.rate": {"from": 0.02, "to": 0.2, "steps": 50}}}, "w.toml"
+    )
     assert "lowest" in cli("sweep", wide, "-o", tmp_path / "w").stdout
 
 

@@ -19,7 +19,13 @@ def validate(tmp_path, chip, model, aliases):
     return tco("validate", rows, "--alias", names, "--rows", "--format", "json")
 
 
-@pytest.mark.parametrize("aliases", ["name,part,model\nbox,H100 SXM,\nour,,Llama-2-13b\n", "name,model,part\nour,llama2-13b,\nbox,,h100-sxm\n"])
+@pytest.mark.parametrize(
+    "aliases",
+    [
+        "name,part,model\nbox,H100 SXM,\nour,,Llama-2-13b\n",
+        "name,model,part\nour,llama2-13b,\nbox,,h100-sxm\n",
+    ],
+)
 def test_aliases_stand_for_known_names(tmp_path, aliases):
     done = validate(tmp_path, "box", "our", aliases)
     plain = validate(tmp_path, "H100 SXM", "llama-2-13b", "name,part\nbox,h100-sxm\n")
@@ -30,20 +36,42 @@ def test_aliases_stand_for_known_names(tmp_path, aliases):
 
 
 def test_an_alias_may_be_stated_figures(tmp_path):
-    done = validate(tmp_path, "H100", "our", 'name,model\nour,"layers=40,hidden=5120,heads=40,ffn=13824,vocab=32000"\n')
+    done = validate(
+        tmp_path,
+        "H100",
+        "our",
+        'name,model\nour,"layers=40,hidden=5120,heads=40,ffn=13824,vocab=32000"\n',
+    )
     plain = validate(tmp_path, "H100", "llama-2-13b", "name,part\n")
-    assert json.loads(done.stdout)["rows"][0]["predicted"] == pytest.approx(json.loads(plain.stdout)["rows"][0]["predicted"], rel=1e-12)
+    assert json.loads(done.stdout)["rows"][0]["predicted"] == pytest.approx(
+        json.loads(plain.stdout)["rows"][0]["predicted"], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("aliases", "says"),
     [
-        ("name,part\nbox,h101-sxm\n", "names.csv:2: unknown accelerator 'h101-sxm'; did you mean 'h100-sxm'"),
+        (
+            "name,part\nbox,h101-sxm\n",
+            "names.csv:2: unknown accelerator 'h101-sxm'; did you mean 'h100-sxm'",
+        ),
         ("name,part\nbox,A100\n", "names.csv:2: unknown accelerator 'A100'"),
-        ("name,model\nour,llama-2-31b\n", "names.csv:2: unknown model 'llama-2-31b'; did you mean 'llama-2-13b'"),
-        ('name,model\nour,"layers=40,hiden=1"\n', "names.csv:2: model 'layers=40,hiden=1': unknown key 'hiden'; did you mean 'hidden'"),
-        ("name,part,model\nbox,h100-sxm,\nbox,h200-sxm,\n", "names.csv:3: the name 'box' is given twice"),
-        ("name,part,model\nbox,h100-sxm,llama-2-7b\n", "names.csv:2: expected a name and either the part or the model it means"),
+        (
+            "name,model\nour,llama-2-31b\n",
+            "names.csv:2: unknown model 'llama-2-31b'; did you mean 'llama-2-13b'",
+        ),
+        (
+            'name,model\nour,"layers=40,hiden=1"\n',
+            "names.csv:2: model 'layers=40,hiden=1': unknown key 'hiden'; did you mean 'hidden'",
+        ),
+        (
+            "name,part,model\nbox,h100-sxm,\nbox,h200-sxm,\n",
+            "names.csv:3: the name 'box' is given twice",
+        ),
+        (
+            "name,part,model\nbox,h100-sxm,llama-2-7b\n",
+            "names.csv:2: expected a name and either the part or the model it means",
+        ),
         ("name,part\n,h100-sxm\n", "names.csv:2: expected a name"),
         ("name,chip\nbox,h100-sxm\n", "names.csv:1: has the unexpected column 'chip'"),
         ("", "names.csv: is empty"),

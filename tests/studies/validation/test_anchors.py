@@ -10,8 +10,19 @@ import pytest
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
 
-SETTINGS = ("workload.concurrency=256", "workload.software=2026-06", "workload.draft_tokens=0", "workload.engine=sglang")
-ASKED = ("perf", "b200-hgx8", "--plan", "tp=8,ep=1", *(word for one in SETTINGS for word in ("--set", one)))
+SETTINGS = (
+    "workload.concurrency=256",
+    "workload.software=2026-06",
+    "workload.draft_tokens=0",
+    "workload.engine=sglang",
+)
+ASKED = (
+    "perf",
+    "b200-hgx8",
+    "--plan",
+    "tp=8,ep=1",
+    *(word for one in SETTINGS for word in ("--set", one)),
+)
 RATE = "output_tokens_per_s_per_chip"
 P95 = 1.6448536269514722
 
@@ -41,7 +52,15 @@ def own(tmp_path, plain):
                 "spec_decoding": "none",
                 "date": "2026-06",
             },
-            **{"isl_tokens": 8192, "osl_tokens": 1024, "concurrency": 256, "tp": 8, "ep": 1, "dp_attention": 0, "output_tput_tok_s_per_gpu": output},
+            **{
+                "isl_tokens": 8192,
+                "osl_tokens": 1024,
+                "concurrency": 256,
+                "tp": 8,
+                "ep": 1,
+                "dp_attention": 0,
+                "output_tput_tok_s_per_gpu": output,
+            },
         }
         row |= cells
         path = tmp_path / "own.csv"
@@ -73,9 +92,18 @@ def test_a_run_as_predicted_moves_nothing(own, plain):
 
 def test_a_run_moves_plans_that_are_chosen_by_their_deployment_efficiency(own):
     """In its own class of engines and speed: the rate moves, and the speed that users get does not."""
-    asked = ("perf", "b200-hgx8", "--set", "workload.engine=sglang", "--set", "workload.interactivity=20 token/s")
+    asked = (
+        "perf",
+        "b200-hgx8",
+        "--set",
+        "workload.engine=sglang",
+        "--set",
+        "workload.interactivity=20 token/s",
+    )
     before, after = document(*asked), document(*asked, "--anchor", own())
-    assert after["metrics"][RATE] / before["metrics"][RATE] == pytest.approx(1 + after["anchored"]["systems"]["b200-hgx8"], rel=1e-9)
+    assert after["metrics"][RATE] / before["metrics"][RATE] == pytest.approx(
+        1 + after["anchored"]["systems"]["b200-hgx8"], rel=1e-9
+    )
     assert 1.05 < after["metrics"][RATE] / before["metrics"][RATE] < 1.2
     assert after["metrics"]["tokens_per_s_per_user"] == before["metrics"]["tokens_per_s_per_user"]
     assert after["metrics"]["ttft_s"] == before["metrics"]["ttft_s"]
@@ -86,9 +114,19 @@ def test_the_document_says_what_it_rests_on(own, plain):
     said = found["anchored"]
     assert said["rows"] == 1
     assert (
-        said["moved"] == said["systems"]["b200-hgx8"] == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
+        said["moved"]
+        == said["systems"]["b200-hgx8"]
+        == pytest.approx(found["metrics"][RATE] / plain["metrics"][RATE] - 1, rel=0.005)
     )  # what is no pass is not moved
-    assert said["rests_on"] == [{"chip": "b200-sxm", "engine": "sglang", "model": "deepseek-v3", "formats": ["fp8", "fp8", "fp8"], "rows": 1}]
+    assert said["rests_on"] == [
+        {
+            "chip": "b200-sxm",
+            "engine": "sglang",
+            "model": "deepseek-v3",
+            "formats": ["fp8", "fp8", "fp8"],
+            "rows": 1,
+        }
+    ]
     assert any("anchored on 1 run" in note for note in found["notes"])
     assert "anchored" not in plain
 
@@ -96,16 +134,35 @@ def test_the_document_says_what_it_rests_on(own, plain):
 def test_a_run_tells_less_of_another_engine_and_least_of_another_chip(own, plain):
     path = own()
     moved = [
-        document("perf", system, *ASKED[2:-1], f"workload.engine={engine}", "--anchor", path)["anchored"]["systems"][system]
-        for system, engine in (("b200-hgx8", "sglang"), ("b200-hgx8", "vllm"), ("h200-hgx8", "vllm"))
+        document("perf", system, *ASKED[2:-1], f"workload.engine={engine}", "--anchor", path)[
+            "anchored"
+        ]["systems"][system]
+        for system, engine in (
+            ("b200-hgx8", "sglang"),
+            ("b200-hgx8", "vllm"),
+            ("h200-hgx8", "vllm"),
+        )
     ]
     assert moved[0] > moved[1] > moved[2] > 0
 
 
 def test_runs_narrow_the_range(own):
-    question = ("uncertainty", "b200-hgx8", "--set", "workload.engine=sglang", "--set", "workload.interactivity=20 token/s", "--samples", "400")
-    wide, narrow = (document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own())))
-    assert (narrow["p90"] - narrow["p10"]) / narrow["p50"] < 0.95 * (wide["p90"] - wide["p10"]) / wide["p50"]
+    question = (
+        "uncertainty",
+        "b200-hgx8",
+        "--set",
+        "workload.engine=sglang",
+        "--set",
+        "workload.interactivity=20 token/s",
+        "--samples",
+        "400",
+    )
+    wide, narrow = (
+        document(*question, *more)["metrics"][RATE] for more in ((), ("--anchor", own()))
+    )
+    assert (narrow["p90"] - narrow["p10"]) / narrow["p50"] < 0.95 * (
+        wide["p90"] - wide["p10"]
+    ) / wide["p50"]
     assert narrow["p50"] > wide["p50"]
 
 
@@ -119,7 +176,12 @@ def test_a_scenario_names_its_runs(own, tmp_path, plain):
         "cluster": "tor-100g-16k",
     }
     scenario = tmp_path / "mine.toml"
-    scenario.write_text("".join(f'{key} = "{value}"\n' for key, value in {**documents, "anchor": "own.csv"}.items()), encoding="utf-8")
+    scenario.write_text(
+        "".join(
+            f'{key} = "{value}"\n' for key, value in {**documents, "anchor": "own.csv"}.items()
+        ),
+        encoding="utf-8",
+    )
     found = document("perf", str(scenario), *ASKED[2:])
     assert found["metrics"][RATE] > 1.05 * plain["metrics"][RATE]
     assert found["anchored"]["rows"] == 1
@@ -154,7 +216,10 @@ def test_serving_runs_say_nothing_of_training(own):
 @pytest.mark.thorough
 def test_what_is_kept_back_tells_nothing_of_own_runs(own):
     """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is refused, in the same words."""
-    found = [tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json") for quicker in (1.1, 1.5)]
+    found = [
+        tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json")
+        for quicker in (1.1, 1.5)
+    ]
     assert {(one.exit_code in (2, 3), one.stdout) for one in found} == {(True, "")}
     assert found[0].stderr == found[1].stderr != ""
 
@@ -165,13 +230,27 @@ def test_one_run_moves_by_its_share_of_the_variance(own, plain):
     rows = [CATALOGUE.practice(owner, "unexplained_serving") for owner in (*levels, "run")]
     variances = [(math.log((1 + row.high) / (1 + row.low)) / (2 * P95)) ** 2 for row in rows]
     shared, single = sum(variances[:-1]), variances[-1]
-    assert rate("--anchor", own(1.2)) / plain["metrics"][RATE] == pytest.approx(1.2 ** (shared / (shared + single)), rel=5e-3)
+    assert rate("--anchor", own(1.2)) / plain["metrics"][RATE] == pytest.approx(
+        1.2 ** (shared / (shared + single)), rel=5e-3
+    )
 
 
 def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_runs_have_alone(own):
-    asked = ("perf", "b200-hgx8", *(f"--set=workload.{one}" for one in ("engine=sglang", "software=public", "interactivity=20 token/s")))
-    before, after = (document(*asked, *more)["metrics"][RATE] for more in ((), ("--anchor", own(1.2))))
-    rows = [CATALOGUE.practice(owner, "deployment_efficiency") for owner in ("nvidia", "b200-sxm", "run")]
+    asked = (
+        "perf",
+        "b200-hgx8",
+        *(
+            f"--set=workload.{one}"
+            for one in ("engine=sglang", "software=public", "interactivity=20 token/s")
+        ),
+    )
+    before, after = (
+        document(*asked, *more)["metrics"][RATE] for more in ((), ("--anchor", own(1.2)))
+    )
+    rows = [
+        CATALOGUE.practice(owner, "deployment_efficiency")
+        for owner in ("nvidia", "b200-sxm", "run")
+    ]
     family, chip, single = ((math.log(row.high / row.low) / (2 * P95)) ** 2 for row in rows)
     shared = family + chip + single / 2
     assert after / before == pytest.approx(1.2 ** (shared / (shared + single / 2)), rel=5e-3)
@@ -179,6 +258,18 @@ def test_one_run_moves_a_chosen_plan_by_the_family_the_chip_and_half_of_what_run
 
 def test_an_anchor_of_a_chip_moves_every_system_of_the_chip_more_than_one_of_its_family(own):
     path = own(rows=4)
-    asked = ("--set", "workload.engine=vllm", "--set", "workload.interactivity=20 token/s", "--anchor", path)
-    moved = {system: document("perf", system, *asked)["anchored"]["systems"][system] for system in ("b200-hgx8", "h200-hgx8", "mi355x-8")}
-    assert moved["b200-hgx8"] > moved["h200-hgx8"] > moved["mi355x-8"] == pytest.approx(0, abs=1e-12)
+    asked = (
+        "--set",
+        "workload.engine=vllm",
+        "--set",
+        "workload.interactivity=20 token/s",
+        "--anchor",
+        path,
+    )
+    moved = {
+        system: document("perf", system, *asked)["anchored"]["systems"][system]
+        for system in ("b200-hgx8", "h200-hgx8", "mi355x-8")
+    }
+    assert (
+        moved["b200-hgx8"] > moved["h200-hgx8"] > moved["mi355x-8"] == pytest.approx(0, abs=1e-12)
+    )

@@ -194,7 +194,10 @@ def test_sampled_audited_rows_are_what_their_commands_say(shipped):
 def test_weights_of_the_first_round_are_those_that_ran(shipped):
     # NVIDIA's calibration notes of that round: language models ran in FP8, and in FP4 on Blackwell
     rows = [row for row in shipped["rows"] if row["source_id"].endswith("v4.1") and row["command"]]
-    formats = {(row["accelerator"], row["framework"], settings_of(row)["workload.precision"]) for row in rows}
+    formats = {
+        (row["accelerator"], row["framework"], settings_of(row)["workload.precision"])
+        for row in rows
+    }
     assert ("NVIDIA H100-SXM-80GB", "TensorRT-LLM", "fp8") in formats
     assert ("NVIDIA B200-SXM-180GB", "TensorRT-LLM", "nvfp4") in formats
 
@@ -224,7 +227,9 @@ def test_date_of_a_row_is_of_its_text_or_its_source(printed, source_id, expected
 
 
 def test_source_is_also_known_by_its_address():
-    address = "https://github.com/mlcommons/inference_results_v6.1/tree/10ecdffd/closed/NVIDIA/results"
+    address = (
+        "https://github.com/mlcommons/inference_results_v6.1/tree/10ecdffd/closed/NVIDIA/results"
+    )
     assert row_date(CATALOGUE, "", "", f"{address}/VR-NVL72") == "2026-09"
     assert row_date(CATALOGUE, "", "", f"{address}_of_another") != "2026-09"
 

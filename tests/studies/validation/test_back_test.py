@@ -34,7 +34,9 @@ def some(tmp_path_factory):
     with gzip.open(MEASURED, "rt", encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file))
     chip = header.index("accelerator")
-    kept = [row for row in rows if "GB200" in row[chip]] + [row for row in rows if "H200" in row[chip]][::4]
+    kept = [row for row in rows if "GB200" in row[chip]] + [
+        row for row in rows if "H200" in row[chip]
+    ][::4]
     path = tmp_path_factory.mktemp("measured") / "some.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *kept])
@@ -55,13 +57,22 @@ def test_the_command_states_the_share_inside(some):
 def test_rows_are_counted_where_they_lie():
     draws = np.tile(np.linspace(0, 100, 101), (3, 1))
     found = study.summed([study.held(np.array([50.0, 5.0, 95.0]), draws, draws / 2)])
-    assert found == study.Tested(3, pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(1 / 3), pytest.approx(9), pytest.approx(1 / 3))
+    assert found == study.Tested(
+        3,
+        pytest.approx(1 / 3),
+        pytest.approx(1 / 3),
+        pytest.approx(1 / 3),
+        pytest.approx(9),
+        pytest.approx(1 / 3),
+    )
 
 
 def test_a_range_moves_with_its_value():
     one = range_of(CATALOGUE.practice("nvidia", "launch_time"))
     other = study.moved(one, 3 * one.value)
-    assert (other.low, other.value, other.high) == pytest.approx((3 * one.low, 3 * one.value, 3 * one.high))
+    assert (other.low, other.value, other.high) == pytest.approx(
+        (3 * one.low, 3 * one.value, 3 * one.high)
+    )
 
 
 def test_kinds_without_ranges_are_refused():
@@ -92,8 +103,13 @@ def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
 def test_rows_lie_inside_what_is_not_explained(kind):
     """The effects of a row's owners are normal and add up, so that four rows in five lie within 1.28 of their standard deviation."""
     found = left_by_the_fit(kind)
-    owners = [*(found[level] for level in ("family", "chip", "engine", "model")), *(pd.Series(one, found.index) for one in ("configuration", "run"))]
-    widths = {one: width_of(kind, one) for one in {owner for column in owners for owner in column} - {""}}
+    owners = [
+        *(found[level] for level in ("family", "chip", "engine", "model")),
+        *(pd.Series(one, found.index) for one in ("configuration", "run")),
+    ]
+    widths = {
+        one: width_of(kind, one) for one in {owner for column in owners for owner in column} - {""}
+    }
     variance = sum((column.map(widths).fillna(0.0) ** 2 for column in owners), 0.0)
     inside = found.residual.abs() < 1.2816 * np.sqrt(variance)
     assert 0.72 <= inside.mean() <= 0.88
@@ -103,7 +119,10 @@ def test_rows_lie_inside_what_is_not_explained(kind):
 
 def width_of(kind, owner):
     """The standard deviation of an owner's effect, from its P95; a model without a row of its own has that of all."""
-    known = (owner, PARAMETERS[kind]) in CATALOGUE.calibration_rows or owner in (*CATALOGUE.parts, *CATALOGUE.models)
+    known = (owner, PARAMETERS[kind]) in CATALOGUE.calibration_rows or owner in (
+        *CATALOGUE.parts,
+        *CATALOGUE.models,
+    )
     return np.log1p(CATALOGUE.practice(owner if known else "model", PARAMETERS[kind]).high) / 1.6449
 
 
@@ -126,7 +145,9 @@ def test_variances_are_those_of_the_balanced_layout():
 
 
 def test_more_rows_tell_more_of_a_chip():
-    few, many = (split(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times))) for times in (1, 8))
+    few, many = (
+        split(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times))) for times in (1, 8)
+    )
     assert many.width("chip", "chip 2") < few.width("chip", "chip 2") < few.width("chip", "chip 3")
 
 
@@ -134,18 +155,29 @@ def test_two_chips_share_what_they_have_in_common():
     one, other = (
         {
             path
-            for path in evaluate(name, {"workload.interactivity": "20 token/s", "workload.as_deployed": "0"}).inputs
+            for path in evaluate(
+                name, {"workload.interactivity": "20 token/s", "workload.as_deployed": "0"}
+            ).inputs
             if path.endswith(".unexplained_serving")
         }
         for name in ("b200-hgx8", "h200-hgx8")
     )
     assert {path.split(".")[1] for path in one & other} == {"nvidia", "trtllm", "deepseek-v3"}
-    assert {path.split(".")[1] for path in one - other} == {"b200-sxm", "configuration-b200-hgx8", "run-b200-hgx8"}
+    assert {path.split(".")[1] for path in one - other} == {
+        "b200-sxm",
+        "configuration-b200-hgx8",
+        "run-b200-hgx8",
+    }
 
 
 def test_what_nobody_has_measured_is_wider():
-    width = {owner: CATALOGUE.practice(owner, "unexplained_serving").high for owner in ("b200-sxm", "trn3", "nvidia", "tpu")}
-    assert width["b200-sxm"] <= width["trn3"]  # chips of a family have little in common beyond what is known of them
+    width = {
+        owner: CATALOGUE.practice(owner, "unexplained_serving").high
+        for owner in ("b200-sxm", "trn3", "nvidia", "tpu")
+    }
+    assert (
+        width["b200-sxm"] <= width["trn3"]
+    )  # chips of a family have little in common beyond what is known of them
     assert width["nvidia"] < width["tpu"]
 
 
@@ -156,7 +188,9 @@ def test_ratios_lie_inside_their_ranges():
     assert found["median_off"] < 0.25
     assert found["order"] > 0.94
     assert sum(one["n"] for one in found["by"]["accelerator"].values()) <= 2 * found["n"]
-    chips = found["by"]["accelerator"]  # without its own rows H100's pairs over several servers are far off
+    chips = found["by"][
+        "accelerator"
+    ]  # without its own rows H100's pairs over several servers are far off
     assert min(one["inside"] for name, one in chips.items() if name != "h100-sxm") > 0.70
     assert chips["h100-sxm"]["inside"] < 0.70
 
@@ -164,7 +198,9 @@ def test_ratios_lie_inside_their_ranges():
 def test_ratios_need_two_chips(some, tmp_path):
     header, *rows = some.read_text(encoding="utf-8").splitlines()
     alone = tmp_path / "alone.csv"
-    alone.write_text("\n".join([header, *(row for row in rows if "GB200" in row)][:20]) + "\n", encoding="utf-8")
+    alone.write_text(
+        "\n".join([header, *(row for row in rows if "GB200" in row)][:20]) + "\n", encoding="utf-8"
+    )
     found = tco("validate", str(alone), "--ratios")
     assert found.exit_code == 3
     assert "no two chips" in found.stderr

@@ -8,7 +8,14 @@ from tco import DataError
 from tests.studies.validation.today import VALUES
 from tests.studies.validation.today import scored as scored_file
 
-ROW = {"op": "all_reduce", "n_gpus": 8, "nodes": 1, "message_size_bytes": 2**20, "time_us": 30, "library": "NCCL"}
+ROW = {
+    "op": "all_reduce",
+    "n_gpus": 8,
+    "nodes": 1,
+    "message_size_bytes": 2**20,
+    "time_us": 30,
+    "library": "NCCL",
+}
 
 
 def scored(tmp_path, *accelerators):
@@ -18,7 +25,10 @@ def scored(tmp_path, *accelerators):
 
 
 def test_rows_of_other_accelerators_are_scored_all_the_same(tmp_path):
-    alone, beside = scored(tmp_path, "H100", "A100 SXM"), scored(tmp_path, "Inferentia2", "H100", "B9000", "A100 SXM")
+    alone, beside = (
+        scored(tmp_path, "H100", "A100 SXM"),
+        scored(tmp_path, "Inferentia2", "H100", "B9000", "A100 SXM"),
+    )
     assert beside.skipped[0] == "unsupported accelerator: " + lacking("inf2")
     assert beside.skipped[2] == "unknown-accelerator: 'B9000'"
     for name in ("predicted", "measured", "error"):

@@ -10,7 +10,17 @@ import pandas as pd
 import pytest
 
 from tco.foundation.provenance import P95
-from tco.studies.validation.deployed import CLASS, ENGINE, ENVELOPE, FAMILY_SPREAD, PUBLISHER_SPREAD, deployed_rows, family_effects, fitted, gaps
+from tco.studies.validation.deployed import (
+    CLASS,
+    ENGINE,
+    ENVELOPE,
+    FAMILY_SPREAD,
+    PUBLISHER_SPREAD,
+    deployed_rows,
+    family_effects,
+    fitted,
+    gaps,
+)
 from tests.chain import plain_values
 from tests.cli import document
 from tests.shipped import CATALOGUE, DATA
@@ -35,14 +45,18 @@ def runs(noise=0.05, weak=0.0, spread=0.15):
 
 
 CONFIGURED = pd.DataFrame(
-    [("nvidia", "many", 0.02)] * 100 + [("nvidia", "few", 0.1)] * 4 + [("trainium", "alone", 0.87)] * 7,
+    [("nvidia", "many", 0.02)] * 100
+    + [("nvidia", "few", 0.1)] * 4
+    + [("trainium", "alone", 0.87)] * 7,
     columns=["family", "source", "residual"],
 )
 
 
 @pytest.mark.parametrize("weak", [0.0, 0.1])
 def test_a_fit_finds_what_was_put_in_whatever_weak_runs_say(weak):
-    found = {row["family"]: row["value"] for row in deployed_rows(runs(weak=weak), CONFIGURED, "2026-11")}
+    found = {
+        row["family"]: row["value"] for row in deployed_rows(runs(weak=weak), CONFIGURED, "2026-11")
+    }
     for operator, share in CLASSES.items():
         for engine, more in ENGINES.items():
             assert found[operator] * found[engine] == pytest.approx(np.exp(share + more), rel=0.06)
@@ -50,10 +64,16 @@ def test_a_fit_finds_what_was_put_in_whatever_weak_runs_say(weak):
 
 
 def test_what_systems_have_alone_is_as_wide_as_envelopes_lie_apart():
-    (row,) = (row for row in deployed_rows(runs(spread=0.15), CONFIGURED, "2026-11") if row["family"] == "run")
+    (row,) = (
+        row
+        for row in deployed_rows(runs(spread=0.15), CONFIGURED, "2026-11")
+        if row["family"] == "run"
+    )
     assert row["value"] == 1
     assert np.log(row["high"]) / P95 == pytest.approx(0.15, rel=0.15)
-    assert np.sqrt(fitted(runs(noise=0.05)).scatter) == pytest.approx(0.04, abs=0.01)  # the core of Student's t is narrower than a bell curve
+    assert np.sqrt(fitted(runs(noise=0.05)).scatter) == pytest.approx(
+        0.04, abs=0.01
+    )  # the core of Student's t is narrower than a bell curve
 
 
 def test_an_engine_without_runs_is_as_wide_as_engines_lie_apart():
@@ -69,11 +89,15 @@ def test_a_family_shrinks_by_its_publishers_and_not_by_their_rows():
     for family, medians, count in (("nvidia", [-0.02, -0.1], 104), ("trainium", [-0.87], 7)):
         weight = len(medians) / PUBLISHER_SPREAD**2
         share = weight / (weight + 1 / FAMILY_SPREAD**2)
-        assert found[family] == pytest.approx((share * np.mean(medians), np.sqrt(share / weight), count), rel=1e-12)
+        assert found[family] == pytest.approx(
+            (share * np.mean(medians), np.sqrt(share / weight), count), rel=1e-12
+        )
 
 
 def test_seven_slow_runs_of_a_new_family_count_in_part():
-    (row,) = (row for row in deployed_rows(runs(), CONFIGURED, "2026-11") if row["family"] == "trainium")
+    (row,) = (
+        row for row in deployed_rows(runs(), CONFIGURED, "2026-11") if row["family"] == "trainium"
+    )
     assert np.exp(-0.87) < row["value"] < 1
     assert row["low"] < np.exp(-0.87) < 1.2 * row["value"]
 
@@ -81,14 +105,24 @@ def test_seven_slow_runs_of_a_new_family_count_in_part():
 @cache
 def measured():
     """The published runs that no other run beats, over the best plans of their class."""
-    return pd.concat([gaps(table_of(kind), CATALOGUE, plain_values()) for kind in ("inference", "trainium_inference")], ignore_index=True)
+    return pd.concat(
+        [
+            gaps(table_of(kind), CATALOGUE, plain_values())
+            for kind in ("inference", "trainium_inference")
+        ],
+        ignore_index=True,
+    )
 
 
 @pytest.mark.thorough
 def test_shipped_classes_lie_in_the_range_of_published_runs():
     """Half of the runs of a class that no other run beats lie within what is shipped of it, and their median does."""
     with (DATA / "calibration" / "deployment.csv").open(encoding="utf-8") as file:
-        shipped = {row["family"]: row for row in csv.DictReader(file) if row["attribute"] == "deployment_efficiency"}
+        shipped = {
+            row["family"]: row
+            for row in csv.DictReader(file)
+            if row["attribute"] == "deployment_efficiency"
+        }
     for operator, own in measured().groupby(CLASS):
         low, high = (np.log(float(shipped[operator][side])) for side in ("low", "high"))
         assert low < own["share"].astype(float).median() < high
@@ -96,30 +130,61 @@ def test_shipped_classes_lie_in_the_range_of_published_runs():
 
 
 # ---------------------------------------------------------------- against published rates
-CHIP_OF = {"gb200-nvl72": ("GB200", "gb200-gpu"), "b200-hgx8": ("B200", "b200-sxm"), "mi355x-8": ("MI355X", "mi355x")}
+CHIP_OF = {
+    "gb200-nvl72": ("GB200", "gb200-gpu"),
+    "b200-hgx8": ("B200", "b200-sxm"),
+    "mi355x-8": ("MI355X", "mi355x"),
+}
 BASE = "gb200-nvl72"
 
 
 def published(speed):
     """The most output tokens a second and chip that published runs of each chip make at a speed: R1 or V3 in FP8, 8k in, 1k out."""
     table = table_of("inference")
-    fits = table.model.str.contains("R1|V3") & table.precision.str.contains("fp8") & table.isl_tokens.astype(float).between(8000, 8300)
-    fits &= table.osl_tokens.astype(float).between(900, 1100) & (table.interactivity_tok_s_per_user.astype(float) >= 0.985 * speed)
+    fits = (
+        table.model.str.contains("R1|V3")
+        & table.precision.str.contains("fp8")
+        & table.isl_tokens.astype(float).between(8000, 8300)
+    )
+    fits &= table.osl_tokens.astype(float).between(900, 1100) & (
+        table.interactivity_tok_s_per_user.astype(float) >= 0.985 * speed
+    )
     decoding = (table.decode_gpus.astype(float) / table.n_gpus.astype(float)).fillna(1.0)
     rates = table.output_tput_tok_s_per_gpu.astype(float) * decoding
-    return {name: rates[fits & table.accelerator.str.match(rf"{chip}\b")].max() for name, (chip, _) in CHIP_OF.items()}
+    return {
+        name: rates[fits & table.accelerator.str.match(rf"{chip}\b")].max()
+        for name, (chip, _) in CHIP_OF.items()
+    }
 
 
 def chip_hours(*settings):
     """Chip-hours a token over GB200's in the middle of the draws, by system and speed."""
-    found = document("compare", *CHIP_OF, "--baseline", BASE, "--speeds", "20,50", *(word for one in settings for word in ("--set", one)))
+    found = document(
+        "compare",
+        *CHIP_OF,
+        "--baseline",
+        BASE,
+        "--speeds",
+        "20,50",
+        *(word for one in settings for word in ("--set", one)),
+    )
     hours = {row["scenario"]: row["metrics"]["tco_usd_per_used_chip_hour"] for row in found["rows"]}
-    tokens = {(one["scenario"], one["tokens_per_s_per_user"]): one["median_usd_per_million_output_tokens"] for one in found["curve"]}
-    return {(name, speed): cost / tokens[BASE, speed] * hours[BASE] / hours[name] for (name, speed), cost in tokens.items() if name != BASE}
+    tokens = {
+        (one["scenario"], one["tokens_per_s_per_user"]): one["median_usd_per_million_output_tokens"]
+        for one in found["curve"]
+    }
+    return {
+        (name, speed): cost / tokens[BASE, speed] * hours[BASE] / hours[name]
+        for (name, speed), cost in tokens.items()
+        if name != BASE
+    }
 
 
 @pytest.mark.thorough
-@pytest.mark.xfail(reason="GB200 over MI355X at 20 tokens/s is 1.68 where 2.25 is published, and the search takes minutes", run=False)
+@pytest.mark.xfail(
+    reason="GB200 over MI355X at 20 tokens/s is 1.68 where 2.25 is published, and the search takes minutes",
+    run=False,
+)
 def test_costs_stand_as_published_ones_do():
     """Within 25 %, prices apart, in the class of plans that is published."""
     ours = chip_hours("workload.operated_by=benchmark")

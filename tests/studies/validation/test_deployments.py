@@ -60,7 +60,9 @@ def test_software_of_a_deployment_is_of_its_month_unless_set(scored):
 def test_setting_that_rows_state_themselves_is_refused(setting):
     done = tco("validate", "inference", "--set", setting)
     assert done.exit_code == 2
-    assert f"--set {setting.partition('=')[0]}: every row of inference states its own" in done.stderr
+    assert (
+        f"--set {setting.partition('=')[0]}: every row of inference states its own" in done.stderr
+    )
 
 
 def test_total_rate_of_a_frontier_is_of_prompts_and_answers():

@@ -11,7 +11,12 @@ import pytest
 from tests.cli import document, tco
 from tests.studies.validation.today import ROOT, file_of, validated
 
-FITS = {"amd_gemm_kernels": 0.07, "amd_moe_kernels": 0.13, "moe_kernels": 0.12, "mla_kernels": 0.13}  # and the bar of their median error
+FITS = {
+    "amd_gemm_kernels": 0.07,
+    "amd_moe_kernels": 0.13,
+    "moe_kernels": 0.12,
+    "mla_kernels": 0.13,
+}  # and the bar of their median error
 SUSPECT = "suspect: the same time stands for other shapes"
 
 
@@ -43,10 +48,16 @@ def test_times_that_stand_for_several_shapes_are_not_scored():
 
 def test_layers_of_experts_that_state_rates_alone_are_scored_by_these(tmp_path):
     with gzip.open(ROOT / "data/measured/amd_moe_kernels.csv.gz", "rt", encoding="utf-8") as stream:
-        rows = [row for row in csv.DictReader(stream) if row["accelerator"] == "MI355X" and row["tflops"]][:20]
+        rows = [
+            row
+            for row in csv.DictReader(stream)
+            if row["accelerator"] == "MI355X" and row["tflops"]
+        ][:20]
     path = tmp_path / "rates.csv"
     with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, [name for name in rows[0] if name != "time_us"], extrasaction="ignore")
+        writer = csv.DictWriter(
+            stream, [name for name in rows[0] if name != "time_us"], extrasaction="ignore"
+        )
         writer.writeheader()
         writer.writerows(rows)
     card = document("validate", path)
@@ -58,7 +69,9 @@ def test_the_command_beside_a_row_gives_its_prediction(name):
     rows = validated(name).rows
     rows = rows[rows.skipped == ""]
     for _, row in rows.iloc[:: len(rows) // 3].iterrows():
-        assert document(*shlex.split(row.command)[1:])[row.key] * row.scale == pytest.approx(row.predicted, rel=1e-9)
+        assert document(*shlex.split(row.command)[1:])[row.key] * row.scale == pytest.approx(
+            row.predicted, rel=1e-9
+        )
 
 
 def test_accepted_lengths_are_met_by_one_chance_and_its_decline():
@@ -76,7 +89,10 @@ def test_an_accepted_length_beyond_its_drafts_is_refused(own):
 
 
 def test_a_header_without_its_other_columns_is_named(own):
-    done = tco("validate", str(own.write("half.csv", "accelerator,mla_dtype,time_us\nH100 SXM,bfloat16,10\n")))
+    done = tco(
+        "validate",
+        str(own.write("half.csv", "accelerator,mla_dtype,time_us\nH100 SXM,bfloat16,10\n")),
+    )
     assert done.exit_code == 3
     assert "half.csv:1" in done.stderr
     assert "op_name" in done.stderr

@@ -34,7 +34,18 @@ PUBLISHED = [  # figures of published tables
     f'vidur_profiles,H100 SXM,elementwise:mlp_act,PyTorch / vLLM-era kernels,fp16,4096,,,,,,,,,,,4,90,,,"{LAYERS}"',
     "ml_engineering,MI355X,gemm_best_shape,torch.matmul,bf16,12288,8192,8192,,,,,,,,,,1053.85,,,",
 ]
-CHIPS = ("a100-sxm-80gb", "h100-sxm", "gb300-gpu", "vr200-gpu", "mi355x", "mi450x", "trn2", "trn3", "tpu-v7", "gaudi3")
+CHIPS = (
+    "a100-sxm-80gb",
+    "h100-sxm",
+    "gb300-gpu",
+    "vr200-gpu",
+    "mi355x",
+    "mi450x",
+    "trn2",
+    "trn3",
+    "tpu-v7",
+    "gaudi3",
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +54,9 @@ def values():
 
 
 def predicted(own, *rows):
-    return today.predicted("kernels", today.table_of(own.write("kernels.csv", "\n".join((HEADER, *rows, "")))))
+    return today.predicted(
+        "kernels", today.table_of(own.write("kernels.csv", "\n".join((HEADER, *rows, ""))))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +76,10 @@ def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, ch
     on = chips.get(chip) or chip_on(CATALOGUE, values, chip)
     form = computed_on(values, chip, "bf16", "test")
     shape = {"batch": 512.0, "seq_kv": 8192.0, "kv_heads": 2.0, "head_dim": 128.0}
-    times = [float(kernel(on, "decode", form, shape | {"heads": heads}, BARE).time) for heads in (32.0, 64.0, 128.0, 256.0)]
+    times = [
+        float(kernel(on, "decode", form, shape | {"heads": heads}, BARE).time)
+        for heads in (32.0, 64.0, 128.0, 256.0)
+    ]
     assert all(one <= other <= 2 * one for one, other in pairwise(times))
     slow = float(kernel(on, "decode", form, shape | {"heads": 128.0}, "tensorrt-llm").time)
     assert slow > 5 * times[2]  # measured: TensorRT-LLM's tables of 64 queries a key head
@@ -89,9 +105,13 @@ def test_own_measurements_are_predicted(own):
     assert np.isfinite(made.predicted).all()
 
 
-@pytest.mark.parametrize(("mask", "same"), [("", True), ("1.0", True), ("True", True), ("0.0", False), ("False", False)])
+@pytest.mark.parametrize(
+    ("mask", "same"), [("", True), ("1.0", True), ("True", True), ("0.0", False), ("False", False)]
+)
 def test_prompts_are_causal_unless_a_row_says_no(own, mask, same):
-    one, other = predicted(own, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")).predicted
+    one, other = predicted(
+        own, PUBLISHED[6], PUBLISHED[6].replace("128,1,,", f"128,{mask},,")
+    ).predicted
     assert (other == one) == same
     assert other >= one
 
@@ -99,7 +119,11 @@ def test_prompts_are_causal_unless_a_row_says_no(own, mask, same):
 def test_rates_stand_in_for_times(own):
     """A row that states TFLOP/s or GB/s instead of its time is predicted as that."""
     timed = predicted(own, PUBLISHED[0], PUBLISHED[7])
-    rated = predicted(own, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
+    rated = predicted(
+        own,
+        PUBLISHED[0].replace("174.285,,", ",788.6,"),
+        PUBLISHED[7].replace("108.432,,,", ",,2476,"),
+    )
     assert list(rated.target_name) == ["tflops", "gb_s"]
     assert rated.predicted[0] == pytest.approx(2 * 4096**3 / timed.predicted[0] / 1e6)
     assert rated.predicted[1] == pytest.approx(2 * 64 * 16384 * 128 / timed.predicted[1] / 1e3)
@@ -107,9 +131,15 @@ def test_rates_stand_in_for_times(own):
 
 def test_every_row_can_be_asked_again(own):
     """The command line of a row gives its prediction, whatever the row states."""
-    rows = (*PUBLISHED, PUBLISHED[0].replace("174.285,,", ",788.6,"), PUBLISHED[7].replace("108.432,,,", ",,2476,"))
+    rows = (
+        *PUBLISHED,
+        PUBLISHED[0].replace("174.285,,", ",788.6,"),
+        PUBLISHED[7].replace("108.432,,,", ",,2476,"),
+    )
     made = predicted(own, *rows)
-    for command, key, scale, expected in zip(made.command, made.key, made.scale, made.predicted, strict=True):
+    for command, key, scale, expected in zip(
+        made.command, made.key, made.scale, made.predicted, strict=True
+    ):
         program, *arguments = shlex.split(command)
         assert program == "tco"
         assert document(*arguments)[key] * scale == pytest.approx(expected, rel=1e-12)
@@ -119,7 +149,10 @@ def test_every_row_can_be_asked_again(own):
     ("row", "reason"),
     [
         ("a,B9000,gemm,x,bf16,16,16,16,,,,,,,,,,1,,,", "unknown-accelerator"),
-        ("a,MI355X,sparse_mla_attention_fwd cr=4,x,bf16,,,,,1,4096,4096,64,,,,,,9,,", "unsupported sparse attention"),
+        (
+            "a,MI355X,sparse_mla_attention_fwd cr=4,x,bf16,,,,,1,4096,4096,64,,,,,,9,,",
+            "unsupported sparse attention",
+        ),
         ("a,MI355X,sort,x,bf16,16,16,16,,,,,,,,,,1,,,", "unsupported operation"),
         ("a,MI355X,gemm,x,fp3,16,16,16,,,,,,,,,,1,,,", "unsupported number format"),
         ("a,MI355X,gemm,x,bf16,16,,16,,,,,,,,,,1,,,", "unstated shape"),
@@ -128,7 +161,10 @@ def test_every_row_can_be_asked_again(own):
         ("a,MI355X,gemm,x,bf16,16,16,16,,,,,,,,,,,,,", "unstated result"),
         ("a,MI355X,gemm,x,bf16,16,16,16,,,,,,,,,,0,,,", "suspect: zero result"),
         ("a,MI355X,gemm,x,bf16,16,16,16,,,,,,,,,,-1,,,", "suspect: negative time_us"),
-        ("a,H100 SXM,elementwise:add,x,bf16,16,4096,,,,,,,,,,,,3,,", "unsupported target: TFLOP/s of an elementwise kernel"),
+        (
+            "a,H100 SXM,elementwise:add,x,bf16,16,4096,,,,,,,,,,,,3,,",
+            "unsupported target: TFLOP/s of an elementwise kernel",
+        ),
     ],
 )
 def test_what_is_not_scored_says_why(own, row, reason):
@@ -151,13 +187,25 @@ def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, value
     @given(SIZES, SIZES, SIZES, SIZES, st.sampled_from([None, 1, 8]))
     def holds(rows, more, columns, inner, groups):
         many, operation = groups or 1, "grouped" if groups else "gemm"
-        one, other = ({"m": side, "n": columns, "k": inner, "groups": groups} for side in (rows, rows + more))
+        one, other = (
+            {"m": side, "n": columns, "k": inner, "groups": groups} for side in (rows, rows + more)
+        )
         found = kernel(chip, operation, how, one)
         assert found.time >= 2 * rows * columns * inner * many / chip.part(how.peak)
-        assert found.time >= many * ((made.input_size * rows + made.weight_size * columns) * inner + 2 * rows * columns) / bandwidth
-        assert found.time == pytest.approx(product(made, rows, columns, inner, groups).time + chip.practice("kernel_launch"), rel=1e-12)
+        assert (
+            found.time
+            >= many
+            * ((made.input_size * rows + made.weight_size * columns) * inner + 2 * rows * columns)
+            / bandwidth
+        )
+        assert found.time == pytest.approx(
+            product(made, rows, columns, inner, groups).time + chip.practice("kernel_launch"),
+            rel=1e-12,
+        )
         assert kernel(chip, operation, how, other).time >= found.time * (1 - 1e-12)
-        assert kernel(chip, operation, how, other, LAYER).time >= kernel(chip, operation, how, one, LAYER).time * (1 - 1e-12)
+        assert kernel(chip, operation, how, other, LAYER).time >= kernel(
+            chip, operation, how, one, LAYER
+        ).time * (1 - 1e-12)
         assert kernel(chip, operation, how, one, LAYER).time >= found.time
 
     holds()
@@ -168,7 +216,13 @@ def test_no_attention_beats_peak_and_memory(chips, values, name):
     chip = chips[name]
 
     @settings(max_examples=20)
-    @given(st.integers(1, 64), st.integers(1, 2**15), st.integers(1, 8), st.sampled_from([1, 2, 8, 64]), st.sampled_from([0, 1]))
+    @given(
+        st.integers(1, 64),
+        st.integers(1, 2**15),
+        st.integers(1, 8),
+        st.sampled_from([1, 2, 8, 64]),
+        st.sampled_from([0, 1]),
+    )
     def holds(batch, length, kv_heads, group, causal):
         heads = kv_heads * group
         shape = {
@@ -183,10 +237,17 @@ def test_no_attention_beats_peak_and_memory(chips, values, name):
         }
         for form in ("bf16", "fp8"):
             how = computed_on(values, name, form, "precision")
-            bare, layer = (kernel(chip, "prefill", how, shape, library).time for library in (BARE, LAYER))
-            assert bare >= 4 * batch * heads * length**2 * 128 * (1 - causal / 2) / chip.part(how.peak)
+            bare, layer = (
+                kernel(chip, "prefill", how, shape, library).time for library in (BARE, LAYER)
+            )
+            assert bare >= 4 * batch * heads * length**2 * 128 * (1 - causal / 2) / chip.part(
+                how.peak
+            )
             assert layer > bare
-        bare, layer = (kernel(chip, "decode", computed_on(values, name, "bf16", ""), shape, library).time for library in (BARE, LAYER))
+        bare, layer = (
+            kernel(chip, "decode", computed_on(values, name, "bf16", ""), shape, library).time
+            for library in (BARE, LAYER)
+        )
         assert layer > bare >= 4 * batch * kv_heads * length * 128 / chip.part("hbm_bandwidth")
 
     holds()
@@ -198,7 +259,20 @@ ASKED = (
     ("grouped", "nvfp4", {"m": 16, "n": 4096, "k": 7168, "groups": 8}),
     ("gemm", "fp8", {"m": 300, "n": 4096, "k": 7168}),
     ("elementwise", "bf16", {"m": 300, "width": 4096, "passes": 3, "by_row": True}),
-    ("prefill", "bf16", {"batch": 2, "seq_q": 4096, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "value_dim": 128, "causal": 1}),
+    (
+        "prefill",
+        "bf16",
+        {
+            "batch": 2,
+            "seq_q": 4096,
+            "seq_kv": 4096,
+            "heads": 32,
+            "kv_heads": 8,
+            "head_dim": 128,
+            "value_dim": 128,
+            "causal": 1,
+        },
+    ),
     ("decode", "fp8", {"batch": 64, "seq_kv": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128}),
 )
 
@@ -210,8 +284,13 @@ def test_every_reading_gives_the_same(name):
     def made(values, stretched=None):
         chip = chip_on(CATALOGUE, values, name)
         for operation, form, shape in ASKED:
-            sides = {side: size if stretched is None or side == "by_row" else size * stretched for side, size in shape.items()}
-            yield kernel(chip, operation, computed_on(values, name, form, "precision"), sides, LAYER)
+            sides = {
+                side: size if stretched is None or side == "by_row" else size * stretched
+                for side, size in shape.items()
+            }
+            yield kernel(
+                chip, operation, computed_on(values, name, form, "precision"), sides, LAYER
+            )
 
     values = plain_values()
     plain = [one.time for one in made(values)]

@@ -16,7 +16,12 @@ from tests.studies.validation.today import KINDS, ROOT, Task, scores, table_of
 
 pytestmark = pytest.mark.thorough
 
-SAMPLES = {"kernels": "h100-sxm", "collectives": "h100-sxm", "training": "b200-sxm", "inference": "mi355x"}  # a chip whose refit is run again
+SAMPLES = {
+    "kernels": "h100-sxm",
+    "collectives": "h100-sxm",
+    "training": "b200-sxm",
+    "inference": "mi355x",
+}  # a chip whose refit is run again
 SAMPLES |= {"amd_gemm_kernels": "mi300x", "mla_kernels": "h100-sxm", "moe_kernels": "h100-sxm"}
 
 
@@ -25,7 +30,9 @@ def stated(name):
 
 
 def task_of(kind):
-    return Task(kind if kind in KINDS else "kernels", table_of(kind), CATALOGUE, plain_values(), kind)
+    return Task(
+        kind if kind in KINDS else "kernels", table_of(kind), CATALOGUE, plain_values(), kind
+    )
 
 
 def recomputed(task, kind):
@@ -37,7 +44,9 @@ def recomputed(task, kind):
     made = task.predict(task.table, task.chips)
     groups = [group for group in task.groups() if group[:2] in sets]
     paths = [parameter.path for parameter in task.free.parameters]
-    predicted = task.predicted(np.log([[sets[group[:2]][path] for path in paths] for group in groups]))
+    predicted = task.predicted(
+        np.log([[sets[group[:2]][path] for path in paths] for group in groups])
+    )
     found = []
     for (name, member, apart), own in zip(groups, predicted, strict=True):
         rows = np.flatnonzero(apart & (made.skip == ""))
@@ -53,14 +62,21 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
     assert {one.left_out for one in found} == set(by_name) - {"nothing"}
     for name in {one.left_out for one in found}:
         parts = [one for one in found if one.left_out == name]
-        card = scores(np.concatenate([made.target[one.rows] for one in parts]), np.concatenate([one.predicted for one in parts]))
+        card = scores(
+            np.concatenate([made.target[one.rows] for one in parts]),
+            np.concatenate([one.predicted for one in parts]),
+        )
         for figure in ("n", "median_ape", "p90_ape", "spearman"):
-            assert float(by_name[name][figure]) == pytest.approx(card[figure], abs=2e-4), f"{kind}, {name} left out: {figure}"
+            assert float(by_name[name][figure]) == pytest.approx(card[figure], abs=2e-4), (
+                f"{kind}, {name} left out: {figure}"
+            )
     blind = unseen(made, found)
     for row in (row for row in stated("chips") if row["kind"] == kind):
         median = fitting.scored(blind, task.chips.parts == row["part"])["median_ape"]
         assert row["left_out"] == ("" if median is None else row["left_out"])
-        assert median is None or float(row["left_out"]) == pytest.approx(median, abs=2e-4), row["part"]
+        assert median is None or float(row["left_out"]) == pytest.approx(median, abs=2e-4), row[
+            "part"
+        ]
     for row in (row for row in stated("orders") if row["kind"] == kind):
         again = order(task.table, blind)
         assert [float(row[name]) for name in ("pairs", "right", "ratio_error")] == pytest.approx(
@@ -73,7 +89,9 @@ def test_a_refit_run_again_finds_the_same(kind):
     """From the priors to convergence: what is stored for a chip left out is where the search ends."""
     task, part = task_of(kind), SAMPLES[kind]
     held = {
-        row["path"]: float(row["value"]) for row in stated("left_out") if (row["kind"], row["left_out"], row["member"]) == (kind, "accelerator", part)
+        row["path"]: float(row["value"])
+        for row in stated("left_out")
+        if (row["kind"], row["left_out"], row["member"]) == (kind, "accelerator", part)
     }
     (again,) = task.without([task.chips.parts == part])
     assert again.converged
@@ -90,7 +108,9 @@ def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
             found.setdefault(row["path"], []).append(float(row["value"]))
     fitted = list(csv.DictReader((ROOT / f"data/calibration/{kind}.csv").read_text().splitlines()))
     for row in fitted:
-        if row["attribute"].startswith("unexplained_"):  # what no refit explains: the back-test holds it
+        if row["attribute"].startswith(
+            "unexplained_"
+        ):  # what no refit explains: the back-test holds it
             continue
         values = found[f"performance.{row['family']}.{row['attribute']}"]
         assert float(row["low"]) <= min(values) * 1.001, row
@@ -99,6 +119,13 @@ def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
 
 def test_a_refit_that_finds_little_does_not_raise_the_other_end():
     """Without its largest model the wait before an exchange of experts comes out at a tenth: nothing says that it may be ten times as long."""
-    rows = {row["attribute"]: row for row in csv.DictReader((ROOT / "data/calibration/inference.csv").read_text().splitlines())}
+    rows = {
+        row["attribute"]: row
+        for row in csv.DictReader(
+            (ROOT / "data/calibration/inference.csv").read_text().splitlines()
+        )
+    }
     wait = rows["exchange_wait"]
-    assert float(wait["high"]) / float(wait["value"]) < 2 < float(wait["value"]) / float(wait["low"])
+    assert (
+        float(wait["high"]) / float(wait["value"]) < 2 < float(wait["value"]) / float(wait["low"])
+    )

@@ -12,9 +12,30 @@ import pytest
 from tests.cli import document
 from tests.shipped import CATALOGUE, DATA, load_model
 
-KERNEL = {"op": "gemm", "kernel_source": "torch", "dtype": "bfloat16", "m": 4096, "n": 4096, "k": 4096, "time_us": 500}
-SERVING = {"accelerator": "H200 SXM", "n_gpus": 8, "precision": "fp8", "framework": "vllm", "concurrency": 16, "tp": 8, "ep": 1}
-SERVING |= {"isl_tokens": 128, "osl_tokens": 128, "total_tput_tok_s_per_gpu": 100, "date": "2026-06"}
+KERNEL = {
+    "op": "gemm",
+    "kernel_source": "torch",
+    "dtype": "bfloat16",
+    "m": 4096,
+    "n": 4096,
+    "k": 4096,
+    "time_us": 500,
+}
+SERVING = {
+    "accelerator": "H200 SXM",
+    "n_gpus": 8,
+    "precision": "fp8",
+    "framework": "vllm",
+    "concurrency": 16,
+    "tp": 8,
+    "ep": 1,
+}
+SERVING |= {
+    "isl_tokens": 128,
+    "osl_tokens": 128,
+    "total_tput_tok_s_per_gpu": 100,
+    "date": "2026-06",
+}
 
 
 def read(rows):
@@ -22,20 +43,35 @@ def read(rows):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         pd.DataFrame(rows).to_csv(path, index=False)
-        return [(shlex.split(row["command"] or ""), row["skipped"]) for row in document("validate", path, "--rows")["rows"]]
+        return [
+            (shlex.split(row["command"] or ""), row["skipped"])
+            for row in document("validate", path, "--rows")["rows"]
+        ]
 
 
 @cache
 def parts_of(names):
     """The part that each of some names means, empty where it is unknown, and why."""
     found = read([{"accelerator": name, **KERNEL} for name in names])
-    return {name: (command[2] if command else "", why) for name, (command, why) in zip(names, found, strict=True)}
+    return {
+        name: (command[2] if command else "", why)
+        for name, (command, why) in zip(names, found, strict=True)
+    }
 
 
 def models_of(rows):
     """The model of each of some rows, empty where it is unknown, and why."""
     found = read([SERVING | row for row in rows])
-    return [(next((word.partition("=")[2] for word in command if word.startswith("workload.model=")), ""), why) for command, why in found]
+    return [
+        (
+            next(
+                (word.partition("=")[2] for word in command if word.startswith("workload.model=")),
+                "",
+            ),
+            why,
+        )
+        for command, why in found
+    ]
 
 
 def table(name):
@@ -95,8 +131,21 @@ OTHERS = [
         "Gaudi",
         "v5e",
     ),
-    *("NVIDIA A100 80GB PCIe", "NVIDIA H100 PCIe", "H100 (PCIe)", "H100 NVL", "NVIDIA H100 80GB HBM2e"),
-    *("H100 SXM 64GB", "H100-SXM5 96GB", "GH200 144GB HBM3e", "MI300A", "NVIDIA L40", "NVIDIA A800-SXM4-80GB"),
+    *(
+        "NVIDIA A100 80GB PCIe",
+        "NVIDIA H100 PCIe",
+        "H100 (PCIe)",
+        "H100 NVL",
+        "NVIDIA H100 80GB HBM2e",
+    ),
+    *(
+        "H100 SXM 64GB",
+        "H100-SXM5 96GB",
+        "GH200 144GB HBM3e",
+        "MI300A",
+        "NVIDIA L40",
+        "NVIDIA A800-SXM4-80GB",
+    ),
     *("TPU v5p (Trillium)", "NVIDIA Hopper GPU (GB200)", "H100 or H200", "H100 (B200)", "Abacus 3"),
 ]
 
@@ -116,7 +165,9 @@ def test_another_variant_is_never_taken_for_a_known_one(name):
 def test_every_name_and_part_means_itself():
     exact = {part: part for part, known in CATALOGUE.parts.items() if "hbm_bandwidth" in known}
     exact = {row["name"]: row["part"] for row in table("accelerators.csv")} | exact
-    found = parts_of(tuple(dict.fromkeys(one for name in exact for one in (name, name.upper(), f" {name} "))))
+    found = parts_of(
+        tuple(dict.fromkeys(one for name in exact for one in (name, name.upper(), f" {name} ")))
+    )
     for name, part in exact.items():
         assert {found[one][0] for one in (name, name.upper(), f" {name} ")} == {part}, name
     assert {row["word"] for row in table("accelerator_words.csv")} & set(exact) == set()
@@ -191,7 +242,15 @@ def test_a_printed_model_means_its_architecture(name):
     assert why.startswith("" if model else "unknown-model: ")
 
 
-SHAPE = {"layers": 40.0, "hidden": 5120.0, "heads": 40.0, "kv_heads": 40.0, "ffn": 13824.0, "vocab": 32000.0, "params_b": 13.0}
+SHAPE = {
+    "layers": 40.0,
+    "hidden": 5120.0,
+    "heads": 40.0,
+    "kv_heads": 40.0,
+    "ffn": 13824.0,
+    "vocab": 32000.0,
+    "params_b": 13.0,
+}
 
 
 def rows(*given):
@@ -199,12 +258,15 @@ def rows(*given):
 
 
 def test_a_row_may_state_its_own_model():
-    made = [model for model, _ in models_of(rows({}, {"params_b": float("nan")}, {"model": "Llama-2-7B"}))]
+    made = [
+        model
+        for model, _ in models_of(rows({}, {"params_b": float("nan")}, {"model": "Llama-2-7B"}))
+    ]
     assert made[2] == "llama-2-7b"
     for model in made[:2]:
-        assert load_model(CATALOGUE, model)._replace(id="", source="", context=0) == load_model(CATALOGUE, "llama-2-13b")._replace(
-            id="", source="", context=0, note=""
-        )
+        assert load_model(CATALOGUE, model)._replace(id="", source="", context=0) == load_model(
+            CATALOGUE, "llama-2-13b"
+        )._replace(id="", source="", context=0, note="")
 
 
 @pytest.mark.parametrize(

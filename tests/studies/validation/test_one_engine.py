@@ -15,11 +15,30 @@ from tests.registry import FORMULAS
 from tests.studies.validation.today import PREDICTORS, ROOT, validated
 
 ROOM = "tco.studies.validation"
-MODULES = sorted(path.stem for path in (ROOT / "tco/studies/validation").glob("*.py") if path.stem != "__init__")
-ENGINE = ("tco.performance", "tco.fabric", "tco.hardware", "tco.economics")  # rooms of what computes
+MODULES = sorted(
+    path.stem for path in (ROOT / "tco/studies/validation").glob("*.py") if path.stem != "__init__"
+)
+ENGINE = (
+    "tco.performance",
+    "tco.fabric",
+    "tco.hardware",
+    "tco.economics",
+)  # rooms of what computes
 CALCULATORS = {(formula.function.__module__, formula.name) for formula in FORMULAS}
 # What a question consists of: a plan, a place, formats, what exists. None of them holds a value that the engine computes.
-QUESTIONS = {"DecodePlan", "Group", "Job", "Plan", "Precision", "PrefillPlan", "Route", "ServingPlan", "Stored", "Tokens", "Traits"}
+QUESTIONS = {
+    "DecodePlan",
+    "Group",
+    "Job",
+    "Plan",
+    "Precision",
+    "PrefillPlan",
+    "Route",
+    "ServingPlan",
+    "Stored",
+    "Tokens",
+    "Traits",
+}
 SAMPLE = 10  # rows of a kind that are asked again
 HEADER = (
     "source_id,source_title,date,accelerator,n_accelerators,model,params_b,layers,hidden,heads,kv_heads,ffn,vocab,precision,seq_len,"
@@ -42,7 +61,11 @@ def imported(tree):
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tco":
             for one in node.names:
                 module = importlib.import_module(node.module)
-                found = getattr(module, one.name) if hasattr(module, one.name) else importlib.import_module(f"{node.module}.{one.name}")
+                found = (
+                    getattr(module, one.name)
+                    if hasattr(module, one.name)
+                    else importlib.import_module(f"{node.module}.{one.name}")
+                )
                 yield one.asname or one.name, found
 
 
@@ -58,7 +81,12 @@ def resolved(node, names):
 
 def is_record(found):
     """Say whether something is a record of the engine that is no part of a question."""
-    return inspect.isclass(found) and found.__module__.startswith(ENGINE) and found.__name__ not in QUESTIONS and not issubclass(found, Exception)
+    return (
+        inspect.isclass(found)
+        and found.__module__.startswith(ENGINE)
+        and found.__name__ not in QUESTIONS
+        and not issubclass(found, Exception)
+    )
 
 
 def own_physics(source):
@@ -66,19 +94,30 @@ def own_physics(source):
     tree = ast.parse(source)
     names = dict(imported(tree))
     records = [found for found in names.values() if is_record(found)]
-    fields = {field for record in records for field in getattr(record, "_fields", ()) or getattr(record, "__dataclass_fields__", ())}
+    fields = {
+        field
+        for record in records
+        for field in getattr(record, "_fields", ()) or getattr(record, "__dataclass_fields__", ())
+    }
     wrong = []
     for node in ast.walk(tree):
         found = resolved(node, names) if isinstance(node, ast.Name | ast.Attribute) else None
-        if found is not None and (getattr(found, "__module__", ""), getattr(found, "__name__", "")) in CALCULATORS:
+        if (
+            found is not None
+            and (getattr(found, "__module__", ""), getattr(found, "__name__", "")) in CALCULATORS
+        ):
             wrong.append(f"line {node.lineno}: uses the formula {found.__name__}")
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if is_record(resolved(node.func, names)):
                 wrong.append(f"line {node.lineno}: makes a {name}")
-            if name.rpartition(".")[2] in ("replace", "_replace") and fields & {one.arg for one in node.keywords}:
+            if name.rpartition(".")[2] in ("replace", "_replace") and fields & {
+                one.arg for one in node.keywords
+            }:
                 wrong.append(f"line {node.lineno}: alters a record of the engine")
-        if isinstance(node, ast.ClassDef) and any(is_record(resolved(base, names)) for base in node.bases):
+        if isinstance(node, ast.ClassDef) and any(
+            is_record(resolved(base, names)) for base in node.bases
+        ):
             wrong.append(f"line {node.lineno}: {node.name} is a record of the engine")
     wrong += [
         f"imports the formula {name}"
@@ -90,11 +129,15 @@ def own_physics(source):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_validation_imports_no_formula_and_makes_no_machine(name):
-    assert own_physics((ROOT / f"tco/studies/validation/{name}.py").read_text(encoding="utf-8")) == []
+    assert (
+        own_physics((ROOT / f"tco/studies/validation/{name}.py").read_text(encoding="utf-8")) == []
+    )
 
 
 def test_validation_defines_no_formula():
-    assert [formula.name for formula in FORMULAS if formula.function.__module__.startswith(ROOM)] == []
+    assert [
+        formula.name for formula in FORMULAS if formula.function.__module__.startswith(ROOM)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -148,7 +191,9 @@ def follow(content, key):
 def test_the_command_of_a_row_gives_its_prediction(kind):
     rows = scored(kind)
     spread = rows.iloc[:: max(len(rows) // SAMPLE, 1)]
-    each = rows.groupby("accelerator" if "accelerator" in rows else "model").sample(1, random_state=len(rows))
+    each = rows.groupby("accelerator" if "accelerator" in rows else "model").sample(
+        1, random_state=len(rows)
+    )
     for row in [*spread.itertuples(), *each.itertuples()]:
         program, *arguments = shlex.split(row.command)
         assert program == "tco", row.command
@@ -195,11 +240,19 @@ def test_what_a_row_says_of_its_model_moves_its_step(tmp_path):
 
 def test_a_row_that_says_too_little_of_its_model_names_what_is_missing(tmp_path):
     done = own_rows(tmp_path, {"heads": "", "ffn": ""})
-    assert done["skipped"] == {"unknown-model: neither the name 'our-13b' nor its shape is known; missing: heads, ffn": 1}
+    assert done["skipped"] == {
+        "unknown-model: neither the name 'our-13b' nor its shape is known; missing: heads, ffn": 1
+    }
 
 
 def test_words_of_a_row_are_read(tmp_path):
-    words = ("full, no sequence parallelism", "full + sequence parallel", "selective + sequence parallel")
+    words = (
+        "full, no sequence parallelism",
+        "full + sequence parallel",
+        "selective + sequence parallel",
+    )
     done = own_rows(tmp_path, *({"activation_recompute": text} for text in words))
     full, split, selective = (row["predicted"] for row in done["rows"])
-    assert full > split > selective  # sequences split save memory traffic; recomputing attention only saves products
+    assert (
+        full > split > selective
+    )  # sequences split save memory traffic; recomputing attention only saves products

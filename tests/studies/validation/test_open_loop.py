@@ -29,7 +29,9 @@ def test_no_rate_of_any_ladder_is_missed_by_far():
     assert card["p90_ape"] <= 1.0
 
 
-@pytest.mark.parametrize(("model", "target", "times"), [("gpt-oss-120b", "mean", 2), ("qwen3-32b", "p90", 10)])
+@pytest.mark.parametrize(
+    ("model", "target", "times"), [("gpt-oss-120b", "mean", 2), ("qwen3-32b", "p90", 10)]
+)
 def test_the_rate_at_which_waits_set_in_is_met(model, target, times):
     """Where the first token is first some times that of the lowest rate: within 15 %."""
     table, rows = table_of("open-loop"), validated("open-loop").rows
@@ -57,8 +59,14 @@ def test_what_states_no_arrivals_is_refused_by_the_name_of_the_column(tmp_path):
         done = tco("validate", str(tmp_path / "some.csv"), "--kind", "open-loop")
         assert done.exit_code == 3
         assert f"need the column '{gone}'" in done.stderr
-    table.assign(arrivals="", question_tokens=["", "500", "500"]).to_csv(tmp_path / "some.csv", index=False)
-    skipped = json.loads(tco("validate", str(tmp_path / "some.csv"), "--kind", "open-loop", "--format", "json").stdout)["skipped"]
+    table.assign(arrivals="", question_tokens=["", "500", "500"]).to_csv(
+        tmp_path / "some.csv", index=False
+    )
+    skipped = json.loads(
+        tco(
+            "validate", str(tmp_path / "some.csv"), "--kind", "open-loop", "--format", "json"
+        ).stdout
+    )["skipped"]
     assert skipped == {"unstated arrivals": 2, "unstated question_tokens": 1}
 
 
@@ -78,7 +86,9 @@ def test_routers_whose_rules_nobody_states_are_left_out(tmp_path):
 
 def test_rows_that_cannot_be_simulated_are_left_out_with_their_reasons(tmp_path):
     table = table_of("open-loop").head(5).astype({"servers": float, "stage_duration_s": float})
-    for row, (name, value) in enumerate([("stage_duration_s", 0.1), ("servers", 0.5), ("question_tokens", 200_000), ("tp", None)]):
+    for row, (name, value) in enumerate(
+        [("stage_duration_s", 0.1), ("servers", 0.5), ("question_tokens", 200_000), ("tp", None)]
+    ):
         table.loc[row, name] = value
     answer = of_rows(tmp_path, table)
     assert answer["scored"] == 1
@@ -111,6 +121,8 @@ def test_an_h100_starts_gpt_oss_where_it_was_seen_to():
     for share in (0.9, 0.95):
         settings = {"memory_taken": share}
         software = ("vllm", "2026-06")
-        made = engine_for(chips, "h100-sxm", "gpt-oss-120b", software, settings, 1.0, (6500.0, 500.0))
+        made = engine_for(
+            chips, "h100-sxm", "gpt-oss-120b", software, settings, 1.0, (6500.0, 500.0)
+        )
         rooms.append(made[0].room)
     assert rooms[0] < 131_072 < rooms[1]

@@ -30,8 +30,16 @@ def test_a_packed_file_reads_as_the_plain_one(tmp_path):
         ("a.csv", b"", "is empty"),
         ("a.csv", b"x,y\n1,2\n", "fits no kind"),
         ("a.csv", HEADER.encode(), "no row"),
-        ("a.csv", (HEADER + "H100 SXM,all_reduce,8,1024,12 ms\n").encode(), "a.csv:2: time_us is '12 ms', expected microseconds"),
-        ("a.csv", (HEADER + "H100 SXM,all_reduce,8,1e999,12\n").encode(), "a.csv:2: message_size_bytes is '1e999', expected bytes"),
+        (
+            "a.csv",
+            (HEADER + "H100 SXM,all_reduce,8,1024,12 ms\n").encode(),
+            "a.csv:2: time_us is '12 ms', expected microseconds",
+        ),
+        (
+            "a.csv",
+            (HEADER + "H100 SXM,all_reduce,8,1e999,12\n").encode(),
+            "a.csv:2: message_size_bytes is '1e999', expected bytes",
+        ),
         ("a.csv", b"\0\0", "NUL"),
         ("a.csv", b"\xff\xfe" + HEADER.encode(), "UTF-8"),
         ("a.csv.gz", b"plain text", "gzip"),

@@ -29,16 +29,35 @@ BLANK = None
         ({"date": BLANK}, "unstated date: date"),
         ({"date": "undated"}, "unstated date: date"),
         (
-            {"disaggregated": "True", "prefill_gpus": 8.0, "prefill_workers": 2.0, "decode_gpus": 8.0, "prefill_dp": 1, "decode_dp": 1},
+            {
+                "disaggregated": "True",
+                "prefill_gpus": 8.0,
+                "prefill_workers": 2.0,
+                "decode_gpus": 8.0,
+                "prefill_dp": 1,
+                "decode_dp": 1,
+            },
             "unstated workers: decode_workers",
         ),
         (
-            {"disaggregated": "True", "prefill_gpus": 4.0, "prefill_workers": 2.0, "decode_gpus": 4.0, "decode_workers": 2.0},
+            {
+                "disaggregated": "True",
+                "prefill_gpus": 4.0,
+                "prefill_workers": 2.0,
+                "decode_gpus": 4.0,
+                "decode_workers": 2.0,
+            },
             "unstated attention parallelism: prefill_dp, decode_dp",
         ),
-        ({"total_tput_tok_s_per_gpu": BLANK}, "unstated result: none of total_tput_tok_s_per_gpu, output_tput_tok_s_per_gpu, "),
+        (
+            {"total_tput_tok_s_per_gpu": BLANK},
+            "unstated result: none of total_tput_tok_s_per_gpu, output_tput_tok_s_per_gpu, ",
+        ),
         ({"accelerator": "H101"}, "unknown-accelerator: 'H101'"),
-        ({"model": "ours"}, "unknown-model: neither the name 'ours' nor its shape is known; missing: layers, hidden, heads, ffn, vocab"),
+        (
+            {"model": "ours"},
+            "unknown-model: neither the name 'ours' nor its shape is known; missing: layers, hidden, heads, ffn, vocab",
+        ),
         ({"concurrency": -1.0}, "suspect: negative concurrency"),
         ({}, ""),
     ],
@@ -61,6 +80,8 @@ def test_a_reason_names_the_column(tmp_path, cells, says):
 def test_what_no_run_can_be_is_not_scored(tmp_path, cells, reason):
     path = tmp_path / "rows.csv"
     header = "date,accelerator,n_gpus,model,precision,framework,concurrency,tp,ep,isl_tokens,osl_tokens,total_tput_tok_s_per_gpu\n"
-    path.write_text(f"{header}2026-06,H200 SXM,8,Llama-3.1-70B,fp8,vllm,16,8,1,{cells}\n", encoding="utf-8")
+    path.write_text(
+        f"{header}2026-06,H200 SXM,8,Llama-3.1-70B,fp8,vllm,16,8,1,{cells}\n", encoding="utf-8"
+    )
     (row,) = document("validate", path, "--rows")["rows"]
     assert (row["skipped"], row["predicted"], row["error"]) == (reason, None, None)

@@ -44,7 +44,9 @@ def test_one_search_and_none():
 
 
 def test_a_search_that_never_asks_does_not_hold_up_the_others():
-    assert side_by_side(lambda sets: sets**2, [lambda _: 0.0, newton(1.0, 2.0, [])]) == pytest.approx([0.0, 2.0])
+    assert side_by_side(
+        lambda sets: sets**2, [lambda _: 0.0, newton(1.0, 2.0, [])]
+    ) == pytest.approx([0.0, 2.0])
 
 
 def test_what_goes_wrong_in_the_engine_is_raised():

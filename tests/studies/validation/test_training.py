@@ -48,7 +48,13 @@ def test_the_step_comes_before_the_rates():
     values, names = targets(table)
     assert values[:4].tolist() == [2.0, 20.0, 300.0, 400.0]
     assert np.isnan(values[4])
-    assert list(names) == ["step_time_s", "tokens_s_per_accelerator", "model_tflops_per_accelerator", "hw_tflops_per_accelerator", ""]
+    assert list(names) == [
+        "step_time_s",
+        "tokens_s_per_accelerator",
+        "model_tflops_per_accelerator",
+        "hw_tflops_per_accelerator",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,9 @@ def test_the_step_comes_before_the_rates():
 )
 def test_a_row_that_lacks_something_is_skipped_with_its_reason(cells, reason, tmp_path):
     found = made(PUBLISHED, tmp_path, **cells)
-    assert {text.split(": ")[0] if reason.startswith("unknown") else text for text in found.skip} == {reason}
+    assert {
+        text.split(": ")[0] if reason.startswith("unknown") else text for text in found.skip
+    } == {reason}
     assert np.isnan(found.predicted).all()
 
 
@@ -80,12 +88,20 @@ def test_the_same_run_by_step_and_by_tokens_is_one_error(tmp_path):
     nothing = np.full(3, np.nan)
     by_tokens = made(PUBLISHED, tmp_path, step_time_s=nothing, tokens_s_per_accelerator=tokens)
     assert set(by_tokens.target_name) == {"tokens_s_per_accelerator"}
-    assert by_tokens.target / by_tokens.predicted == pytest.approx(by_step.predicted / by_step.target, rel=1e-9)
+    assert by_tokens.target / by_tokens.predicted == pytest.approx(
+        by_step.predicted / by_step.target, rel=1e-9
+    )
 
 
 def test_adapters_train_faster_than_all_weights(tmp_path):
-    row = PUBLISHED.splitlines()[0] + "\nx,2025-01,H100 SXM,64,{},bf16,4096,64,1,8,1,,1,1,selective,ZeRO-1,10,measured\n"
-    whole, adapters = (float(made(row.format(name), tmp_path).predicted[0]) for name in ("Llama-2-70B", "Llama-2-70B LoRA"))
+    row = (
+        PUBLISHED.splitlines()[0]
+        + "\nx,2025-01,H100 SXM,64,{},bf16,4096,64,1,8,1,,1,1,selective,ZeRO-1,10,measured\n"
+    )
+    whole, adapters = (
+        float(made(row.format(name), tmp_path).predicted[0])
+        for name in ("Llama-2-70B", "Llama-2-70B LoRA")
+    )
     assert 0.5 * whole < adapters < whole
 
 
@@ -119,17 +135,30 @@ def fixed_axes_of(text, tmp_path, **cells):
 
 
 def test_what_a_row_states_fixes_its_plan(tmp_path):
-    found = fixed_axes_of(PUBLISHED, tmp_path, vp=2.0, pp=8.0, micro_batch_seqs=1.0, activation_recompute="selective + sequence parallel")
+    found = fixed_axes_of(
+        PUBLISHED,
+        tmp_path,
+        vp=2.0,
+        pp=8.0,
+        micro_batch_seqs=1.0,
+        activation_recompute="selective + sequence parallel",
+    )
     assert found["interleave"] == "2"
     assert (found["pp"], found["micro_batch"], found["schedule"]) == ("8", "1", "interleaved")
-    assert (found["recompute"], found["sequence_parallel"], found["optimizer_offload"]) == ("selective", "yes", "no")
+    assert (found["recompute"], found["sequence_parallel"], found["optimizer_offload"]) == (
+        "selective",
+        "yes",
+        "no",
+    )
     open_axes = fixed_axes_of(PUBLISHED, tmp_path, pp=8.0, activation_recompute="")
     assert "interleave" not in open_axes
     assert "recompute" not in open_axes
 
 
 def test_a_publication_that_prints_interleaves_leaves_none_out(tmp_path):
-    rows = PUBLISHED.replace("full,,3.69741", "full,,3.69741").replace(",,2,1,,1,1,full", ",,2,1,4,1,1,full")
+    rows = PUBLISHED.replace("full,,3.69741", "full,,3.69741").replace(
+        ",,2,1,,1,1,full", ",,2,1,4,1,1,full"
+    )
     assert fixed_axes_of(rows, tmp_path, pp=8.0)["interleave"] == "1"
 
 
@@ -145,7 +174,12 @@ def test_a_plan_that_does_not_fit_is_not_predicted(tmp_path):
 
 
 def test_where_the_batch_is_unstated_the_rate_is_scored(tmp_path):
-    found = made(PUBLISHED, tmp_path, global_batch_seqs=float("nan"), tokens_s_per_accelerator=np.array([9287.93, 4431.21, 2216.25]))
+    found = made(
+        PUBLISHED,
+        tmp_path,
+        global_batch_seqs=float("nan"),
+        tokens_s_per_accelerator=np.array([9287.93, 4431.21, 2216.25]),
+    )
     assert set(found.target_name) == {"tokens_s_per_accelerator"}
     assert found.predicted == pytest.approx(found.target, rel=0.10)
 
@@ -163,15 +197,28 @@ def test_every_prediction_is_an_answer_of_the_command_line():
     scored = np.flatnonzero(found.skip == "")
     assert len(scored) >= 373
     for row in scored[::12]:
-        assert answer(found.command[row], found.key[row]) * found.scale[row] == pytest.approx(found.predicted[row], rel=1e-9), found.command[row]
+        assert answer(found.command[row], found.key[row]) * found.scale[row] == pytest.approx(
+            found.predicted[row], rel=1e-9
+        ), found.command[row]
 
 
 def test_the_same_model_by_its_figures_is_the_same_prediction(tmp_path):
     """Layers, hidden size, heads and vocabulary of GPT 1.7B as columns, under a name that nobody knows."""
     named, stated = (
         made(PUBLISHED, tmp_path),
-        made(PUBLISHED, tmp_path, model="house GPT", layers=24.0, hidden=2304.0, heads=24.0, ffn=9216.0, vocab=51200.0),
+        made(
+            PUBLISHED,
+            tmp_path,
+            model="house GPT",
+            layers=24.0,
+            hidden=2304.0,
+            heads=24.0,
+            ffn=9216.0,
+            vocab=51200.0,
+        ),
     )
     assert stated.predicted[0] == pytest.approx(named.predicted[0], rel=0.01)
     assert "workload.model=layers=24,hidden=2304" in stated.command[0]
-    assert answer(stated.command[0], stated.key[0]) * stated.scale[0] == pytest.approx(stated.predicted[0], rel=1e-9)
+    assert answer(stated.command[0], stated.key[0]) * stated.scale[0] == pytest.approx(
+        stated.predicted[0], rel=1e-9
+    )

@@ -15,7 +15,11 @@ from tests.shipped import attribute
 from tests.studies.validation.test_left_out import recomputed, stated
 from tests.studies.validation.today import ROOT, Task, scored, scores, table_of
 
-BARS = {"inference": 0.15, "kernels": 0.15, "collectives": 0.30}  # median error on rows near the hardware
+BARS = {
+    "inference": 0.15,
+    "kernels": 0.15,
+    "collectives": 0.30,
+}  # median error on rows near the hardware
 LEFT_OUT_BAR = 0.25
 PARAMETERS = 8  # in all three fits
 
@@ -38,9 +42,16 @@ def test_rows_near_the_hardware_are_met(judged, kind):
 
 @pytest.mark.parametrize("kind", BARS)
 def test_the_stated_error_is_that_of_the_shipped_parameters(judged, kind):
-    row = next(row for row in stated("kinds") if row["kind"] == f"trainium_{kind}" and row["left_out"] == "nothing")
+    row = next(
+        row
+        for row in stated("kinds")
+        if row["kind"] == f"trainium_{kind}" and row["left_out"] == "nothing"
+    )
     found = judged[kind].card["by"]["tier"]["A"]
-    assert (float(row["median_ape"]), int(row["n"])) == (pytest.approx(found["median_ape"], abs=2e-3), found["n"])
+    assert (float(row["median_ape"]), int(row["n"])) == (
+        pytest.approx(found["median_ape"], abs=2e-3),
+        found["n"],
+    )
 
 
 @pytest.mark.parametrize("kind", ["inference", "kernels"])
@@ -51,7 +62,11 @@ def test_sources_that_were_left_out_are_met(catalogue, kind):
     parts = [one for one in refits if one.left_out == "source"]
     target, predicted = [made.target[one.rows] for one in parts], [one.predicted for one in parts]
     found = scores(np.concatenate(target), np.concatenate(predicted))
-    row = next(row for row in stated("kinds") if row["kind"] == f"trainium_{kind}" and row["left_out"] == "source")
+    row = next(
+        row
+        for row in stated("kinds")
+        if row["kind"] == f"trainium_{kind}" and row["left_out"] == "source"
+    )
     assert found["median_ape"] == pytest.approx(float(row["median_ape"]), abs=2e-3)
     assert found["median_ape"] <= LEFT_OUT_BAR
 
@@ -63,7 +78,9 @@ def test_few_parameters_inside_physics_do_it(catalogue):
             count += 1
             found, name = values.input(parameter.path), parameter.path.rpartition(".")[2]
             wanted = attribute("performance", name, "test")
-            assert wanted.minimum < found.value < min(wanted.maximum, 1.0), parameter.path  # shares below one, times below a second
+            assert wanted.minimum < found.value < min(wanted.maximum, 1.0), (
+                parameter.path
+            )  # shares below one, times below a second
             assert found.low < found.value < found.high
             assert found.source == "tco-calibration"
     assert count <= PARAMETERS
@@ -71,7 +88,9 @@ def test_few_parameters_inside_physics_do_it(catalogue):
 
 def test_what_a_row_says_of_itself_is_heeded(judged):
     rows = judged["inference"].rows
-    assert (rows[rows["source_id"] == "neuron_docs_trn2_llama70b"]["target"].head(1) == "tpot_ms_mean").all()  # its notes ask for it
+    assert (
+        rows[rows["source_id"] == "neuron_docs_trn2_llama70b"]["target"].head(1) == "tpot_ms_mean"
+    ).all()  # its notes ask for it
     drafted = rows["skipped"].str.startswith("unstated acceptance of drafts")
     assert drafted.sum() >= 5  # a draft model's acceptance is not the engine's to know
     collectives = judged["collectives"].card["skipped"]
@@ -99,13 +118,33 @@ def test_a_command_gives_a_row_again(judged, kind):
 
 def test_part_of_the_cores_takes_part_of_the_chip():
     times = {
-        cores: json.loads(tco("kernel", "trn2", "--m", "16384", "--n", "16384", "--k", "16384", "--cores", cores, "--format", "json").stdout)
+        cores: json.loads(
+            tco(
+                "kernel",
+                "trn2",
+                "--m",
+                "16384",
+                "--n",
+                "16384",
+                "--k",
+                "16384",
+                "--cores",
+                cores,
+                "--format",
+                "json",
+            ).stdout
+        )
         for cores in "248"
     }
     alone, die, chip = (times[cores]["tflops"] for cores in "248")
-    assert die / alone == pytest.approx(1.70, rel=0.01)  # published: two processes on one die run 1.70 times as fast as one
+    assert die / alone == pytest.approx(
+        1.70, rel=0.01
+    )  # published: two processes on one die run 1.70 times as fast as one
     assert chip / die == pytest.approx(2.0, rel=0.01)
-    for chip, cores in (("trn2", "9"), ("h100-sxm", "2")):  # more than there are; a chip whose cores nobody hands out
+    for chip, cores in (
+        ("trn2", "9"),
+        ("h100-sxm", "2"),
+    ):  # more than there are; a chip whose cores nobody hands out
         done = tco("kernel", chip, "--m", "8", "--n", "8", "--k", "8", "--cores", cores)
         assert done.exit_code == 2
         assert "--cores" in done.stderr

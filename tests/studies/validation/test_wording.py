@@ -57,7 +57,10 @@ def cells(kind, column):
     ],
 )
 def test_recomputation(text, recompute, parallel):
-    assert (meaning(CATALOGUE, "recomputation", text), meaning(CATALOGUE, "sequence parallel", text)) == (recompute, parallel)
+    assert (
+        meaning(CATALOGUE, "recomputation", text),
+        meaning(CATALOGUE, "sequence parallel", text),
+    ) == (recompute, parallel)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,10 @@ def test_recomputation(text, recompute, parallel):
     ],
 )
 def test_sharding(text, sharded, offload):
-    assert (meaning(CATALOGUE, "sharding", text), meaning(CATALOGUE, "offload", text)) == (sharded, offload)
+    assert (meaning(CATALOGUE, "sharding", text), meaning(CATALOGUE, "offload", text)) == (
+        sharded,
+        offload,
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,6 +203,17 @@ def test_kernels_and_schedules(subject, text, means):
 
 
 def test_every_text_of_the_given_files_is_read():
-    assert [text for text in cells("training", "activation_recompute") if not meaning(CATALOGUE, "recomputation", text)] == []
-    assert [text for text in cells("training", "sharding") if not meaning(CATALOGUE, "sharding", text)] == []
-    assert [text for kind in ("training", "inference") for text in cells(kind, "precision") if not precisions(CATALOGUE, text)] == []
+    assert [
+        text
+        for text in cells("training", "activation_recompute")
+        if not meaning(CATALOGUE, "recomputation", text)
+    ] == []
+    assert [
+        text for text in cells("training", "sharding") if not meaning(CATALOGUE, "sharding", text)
+    ] == []
+    assert [
+        text
+        for kind in ("training", "inference")
+        for text in cells(kind, "precision")
+        if not precisions(CATALOGUE, text)
+    ] == []

@@ -32,7 +32,9 @@ VALUES = plain_values()
 
 def file_of(kind: str) -> Path:
     """Return the file of the measurements of a kind."""
-    return ROOT / f"data/measured/{'speculative_acceptance' if kind == 'acceptance' else kind}.csv.gz"
+    return (
+        ROOT / f"data/measured/{'speculative_acceptance' if kind == 'acceptance' else kind}.csv.gz"
+    )
 
 
 def table_of(file: Path | str) -> pd.DataFrame:
