@@ -66,7 +66,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use, so that `import tco` stays light; from then on it stands here."""
+    """Import a public name on first use, so that `import tco` stays light; from then on it stands
+    here.
+    """
     if name in _HOMES:
         import importlib
 

@@ -1,4 +1,6 @@
-"""What Python asks that the command line draws and writes: a comparison with its figures, its page and its tables."""
+"""What Python asks that the command line draws and writes: a comparison with its figures, its page
+and its tables.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +27,24 @@ class Figure(str):
 
 
 class Comparison(study.Comparison):
-    """Scenarios side by side: `results` with their metrics, and what the command line makes of the same question."""
+    """Scenarios side by side: `results` with their metrics, and what the command line makes of the
+    same question.
+    """
 
     asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
 
     def plot(self, kind: str = "frontier", width: int = 760) -> Figure:
-        """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, `cost`, what a chip-hour costs by what is paid for, or `fabric`.
+        """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, `cost`, what a
+        chip-hour costs by what is paid for, or `fabric`.
 
-        Of a single scenario it may be `tornado`, `range`, `roofline`, `operators`, `bom` or `money`, too.
+        Of a single scenario it may be `tornado`, `range`, `roofline`, `operators`, `bom` or
+        `money`, too.
         """
         known = (*OF_MANY, *(OF_ONE if len(self.results) == 1 else ()))
         if kind not in known:
             raise UsageError(
-                f"plot({kind!r}): expected {', '.join(map(repr, known))}; a comparison of one scenario has those of one, too"
+                f"plot({kind!r}): expected {', '.join(map(repr, known))}; a comparison of one "
+                "scenario has those of one, too"
             )
         with TemporaryDirectory() as folder:
             path = Path(folder, "figure.svg")
@@ -49,14 +56,17 @@ class Comparison(study.Comparison):
         self.write("report", "--baseline", self.baseline, "-o", str(path))
 
     def export(self, path: str | Path) -> None:
-        """Write the tables of `tco export`: `.xlsx` (live formulas), `.csv`, `.json`, `.parquet`, or a folder whose name ends in `/`."""
+        """Write the tables of `tco export`: `.xlsx` (live formulas), `.csv`, `.json`, `.parquet`,
+        or a folder whose name ends in `/`.
+        """
         self.write("export", "--baseline", self.baseline, "-o", str(path))
 
     def write(self, *words: str) -> None:
         """Run a command on these scenarios."""
         if not self.asked:
             raise UsageError(
-                f"tco {words[0]} makes its scenarios anew, and this comparison is of results: compare them by name"
+                f"tco {words[0]} makes its scenarios anew, and this comparison is of results: "
+                "compare them by name"
             )
         commanded(*words, *self.asked)
 

@@ -47,7 +47,8 @@ KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimat
 
 HEADLINE = ("trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72", "mi450x-ualoe72")
 FUSED = ("elementwise_traffic", "expert_passes")  # what a fleet has kernels of its own for
-ALIKE = {  # stated plans and chosen ones are on one footing: the model's own rates, on the kernels of a fleet
+# stated plans and chosen ones are on one footing: the model's own rates, on the kernels of a fleet
+ALIKE = {
     "workload.as_deployed": "0",
     **{
         f"performance.layer.{name}": repr(CATALOGUE.practice("fleet", name).value) for name in FUSED
@@ -69,7 +70,9 @@ def in_december(name: str, **variant: str) -> Result:
 
 
 def again(name: str, plan=None, **settings: str) -> Result:
-    """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline unless another is given."""
+    """Evaluate with settings, `__` standing for the dot of a path, on the plan of the headline
+    unless another is given.
+    """
     return evaluate(name, by_path(settings), plan or result(name).plan, catalogue=CATALOGUE)
 
 
@@ -122,7 +125,9 @@ def plain_values(**settings: str) -> Values:
 def links_of(
     name: str, library: str | None = None, variant: Mapping[str, str] | None = None, **settings: str
 ) -> Links:
-    """Return what the chips of a system, or a chip, meet, by the library of their family or another."""
+    """Return what the chips of a system, or a chip, meet, by the library of their family or
+    another.
+    """
     inputs = system_of(name, variant, **settings)
     return links_of_system(
         inputs, inputs.values(), library_of(CATALOGUE, [library]) if library else None

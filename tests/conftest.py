@@ -31,9 +31,11 @@ os.environ["NO_COLOR"] = "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share the shipped catalogue among tests, but where what is timed is how long it takes to read.
+    """Share the shipped catalogue among tests, but where what is timed is how long it takes to
+    read.
 
-    The program is compiled once, and not by each of the many commands that tests start: an editable installation compiles nothing.
+    The program is compiled once, and not by each of the many commands that tests start: an editable
+    installation compiles nothing.
 
     Answers are kept in a cache folder of the session, so that no command a user ran before changes
     a test. Workers inherit the folder: what is kept is whole, and is what each would make itself.

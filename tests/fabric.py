@@ -1,4 +1,6 @@
-"""What joins chips, for the tests: groups of ranks, what they meet, and how long collectives take on it."""
+"""What joins chips, for the tests: groups of ranks, what they meet, and how long collectives take
+on it.
+"""
 
 from __future__ import annotations
 

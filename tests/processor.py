@@ -1,4 +1,6 @@
-"""What this processor's instructions give, as JSON: run by `test_processors.py` with all that numpy finds, and with none of it."""
+"""What this processor's instructions give, as JSON: run by `test_processors.py` with all that numpy
+finds, and with none of it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def formulas() -> dict[str, dict[str, list[float]]]:
 
 
 def metrics() -> dict[str, dict[str, list[float | None]]]:
-    """Return the metrics of some scenarios with all inputs that have a range drawn, as arrays and one by one."""
+    """Return the metrics of some scenarios with all inputs that have a range drawn, as arrays and
+    one by one.
+    """
     found: dict[str, dict[str, list[float | None]]] = {}
     for name in DRAWN:
         base, generator = tco.evaluate(name), np.random.default_rng(7)

@@ -8,7 +8,9 @@ GATHERED = {"total": total, "least": least, "greatest": greatest}
 
 
 def recomputed(roots, moved):
-    """The values of the roots with some inputs moved, by path; what no formula makes stays as it was traced."""
+    """The values of the roots with some inputs moved, by path; what no formula makes stays as it
+    was traced.
+    """
     values = {}
     stack = [(root, False) for root in roots.values()]
     while stack:

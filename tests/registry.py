@@ -79,7 +79,9 @@ class Golden(NamedTuple):
 
 
 def whole_inputs(formula: Formula, given: dict[str, Any]) -> dict[str, float]:
-    """Return every parameter of a formula as a number in its declared unit; a text is read as a quantity."""
+    """Return every parameter of a formula as a number in its declared unit; a text is read as a
+    quantity.
+    """
     merged = {**formula.defaults, **given}
     return {
         name: parse_quantity(merged[name], unit) if isinstance(merged[name], str) else merged[name]
@@ -102,7 +104,8 @@ def golden_rows() -> tuple[list[Golden], list[str]]:
             wrong.append(f"line {position}: no formula is called {row['formula']}")
         elif inputs.keys() | formula.defaults.keys() != formula.parameters.keys():
             wrong.append(
-                f"line {position}: {formula.name} takes {', '.join(formula.parameters)}, not {', '.join(inputs)}"
+                f"line {position}: {formula.name} takes {', '.join(formula.parameters)}, not "
+                f"{', '.join(inputs)}"
             )
         else:
             given = whole_inputs(formula, inputs)
@@ -123,7 +126,9 @@ ROWS, WRONG = golden_rows()
 
 
 def over(cases: Mapping[str, Case]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Make one test of what holds of each of many cases: a test for each would take longer than what it checks. It names all that fail."""
+    """Make one test of what holds of each of many cases: a test for each would take longer than
+    what it checks. It names all that fail.
+    """
 
     def test_of(check: Callable[[Case], None]) -> Callable[[], None]:
         def test() -> None:

@@ -1,6 +1,8 @@
-"""The shipped catalogue, read once in a process: what a test asks it for is there for the next one. Do not change it.
+"""The shipped catalogue, read once in a process: what a test asks it for is there for the next one.
+Do not change it.
 
-It is the one that commands and functions have where they are given none. Of folders of one's own the shipped files below them are read once too.
+It is the one that commands and functions have where they are given none. Of folders of one's own
+the shipped files below them are read once too.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ DATA = CATALOGUE.folders[0]
 
 
 def read_once(read: Callable[..., Any], keep: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Return what reads a shipped file once, however many catalogues ask for it, and any other each time."""
+    """Return what reads a shipped file once, however many catalogues ask for it, and any other each
+    time.
+    """
     kept = cache(lambda path, *columns, **optional: keep(read(path, *columns, **optional)))
     return lambda path, *columns, **optional: (kept if path.is_relative_to(DATA) else read)(
         path, *columns, **optional

@@ -42,8 +42,8 @@ def test_the_share_of_later_rows_is_counted_by_hand(catalogue):
         sum(line.usd for line in later) / sum(line.usd for line in bill), rel=1e-12
     )
     assert (
-        f"{found.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: gb200-gpu (2026-05), nvswitch-5 (2026-05)"
-        in found.ages.notes[0]
+        f"{found.ages.later * 100:.1f} % of the bill is priced by rows later than 2025-12: "
+        "gb200-gpu (2026-05), nvswitch-5 (2026-05)" in found.ages.notes[0]
     )
 
 
@@ -192,7 +192,8 @@ def test_old_evidence_of_the_hall_is_a_share_of_the_chip_hour(catalogue):
     )
     (note,) = found.ages.hour_notes
     assert note == (
-        "evidence older than its kind may be: electricity price (2025), grid carbon (2023), draw over nameplate (2024-03); "
+        "evidence older than its kind may be: electricity price (2025), grid carbon (2023), draw "
+        "over nameplate (2024-03); "
         f"{found.ages.hour_older * 100:.0f} % of the chip-hour rests on old evidence"
     )
 
@@ -308,8 +309,8 @@ def test_the_first_table_says_it_in_a_line_of_all_and_leaves_what_was_chosen_to_
         for row in document(*asked)["rows"]
     ]
     assert (
-        f"note: {', '.join(shares)} of the bill is priced by rows later than 2025-12; --full names them\n"
-        in first
+        f"note: {', '.join(shares)} of the bill is priced by rows later than 2025-12; --full names "
+        "them\n" in first
     )
     assert "the cheapest at 2025-12" in full
     assert "the cheapest at 2025-12" not in first

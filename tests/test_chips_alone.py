@@ -1,4 +1,6 @@
-"""A chip asked for alone: its scale-up domain answers as the server it is sold in does, and nothing in dollars is made up."""
+"""A chip asked for alone: its scale-up domain answers as the server it is sold in does, and nothing
+in dollars is made up.
+"""
 
 from __future__ import annotations
 

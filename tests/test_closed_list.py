@@ -126,7 +126,8 @@ GOOD = [
     "return a * b + a / b - a ** b",
     "return -a",
     "'Words.'\n    c = a + 1.5\n    return c * b",
-    "return np.maximum(a, np.minimum(b, 2)) + np.sqrt(a) + np.exp(a) + np.log(a) + np.log2(a) + np.ceil(a) + np.floor(b)",
+    "return np.maximum(a, np.minimum(b, 2)) + np.sqrt(a) + np.exp(a) + np.log(a) + np.log2(a) + "
+    "np.ceil(a) + np.floor(b)",
     "return select(a <= b, ceil_ratio(a, b), normal_cdf(a))",
     "return select(a > select(a < b, a, b), a, b)",
 ]

@@ -1,4 +1,6 @@
-"""Many draws of the inputs: each as if asked alone, with its own batch and, where it decides them, its own plan and structure."""
+"""Many draws of the inputs: each as if asked alone, with its own batch and, where it decides them,
+its own plan and structure.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_the_target_or_the_memory_binds_in_every_draw(name, software, quick):
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_where_the_search_for_a_batch_begins_does_not_matter(name):
-    """From the batch of the centre, from one or from far beyond memory: but for draws on a step of tiles or waves it is the same batch."""
+    """From the batch of the centre, from one or from far beyond memory: but for draws on a step of
+    tiles or waves it is the same batch.
+    """
     base, drawn = draws_of(name, 256)
     plan = base.structure.plan
     found = []
@@ -113,7 +117,9 @@ def test_a_batch_that_is_solved_is_evaluated_as_any_other():
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name):
-    """A batch is solved where the search takes one from a grid, so only a plan far from the best at the centre could be better."""
+    """A batch is solved where the search takes one from a grid, so only a plan far from the best at
+    the centre could be better.
+    """
     _, drawn = draws_of(name, 8)
     held, free = (
         tco.evaluate_draws(name, ROOM | drawn, hold=hold, catalogue=CATALOGUE)
@@ -136,7 +142,9 @@ def test_a_chosen_plan_is_at_least_the_one_held_and_the_one_a_search_finds(name)
 
 @pytest.mark.parametrize("name", [TRN3, GB200])
 def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, monkeypatch):
-    """Against every plan in every draw: each draw of a hundredth of them that are weighed whole stands for a hundred."""
+    """Against every plan in every draw: each draw of a hundredth of them that are weighed whole
+    stands for a hundred.
+    """
     _, drawn = draws_of(name, 800, share=1.0)
     every = tco.evaluate_draws(name, ROOM | drawn, catalogue=CATALOGUE)
     monkeypatch.setattr(draws, "PILOTS", 80)
@@ -147,7 +155,9 @@ def test_plans_that_are_the_best_in_some_draws_are_enough_for_the_others(name, m
 
 
 def test_a_point_that_misses_its_target_has_draws_that_meet_it():
-    """No plan at the centre gives so many tokens a second; where launches and links are quick one does."""
+    """No plan at the centre gives so many tokens a second; where launches and links are quick one
+    does.
+    """
     fast = ROOM | {"workload.interactivity": "80 token/s"}
     base, drawn = draws_of(TRN3, 24, share=1.0, more=fast)
     assert base.plan is None

@@ -1,4 +1,6 @@
-"""Peaks, memory and intensities of a chip and of its scale-up domain, as `tco systems show` prints them."""
+"""Peaks, memory and intensities of a chip and of its scale-up domain, as `tco systems show` prints
+them.
+"""
 
 from __future__ import annotations
 

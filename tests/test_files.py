@@ -1,4 +1,6 @@
-"""Reading and writing files: every fault names the file, the line and what was expected; nothing is ever half-written."""
+"""Reading and writing files: every fault names the file, the line and what was expected; nothing is
+ever half-written.
+"""
 
 from __future__ import annotations
 

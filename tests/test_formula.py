@@ -142,7 +142,9 @@ def test_normal_cdf_takes_arrays():
     ids=str,
 )
 def test_candidates_at_once_or_one_by_one_are_the_same(shapes):
-    """Stacked on an axis in front, or in turn as while a trace is recorded, with arguments of any number of axes."""
+    """Stacked on an axis in front, or in turn as while a trace is recorded, with arguments of any
+    number of axes.
+    """
     generator = np.random.default_rng(5)
     one, other = (generator.uniform(1, 9, shape) if shape else 3.7 for shape in shapes)
     candidates = ((1.0, 3.0), (2.0, 1.0), (4.0, 0.5))

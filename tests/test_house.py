@@ -1,4 +1,6 @@
-"""How the house hangs together: who imports whom, imports inside functions counted, those for types alone not."""
+"""How the house hangs together: who imports whom, imports inside functions counted, those for types
+alone not.
+"""
 
 import ast
 from graphlib import TopologicalSorter

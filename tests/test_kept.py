@@ -1,4 +1,6 @@
-"""What is kept of what was made once: whole, of this program on this data, and the same to the byte."""
+"""What is kept of what was made once: whole, of this program on this data, and the same to the
+byte.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tests.cli import tco
 
 @pytest.fixture
 def keeping(tmp_path, monkeypatch):
-    """Return a cache of one's own, a way to read through it, and how often something was made; making takes no draws."""
+    """Return a cache of one's own, a way to read through it, and how often something was made;
+    making takes no draws.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = []
 
@@ -132,7 +136,9 @@ WORDS = ("compare", "gb200-nvl72", "trn3-nl72x2", "--no-range")
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """Return a cache of one's own and the scenarios that were evaluated since, each time all of them."""
+    """Return a cache of one's own and the scenarios that were evaluated since, each time all of
+    them.
+    """
     from tco.studies import evaluation
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -1,4 +1,6 @@
-"""Names of cells: one cell has one name, and a name stays with its cell when something else is added to the chain."""
+"""Names of cells: one cell has one name, and a name stays with its cell when something else is
+added to the chain.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def computed(node: Node) -> tuple[str | None, str | None]:
 
 
 def moved(before: dict[str, Node], after: dict[str, Node]) -> list[str]:
-    """The cells that hold something else under their name than before; a sum may gain a term, and who takes a new cell is a neighbour of it."""
+    """The cells that hold something else under their name than before; a sum may gain a term, and
+    who takes a new cell is a neighbour of it.
+    """
     new = after.keys() - before.keys()
     found = []
     for name, node in before.items():
@@ -108,7 +112,9 @@ def test_adding_an_operator_to_a_step_leaves_all_other_names(name):
 
 @pytest.mark.parametrize("name", SERVING)
 def test_what_was_zero_keeps_its_names(name):
-    """An input that is zero by default is a cell from the start, so what it changes has its names already."""
+    """An input that is zero by default is a cell from the start, so what it changes has its names
+    already.
+    """
     assert cells(name).keys() == cells(name, workload__kv_offload="0.3").keys()
 
 

@@ -1,4 +1,6 @@
-"""Python results: short where they are printed, a table in a notebook, and the files of the command line."""
+"""Python results: short where they are printed, a table in a notebook, and the files of the command
+line.
+"""
 
 from __future__ import annotations
 

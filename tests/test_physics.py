@@ -1,4 +1,6 @@
-"""What can be: every metric of every study lies within its bounds, and no draw makes more tokens than its chips could compute or read."""
+"""What can be: every metric of every study lies within its bounds, and no draw makes more tokens
+than its chips could compute or read.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_every_draw_and_every_percentile_is_possible(name, settings):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_tokens_lie_below_the_roofline_of_their_draw(name):
-    """Each token takes two operations for each parameter it passes through, on a chip that runs at the highest of its peaks and no faster."""
+    """Each token takes two operations for each parameter it passes through, on a chip that runs at
+    the highest of its peaks and no faster.
+    """
     found = tco.uncertainty(name, samples=200, seed=3).sample.metrics
     model = load_model(CATALOGUE, "deepseek-v3")
     tokens = found["output_tokens_per_s_per_chip"] + found["input_tokens_per_s_per_chip"]

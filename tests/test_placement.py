@@ -76,7 +76,9 @@ def test_the_limit_is_no_setting_without_effect():
 
 
 def test_a_liquid_cooled_rack_pays_a_sidecar_where_only_air_cools(catalogue):
-    """450 USD a kW over the racks' power, with its upkeep and the draw of its fans; the hall for air costs less, and holds less."""
+    """450 USD a kW over the racks' power, with its upkeep and the draw of its fans; the hall for
+    air costs less, and holds less.
+    """
     plain, found = result(LIQUID), again(LIQUID, site__cooling="air", site__rack_kw_max="400 kW")
     (line,) = (line for line in found.lines if line.path == "site/sidecar")
     assert line.usd == pytest.approx(found.bill.power / 1e3 * 450, rel=1e-12)
@@ -167,7 +169,9 @@ def test_peak_pue_is_not_paid_for_as_energy():
 
 
 def test_a_hall_that_is_let_is_paid_for_by_its_worst_hour():
-    """A rent is that of the hall its site states: one that draws a fifth more at the worst hour takes a fifth more of what is let."""
+    """A rent is that of the hall its site states: one that draws a fifth more at the worst hour
+    takes a fifth more of what is let.
+    """
     rented = {"site": "us-colocation"}
     stated, hotter = (evaluate(LIQUID, rented | more) for more in ({}, {"site.pue_peak": "1.8"}))
     rents = [

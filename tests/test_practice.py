@@ -1,4 +1,6 @@
-"""Practice that can be swapped, formats as they are run, and priors that keep to the measured families."""
+"""Practice that can be swapped, formats as they are run, and priors that keep to the measured
+families.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.registry import parse_quantity
 
 ROOT = Path(__file__).parents[1]
 RATE = "output_tokens_per_s_per_chip"
-PHYSICS = {  # attributes of Trainium's practice that the chip's own build sets, and why they may lie outside the measured families
+# attributes of Trainium's practice that the chip's own build sets, and why they may lie outside the
+# measured families
+PHYSICS = {
     "flop_energy": "the peak is quoted at the clock the chip holds",
     "collective_chunk": "no trip through HBM",
     "collective_step": "a ring step of the torus by the vendor's documents",
@@ -117,7 +121,9 @@ def test_software_reaches_further_the_further_it_is_said_to():
     ("name", "best_is"), [("collective_wait", min), ("stream_efficiency", max)]
 )
 def test_what_is_reached_lies_between_public_and_best_in_logarithms(name, best_is, reach):
-    """By hand, from the rows: the public value to the power of what is left of the way, times the best to the power of the rest."""
+    """By hand, from the rows: the public value to the power of what is left of the way, times the
+    best to the power of the rest.
+    """
     settings = {
         "performance.owner.software_reach": str(reach),
         "performance.trainium.port_overhead": "0",
@@ -217,7 +223,9 @@ def test_a_chip_without_rows_says_whose_it_rests_on():
 
 
 def test_a_chip_with_few_rows_says_both_and_what_they_say():
-    """All rows of Trainium3 that are published are of software that holds it back: nothing is fitted to them, and the model is too quick."""
+    """All rows of Trainium3 that are published are of software that holds it back: nothing is
+    fitted to them, and the model is too quick.
+    """
     found = evaluate("trn3-nl72x2").standing
     assert found.anchors == ("trn2",)
     assert (found.validated_rows, found.anchored_rows) == (8, 33)
@@ -251,7 +259,9 @@ def test_values_of_a_swapped_practice_are_those_of_the_catalogue():
 
 @pytest.mark.parametrize("system", ["h200-hgx8", "b200-hgx8"])
 def test_older_engines_are_slower_on_every_vendor(system):
-    """Nothing of these chips ages but their engine, so that a step takes 1 + g a months before it has grown up, and later as long as ever."""
+    """Nothing of these chips ages but their engine, so that a step takes 1 + g a months before it
+    has grown up, and later as long as ever.
+    """
     asked = {
         "workload.concurrency": "32",
         "workload.interactivity": "1 token/s",
@@ -293,7 +303,9 @@ def test_attention_is_multiplied_in_sixteen_bits_unless_eight_are_asked_for():
 def test_a_release_without_tuned_kernels_is_slower_while_it_lasts(
     system, engine, precision, slower
 ):
-    """SGLang on MI300X from January to April 2026: every pass takes as much longer as its publisher measured, so that any batch makes less."""
+    """SGLang on MI300X from January to April 2026: every pass takes as much longer as its publisher
+    measured, so that any batch makes less.
+    """
     asked = {
         "workload.engine": engine,
         "workload.precision": precision,
@@ -312,7 +324,9 @@ def test_a_release_without_tuned_kernels_is_slower_while_it_lasts(
 
 
 def test_a_port_counts_from_the_newest_kernels_of_its_family():
-    """MI300X of 2023 runs kernels of 2025: with software of December 2025 its gaps are those of a young port, as MI355X's are."""
+    """MI300X of 2023 runs kernels of 2025: with software of December 2025 its gaps are those of a
+    young port, as MI355X's are.
+    """
     asked = {
         "workload.software": "2025-12",
         "workload.as_deployed": "0",

@@ -1,4 +1,6 @@
-"""Formulas keep their digits: held to arithmetic of hundreds of digits (mpmath), where a difference may be next to nothing."""
+"""Formulas keep their digits: held to arithmetic of hundreds of digits (mpmath), where a difference
+may be next to nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The same figures on any processor: with all instructions that numpy finds and with none of them, in arrays and one by one."""
+"""The same figures on any processor: with all instructions that numpy finds and with none of them,
+in arrays and one by one.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The whole chain read as pint quantities: every formula call of every scenario is checked for its dimensions.
+"""The whole chain read as pint quantities: every formula call of every scenario is checked for its
+dimensions.
 
-The inputs come in other units than the formulas declare (GB for byte, kUSD for USD), so a factor forgotten between two formulas
-shows in the metrics.
+The inputs come in other units than the formulas declare (GB for byte, kUSD for USD), so a factor
+forgotten between two formulas shows in the metrics.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tests.test_readings import OTHER
 
 
 class Quantities:
-    """A recorder that gives plain numbers of the structure their declared units and checks every result's dimension."""
+    """A recorder that gives plain numbers of the structure their declared units and checks every
+    result's dimension.
+    """
 
     def __init__(self) -> None:
         self.calls: set[str] = set()

@@ -25,7 +25,8 @@ from tests.registry import (
 
 SPREAD = np.array([1.0, 0.93, 1.04, 0.99, 1.01])
 
-# Another unit of each dimension, for every word that a declared unit is made of. Chips, racks and shares know only one.
+# Another unit of each dimension, for every word that a declared unit is made of. Chips, racks and
+# shares know only one.
 OTHER = {
     "s": "ms",
     "h": "day",
@@ -60,7 +61,9 @@ def wanted(row):
 
 
 def other_unit(text):
-    """The same dimension in other units: 'USD/chip/h' becomes 'kUSD/chip/day'; a pure number becomes a percentage."""
+    """The same dimension in other units: 'USD/chip/h' becomes 'kUSD/chip/day'; a pure number
+    becomes a percentage.
+    """
     words = set(re.findall(r"[A-Za-z]+", text))
     assert words <= OTHER.keys() | ALONE, (
         f"no other unit is named for {sorted(words - OTHER.keys() - ALONE)}"
@@ -120,7 +123,9 @@ def test_array_broadcasts(row):
     }
 )
 def test_quantity(case):
-    """The dimension check: pint works out the same answer from quantities, whatever the size of their units."""
+    """The dimension check: pint works out the same answer from quantities, whatever the size of
+    their units.
+    """
     row, scaled = case
     quantity = registry().Quantity
     given = {}
@@ -139,7 +144,9 @@ def test_quantity(case):
 
 
 def sees(row, wrong):
-    """Say whether the row notices that one of its inputs has another dimension: pint refuses, or answers in another unit."""
+    """Say whether the row notices that one of its inputs has another dimension: pint refuses, or
+    answers in another unit.
+    """
     quantity = registry().Quantity
     units = row.formula.parameters
     given = {
@@ -159,7 +166,9 @@ def sees(row, wrong):
 
 @over({found.name: found for found in FORMULAS if any(row.formula is found for row in ROWS)})
 def test_a_wrong_dimension_does_not_pass(found):
-    """For every parameter at least one golden row (for `select`, that of its branch) notices a wrong dimension."""
+    """For every parameter at least one golden row (for `select`, that of its branch) notices a
+    wrong dimension.
+    """
     rows = [row for row in ROWS if row.formula is found]
     assert [name for name in found.parameters if not any(sees(row, name) for row in rows)] == []
 
@@ -190,7 +199,9 @@ def test_trace(row):
 
 @each_row
 def test_trace_of_plain_numbers(row):
-    """Counts of the structure and defaults of the equation become leaves of their own, with their units."""
+    """Counts of the structure and defaults of the equation become leaves of their own, with their
+    units.
+    """
     given = {name: value for name, value in row.inputs.items() if name not in row.formula.defaults}
     with recording() as trace:
         answer = trace.call(row.formula, (), given)

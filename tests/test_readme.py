@@ -1,4 +1,6 @@
-"""What README and guide state is what the program says: the headline, its picture and accuracy, and the two views of whose cost it is."""
+"""What README and guide state is what the program says: the headline, its picture and accuracy, and
+the two views of whose cost it is.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def row(label):
 
 @cache
 def views():
-    """The four racks at their owner's cost, and rented at the rent and at the ends of its range; the baseline's rent is a published one."""
+    """The four racks at their owner's cost, and rented at the rent and at the ends of its range;
+    the baseline's rent is a published one.
+    """
     found = {}
     for view in ("own", "value", "low", "high"):
         rows = {}

@@ -1,4 +1,6 @@
-"""Saved results: what is read again is what was evaluated, and whatever is no saved result is refused with what is wrong."""
+"""Saved results: what is read again is what was evaluated, and whatever is no saved result is
+refused with what is wrong.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def test_energy_follows_its_price_linearly():
 
 
 def test_a_price_moves_the_bill_by_quantity():
-    """144 chips at 9,000 USD instead of a built-up chip with four HBM stacks; assembly follows no price."""
+    """144 chips at 9,000 USD instead of a built-up chip with four HBM stacks; assembly follows no
+    price.
+    """
     before = result(NAME).bill
     built = sum(line.extended for line in before.lines if "trn3" in line.path.split("/"))
     after = again(NAME, parts__trn3__price="9000 USD").bill

@@ -1,4 +1,6 @@
-"""A scenario that states instead of computing: the price of a whole system, a rate of tokens, how a purchase is repaid."""
+"""A scenario that states instead of computing: the price of a whole system, a rate of tokens, how a
+purchase is repaid.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""With a structure given everything is arithmetic: many values together, one by one and a trace computed again are the same."""
+"""With a structure given everything is arithmetic: many values together, one by one and a trace
+computed again are the same.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def same(found, expected, tolerance):
 
 @each
 def test_every_input_moved_together_alone_and_in_the_trace(name):
-    """Place 0 of each array is the scenario as it is, place i moves the i-th input; many and trace meet in all, and one by one where it is quick."""
+    """Place 0 of each array is the scenario as it is, place i moves the i-th input; many and trace
+    meet in all, and one by one where it is quick.
+    """
     base = answer(name)
     refused = (
         "workload.concurrency",
@@ -261,7 +265,8 @@ def test_settings_that_are_refused(settings, words):
     [
         (
             {SWITCH: (PAIR, "USD")},
-            "tray-switch: scorpio-p-32 has 2 prices and the cheapest stands there: give the structure",
+            "tray-switch: scorpio-p-32 has 2 prices and the cheapest stands there: give the "
+            "structure",
         ),
         (
             {"cluster.chips": PAIR * 512},

@@ -1,4 +1,6 @@
-"""Many threads at once: what one records, or reads of a shared catalogue, does not disturb the others."""
+"""Many threads at once: what one records, or reads of a shared catalogue, does not disturb the
+others.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ JOB = "llama-3.1-405b-training-gb200-nvl72"
 
 
 def shrinking(chips):
-    """A job that doubles its rate with twice the chips up to a million tokens a second, on whole hundreds of chips."""
+    """A job that doubles its rate with twice the chips up to a million tokens a second, on whole
+    hundreds of chips.
+    """
     return min(chips * 100.0, 1e6)
 
 

@@ -1,4 +1,6 @@
-"""The tracing reading: values that remember how they were made, and that refuse to be used behind its back."""
+"""The tracing reading: values that remember how they were made, and that refuse to be used behind
+its back.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ def test_a_plain_term_of_a_gathering_is_a_leaf_of_the_structure(trace):
 
 @pytest.mark.parametrize(("terms", "value"), [([], 0.0), ([2.0, 3.0], 5.0)])
 def test_a_gathering_of_plain_numbers_is_a_plain_number(trace, terms, value):
-    """What it is part of takes it as a count of its own unit: a bill may hold none of the parts an agreement covers."""
+    """What it is part of takes it as a count of its own unit: a bill may hold none of the parts an
+    agreement covers.
+    """
     assert total("sum", terms) == value
     assert FORMULA.extended_price(total("sum", terms), leaf(trace, 1.0, "")).node.unit == "USD"
 

@@ -1,4 +1,6 @@
-"""Units that cannot lie: the committed table is pint's reading of our own unit file, and conversions are exact."""
+"""Units that cannot lie: the committed table is pint's reading of our own unit file, and
+conversions are exact.
+"""
 
 from __future__ import annotations
 
@@ -248,5 +250,8 @@ def test_a_quantity_nobody_can_read(text):
 
 
 def test_the_table_needs_no_pint():
-    code = "import sys; from tco.foundation.units import convert; convert(1, 'GB', 'byte'); sys.exit('pint' in sys.modules)"
+    code = (
+        "import sys; from tco.foundation.units import convert; convert(1, 'GB', 'byte'); "
+        "sys.exit('pint' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

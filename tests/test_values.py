@@ -1,4 +1,6 @@
-"""The one mapping every quantity comes from, by itself: resolving, settings, derived values, bounds."""
+"""The one mapping every quantity comes from, by itself: resolving, settings, derived values,
+bounds.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Published figures and closed forms: expressions over the formulas, with the figures' own inputs and tolerances.
+"""Published figures and closed forms: expressions over the formulas, with the figures' own inputs
+and tolerances.
 
-A row of `tests/golden/vectors.csv` is all it takes: `expression` may name every formula and what `OTHERS` holds; `gives` is the unit
-of what it comes to, `unit` that of the expected figure.
+A row of `tests/golden/vectors.csv` is all it takes: `expression` may name every formula and what
+`OTHERS` holds; `gives` is the unit of what it comes to, `unit` that of the expected figure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the site of docs generates while it is built: the pages that README, registry, catalogue and command line hold already."""
+"""What the site of docs generates while it is built: the pages that README, registry, catalogue and
+command line hold already.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def method(room: str) -> str:
-    """Return the page of a room's formulas, module by module: what each gives, its equation, parameters, source and a value to check."""
+    """Return the page of a room's formulas, module by module: what each gives, its equation,
+    parameters, source and a value to check.
+    """
     checks = golden()
     by_module: dict[str, list[Formula]] = defaultdict(list)
     for formula in REGISTRY.values():
@@ -147,7 +151,7 @@ def method(room: str) -> str:
         drawn(figure),
     ]
     for module, formulas in sorted(by_module.items()):
-        opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n")[0]
+        opening = (importlib.import_module(module).__doc__ or "").strip().partition("\n\n")[0]
         parts += [f"## {module.removeprefix('tco.')}", opening]
         parts += [part for formula in formulas for part in entry(formula, checks)]
     return "\n\n".join(parts) + "\n"
@@ -171,7 +175,8 @@ def entry(formula: Formula, checks: dict[str, dict[str, str]]) -> list[str]:
         " ".join(formula.text.split("\n\n")[0].split()),
         *(" ".join(more.split()) for more in formula.text.split("\n\n")[1:]),
         f'<div class="equation" markdown="0" tabindex="0">{mathml(formula)}</div>',
-        f"in {formula.unit or 'a pure number'}, of {parameters}. Source: [{formula.source}](../reference/sources.md#{formula.source}).",
+        f"in {formula.unit or 'a pure number'}, of {parameters}. Source: "
+        f"[{formula.source}](../reference/sources.md#{formula.source}).",
         f"For {given}: {float(check['expected']):,.12g} {check['unit']} ({check['source']}).",
     ]
 
@@ -195,7 +200,9 @@ def commands() -> str:
 
 
 def reader_files() -> None:
-    """Write the files that examples read: some measured rows, a model's configuration, a trace of requests and a baseline."""
+    """Write the files that examples read: some measured rows, a model's configuration, a trace of
+    requests and a baseline.
+    """
     rows = (
         gzip.decompress((ROOT / "data/measured/kernels.csv.gz").read_bytes())
         .decode()
@@ -214,7 +221,9 @@ def reader_files() -> None:
 
 
 def shown(typed: Sequence[str]) -> Iterator[str]:
-    """Yield what an example prints, cut where it is long, or the figure it draws; nothing of what needs a machine or an hour of its own."""
+    """Yield what an example prints, cut where it is long, or the figure it draws; nothing of what
+    needs a machine or an hour of its own.
+    """
     if not typed or typed[0].startswith(NOT_RUN):
         return
     printed = ran(typed[0])
@@ -243,7 +252,8 @@ def inputs() -> str:
         rows = list(csv.DictReader(stream))
     parts = [
         "# Inputs",
-        "What `--set` and data files take, with units and bounds. Any unit of the same dimension may be written.",
+        "What `--set` and data files take, with units and bounds. Any unit of the same dimension "
+        "may be written.",
     ]
     for group in dict.fromkeys(row["group"] for row in rows):
         inside = [
@@ -262,7 +272,9 @@ def inputs() -> str:
 
 
 def conclusions() -> str:
-    """Return what a reader of the published articles asks, each with what comes out and the command that shows it."""
+    """Return what a reader of the published articles asks, each with what comes out and the command
+    that shows it.
+    """
     found = check_claims(tco.load_catalogue(), {}, conclusions=True)[0]
     rows = []
     for one in found:
@@ -282,8 +294,10 @@ def conclusions() -> str:
         )
     above = [
         "# Conclusions",
-        "What published articles conclude of these racks, each computed anew (`tco claims --conclusions`): P10, P90 and chance are of the draws "
-        "that `compare` makes; a conclusion holds from a chance of 0.9, is off up to 0.1, and open between.",
+        "What published articles conclude of these racks, each computed anew (`tco claims "
+        "--conclusions`): P10, P90 and chance are of the draws "
+        "that `compare` makes; a conclusion holds from a chance of 0.9, is off up to 0.1, and open "
+        "between.",
     ]
     return (
         "\n\n".join(

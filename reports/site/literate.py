@@ -1,8 +1,10 @@
-"""Tutorials and notebooks that run: what a page says to type is typed while the site is built, and what comes out is what the reader sees.
+"""Tutorials and notebooks that run: what a page says to type is typed while the site is built, and
+what comes out is what the reader sees.
 
-A fenced block with a title is a file of the reader's folder, a `console` block holds command lines after `$`; a line that must fail
-ends in `# exit N`. A `figure` block holds a command of `tco plot`, in whose place its figure stands. Every page starts in an empty folder of its
-own. A command that ends otherwise than the page says stops the build, as does a cell that raises.
+A fenced block with a title is a file of the reader's folder, a `console` block holds command lines
+after `$`; a line that must fail ends in `# exit N`. A `figure` block holds a command of `tco plot`,
+in whose place its figure stands. Every page starts in an empty folder of its own. A command that
+ends otherwise than the page says stops the build, as does a cell that raises.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def filled(markdown: str) -> str:
 
 
 def _done(block: str, kind: str, title: str | None, body: str) -> str:
-    """Return a block as the page shows it: a file is written and stands under its name, commands are followed by what they print."""
+    """Return a block as the page shows it: a file is written and stands under its name, commands
+    are followed by what they print.
+    """
     if title:
         path = Path(title)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +88,9 @@ def inside(html: str) -> str:
 
 # ---------------------------------------------------------------- notebooks
 def noted(path: Path) -> str:
-    """Return a notebook as a page: its words, its code, and what each cell shows, run from the first to the last in an empty folder."""
+    """Return a notebook as a page: its words, its code, and what each cell shows, run from the
+    first to the last in an empty folder.
+    """
     names: dict[str, Any] = {"__name__": "__main__"}
     parts = []
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
@@ -99,7 +105,9 @@ def noted(path: Path) -> str:
 
 
 def shown(source: str, names: dict[str, Any]) -> Iterator[str]:
-    """Run a cell, and yield what it prints and what its last expression comes to, as a notebook shows it."""
+    """Run a cell, and yield what it prints and what its last expression comes to, as a notebook
+    shows it.
+    """
     tree, printed, last = ast.parse(source), io.StringIO(), None
     ends = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
     with redirect_stdout(printed):

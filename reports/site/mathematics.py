@@ -1,4 +1,6 @@
-"""Equations as typeset mathematics: the symbols of a formula as MathML, which every browser of today draws without help."""
+"""Equations as typeset mathematics: the symbols of a formula as MathML, which every browser of
+today draws without help.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,10 @@ def _function(operation: str, arguments: tuple[Any, ...]) -> str:
         return f"<mrow><mo>{opened}</mo>{_row(arguments[0])}<mo>{closed}</mo></mrow>"
     if operation == "select":
         condition, yes, no = map(_row, arguments)
-        cases = f"<mtr><mtd>{yes}</mtd><mtd><mtext>if </mtext>{condition}</mtd></mtr><mtr><mtd>{no}</mtd><mtd><mtext>otherwise</mtext></mtd></mtr>"
+        cases = (
+            f"<mtr><mtd>{yes}</mtd><mtd><mtext>if "
+            f"</mtext>{condition}</mtd></mtr><mtr><mtd>{no}</mtd><mtd><mtext>otherwise</mtext></mtd></mtr>"
+        )
         return (
             f'<mrow><mo stretchy="true">{{</mo><mtable columnalign="left">{cases}</mtable></mrow>'
         )

@@ -1,4 +1,6 @@
-"""How well the model does on published measurements: the figures of the last calibration, shown beside every answer."""
+"""How well the model does on published measurements: the figures of the last calibration, shown
+beside every answer.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ WORDS = {
 
 
 class Standing(NamedTuple):
-    """How an answer stands: the rows of its kind it was held against, of its own chip and of the chips it is anchored on, or none."""
+    """How an answer stands: the rows of its kind it was held against, of its own chip and of the
+    chips it is anchored on, or none.
+    """
 
     validated_rows: int  # of this very chip
     median: float | None
@@ -65,7 +69,9 @@ def table(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
 
 
 def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
-    """Return the errors of a kind by what was left out of the fit: nothing, accelerator, model, source."""
+    """Return the errors of a kind by what was left out of the fit: nothing, accelerator, model,
+    source.
+    """
     rows = table(catalogue, "kinds")
     names = ("n", "median_ape", "p90_ape", "spearman")
     return {
@@ -78,7 +84,8 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
 def standing(
     catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str], path: str
 ) -> Standing:
-    """Return how an answer of a kind on a chip stands against measurements: its own, or those of the `relatives` it shares its practice with.
+    """Return how an answer of a kind on a chip stands against measurements: its own, or those of
+    the `relatives` it shares its practice with.
 
     `path` is the one through the engine that the answer took. An answer of no kind runs no model.
     """
@@ -117,7 +124,10 @@ def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[st
     anchors, anchored = tuple(part for _, part in others), -sum(count for count, _ in others)
     rest = f"; anchored on {anchored:,} of {', '.join(anchors)}" if anchors else ""
     if found is None:
-        text = f"not validated{'' if anchors else ' (prior)'}: no published {WORDS[kind]} on {chip}{rest}"
+        text = (
+            f"not validated{'' if anchors else ' (prior)'}: no published {WORDS[kind]} on "
+            f"{chip}{rest}"
+        )
         return Standing(0, None, None, text, anchors=anchors, anchored_rows=anchored)
     median = float(found["median_ape"])
     apart = float(found["left_out"]) if found["left_out"] else None  # too few rows to say
@@ -128,12 +138,15 @@ def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[st
 
 
 def order_of(catalogue: Catalogue, kind: str) -> str:
-    """Return how often two systems came out in the right order; nothing where it was never measured."""
+    """Return how often two systems came out in the right order; nothing where it was never
+    measured.
+    """
     for row in table(catalogue, "orders"):
         if row["kind"] == kind:
             share, error = float(row["right"]) * 100, float(row["ratio_error"]) * 100
             return (
-                f"Between measured systems at one interactivity, each predicted without rows of its chip, "
+                "Between measured systems at one interactivity, each predicted without rows of "
+                "its chip, "
                 f"the order was right in {share:.0f} % of {int(row['pairs']):,} pairs, "
                 f"the ratio off by {error:.0f} % at the median."
             )

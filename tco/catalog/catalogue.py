@@ -45,7 +45,8 @@ BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.f
     ("analyst", "press", "derived"), "second-hand"
 )
 Rows = dict[tuple[str, str], list[Row]]  # by owner and attribute
-TABLES = {  # of rows, by the group of their attributes: their folders, and the column that names the owner
+# of rows, by the group of their attributes: their folders, and the column that names the owner
+TABLES = {
     "parts": (("parts",), "part"),
     "shares": (("shares",), "company"),
     "rebates": (("vesting",), "agreement"),
@@ -96,7 +97,9 @@ class Catalogue:
         return found
 
     def _rows(self, folder_name: str, key: str, group: str) -> Rows:
-        """Return the rows of every CSV under `folder_name`; an overlay's rows replace, never add to, ours."""
+        """Return the rows of every CSV under `folder_name`; an overlay's rows replace, never add
+        to, ours.
+        """
         found: Rows = {}
         for level, folder in enumerate(self.folders):
             own: Rows = {}
@@ -118,11 +121,15 @@ class Catalogue:
 
     @cached_property
     def calibration_rows(self) -> Rows:
-        """Every row of the calibrated parameters and priors, by family of chips, and of how far software reaches beyond them."""
+        """Every row of the calibrated parameters and priors, by family of chips, and of how far
+        software reaches beyond them.
+        """
         return self.rows("performance")
 
     def practice(self, family: str, name: str) -> Input:
-        """Return a parameter of practice of a family of chips or another owner: fitted to measurements, a prior, or that of owners of its kind."""
+        """Return a parameter of practice of a family of chips or another owner: fitted to
+        measurements, a prior, or that of owners of its kind.
+        """
         key = (f"performance.{family}.{name}", "")
         found = self._inputs.get(key)
         if found is None:
@@ -142,7 +149,9 @@ class Catalogue:
         return found
 
     def kind_of(self, owner: str) -> str:
-        """Return what an owner of practice is that need have no rows of its own: a chip, a model, a configuration or a run; empty of others."""
+        """Return what an owner of practice is that need have no rows of its own: a chip, a model, a
+        configuration or a run; empty of others.
+        """
         alone = next((level for level in (CONFIGURATION, RUN) if owner.startswith(f"{level}-")), "")
         return alone or ("chip" if owner in self.parts else "model" if owner in self.models else "")
 
@@ -191,20 +200,26 @@ class Catalogue:
         }
 
     def with_directness(self, given: Input) -> Input:
-        """Return an input with who says it and how direct it is: as its row says, else as its source is; one's own is what its kind says."""
+        """Return an input with who says it and how direct it is: as its row says, else as its
+        source is; one's own is what its kind says.
+        """
         direct = given.directness or self.directness.get(given.source) or BY_KIND[given.kind]
         return given._replace(directness=direct, publisher=self.publisher(given.source))
 
     # ---------------------------------------------------------------- one value
     def chosen(self, rows: list[Row], group: str, name: str, path: str, date: str) -> Input:
-        """Return the input of the row that holds: the chosen one, or of a dated series the latest not after `date`."""
+        """Return the input of the row that holds: the chosen one, or of a dated series the latest
+        not after `date`.
+        """
         wanted = attribute(group, name, rows[0].where)
         return self.with_directness(
             to_input(at_date(live(rows, wanted.dated, path), date), path, wanted)
         )
 
     def part_input(self, part: str, name: str, date: str) -> Input:
-        """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises `DataError`."""
+        """Return `parts.<part>.<name>` at a date; an unknown part or a missing value raises
+        `DataError`.
+        """
         key = (f"parts.{part}.{name}", date)
         found = self._inputs.get(key)
         if found is None:
@@ -215,13 +230,16 @@ class Catalogue:
                 attribute("parts", name, f"parts.{part}")
                 where, others = self.folders[-1] / "parts", self.also_missing(part, name)
                 raise UnavailableError(
-                    f"parts.{part}.{name} is missing in {where}; a missing value is never taken as zero{others}"
+                    f"parts.{part}.{name} is missing in {where}; a missing value is never taken as "
+                    f"zero{others}"
                 )
             found = self._inputs[key] = self.chosen(rows, "parts", name, key[0], date)
         return found
 
     def also_missing(self, part: str, name: str) -> str:
-        """Return what else a part lacks that every part with some attribute has, so that all of it can be given at once."""
+        """Return what else a part lacks that every part with some attribute has, so that all of it
+        can be given at once.
+        """
         known = self.parts
         alike = [set(names) for other, names in known.items() if name in names and other != part]
         lacking = sorted(set.intersection(*alike) - set(known[part]) - {name}) if alike else []
@@ -252,7 +270,9 @@ class Catalogue:
         )
 
     def of_country(self, country: str, date: str) -> dict[str, Input]:
-        """Return what halls, power and cooling of a country are at a date, by path: what a site there has unless it says otherwise."""
+        """Return what halls, power and cooling of a country are at a date, by path: what a site
+        there has unless it says otherwise.
+        """
         known = self.rows("site")
         found = {f"site.{key}": rows for (region, key), rows in known.items() if region == country}
         if not found:
@@ -268,7 +288,8 @@ class Catalogue:
         """Return the share of a warrant that has vested at a date."""
         if (rows := self.rows("rebates").get((agreement, "vested"))) is None:
             raise DataError(
-                f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a missing value is never taken as zero"
+                f"rebates.{agreement}.vested is missing in {self.folders[-1] / 'vesting'}; a "
+                "missing value is never taken as zero"
             )
         return self.chosen(rows, "rebates", "vested", f"rebates.{agreement}.vested", date)
 
@@ -320,7 +341,10 @@ class Catalogue:
             ratio**exponent
             for exponent in (steps.low or steps.value, steps.value, steps.high or steps.value)
         )
-        note = f"the share stood at {highest.value:,.2f} USD on {highest.as_of}, the last hurdle is {hurdle.value:,.0f} USD"
+        note = (
+            f"the share stood at {highest.value:,.2f} USD on {highest.as_of}, the last hurdle "
+            f"is {hurdle.value:,.0f} USD"
+        )
         return hurdle._replace(
             path=f"rebates.{agreement}.reachable",
             value=value,
@@ -333,7 +357,8 @@ class Catalogue:
             shown=(value, ""),
         )
 
-    # ---------------------------------------------------------------- documents: systems, sites, terms, ...
+    # ---------------------------------------------------------------- documents: systems, sites,
+    # terms, ...
     def ids(self, folder_name: str) -> list[str]:
         """Return the ids of the documents in a folder of the catalogue."""
         return sorted(
@@ -341,7 +366,9 @@ class Catalogue:
         )
 
     def find(self, folder_name: str, name: str, what: str) -> Path:
-        """Return the file of a document, the last folder's first; an unknown id raises `DataError`. An id is a name, never a path."""
+        """Return the file of a document, the last folder's first; an unknown id raises `DataError`.
+        An id is a name, never a path.
+        """
         for folder in reversed(self.folders):
             path = folder / folder_name / f"{name}.toml"
             if is_name(name) and path.is_file():
@@ -356,7 +383,9 @@ class Catalogue:
         return path, self.toml(path)
 
     def with_base(self, folder_name: str, name: str, what: str) -> list[str]:
-        """Return the name of a TOML document after that of the one it is `base`d on, if any; a base that has one itself raises `DataError`."""
+        """Return the name of a TOML document after that of the one it is `base`d on, if any; a base
+        that has one itself raises `DataError`.
+        """
         where, document = self.document(folder_name, name, what)
         if (base := document.get("base")) is None:
             return [name]
@@ -374,7 +403,9 @@ class Catalogue:
         return self._documents[path]
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the catalogue, kept for each key; of threads that make it at once, all get what the first one kept."""
+        """Return what `make` makes of the catalogue, kept for each key; of threads that make it at
+        once, all get what the first one kept.
+        """
         if key not in self.cache:
             self.cache.setdefault(key, make())
         return self.cache[key]
@@ -400,7 +431,9 @@ class Catalogue:
     def document_inputs(
         self, folder_name: str, name: str, what: str, prefix: str, cooling: str | None = None
     ) -> dict[str, Input]:
-        """Return the values of a TOML document as inputs by path, of a site those of the hall of some cooling among them; read once."""
+        """Return the values of a TOML document as inputs by path, of a site those of the hall of
+        some cooling among them; read once.
+        """
         path, document = self.document(folder_name, name, what)
 
         def read_values() -> dict[str, Input]:
@@ -418,7 +451,9 @@ class Catalogue:
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
     ) -> Callable[[Row, str, str, str], Row]:
-        """Return what makes of a row of a document what is read of it: of shipped ones the row itself."""
+        """Return what makes of a row of a document what is read of it: of shipped ones the row
+        itself.
+        """
         if not (making.get() and self.is_overlay(path)):
             return lambda row, *_: row
         shipped = {
@@ -432,7 +467,9 @@ class Catalogue:
     def own_row(
         self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]
     ) -> Row:
-        """Return a person's own row as it is, or what stands in its place where an answer is to keep it back."""
+        """Return a person's own row as it is, or what stands in its place where an answer is to
+        keep it back.
+        """
         if not making.get():
             return row
         path, wanted = (
@@ -477,7 +514,8 @@ class Catalogue:
         ):  # a hash lets who guesses an own value make sure of it
             return WITHHELD
         digest = hashlib.sha256()
-        for folder in self.folders:  # of a folder of one's own only what the catalogue reads: there may be anything beside it
+        # of a folder of one's own only what the catalogue reads: there may be anything beside it
+        for folder in self.folders:
             files = [path for path in folder.iterdir() if path.is_file()]
             for path in sorted(
                 [*files, *(path for shelf in self.shelves for path in (folder / shelf).rglob("*"))]
@@ -509,10 +547,11 @@ def values_of(
     in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row,
     table: str = "",
 ) -> dict[str, Input]:
-    """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left to their reader.
+    """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left
+    to their reader.
 
-    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ... `table` is the
-    place of the values inside the file, such as `halls.air.`.
+    The attributes are those of the group that begins the prefix: `site`, `terms`, `rebates`, ...
+    `table` is the place of the values inside the file, such as `halls.air.`.
     """
     group, _, owner = prefix.partition(".")
     found = {}
@@ -534,11 +573,15 @@ def values_of(
 
 
 def load_catalogue(data: Path | str | None = None) -> Catalogue:
-    """Return the shipped catalogue, with the folder `data` (if any) laid over it; the shipped one alone is shared, and is not to be changed."""
+    """Return the shipped catalogue, with the folder `data` (if any) laid over it; the shipped one
+    alone is shared, and is not to be changed.
+    """
     return shipped() if data is None else Catalogue([Path(data)])
 
 
-LOOK = 1.0  # seconds between two looks at whether a shipped file has changed: to look takes as long as an answer
+# seconds between two looks at whether a shipped file has changed: to look takes as long as an
+# answer
+LOOK = 1.0
 
 
 class Read(NamedTuple):
@@ -553,7 +596,9 @@ _read: dict[Path, Read] = {}
 
 
 def shipped() -> Catalogue:
-    """Return the one catalogue of the shipped data in this process, read anew once a file of it, or the scenarios beside it, has changed."""
+    """Return the one catalogue of the shipped data in this process, read anew once a file of it, or
+    the scenarios beside it, has changed.
+    """
     folder, now = data_directory(), monotonic()
     held = _read.get(folder)
     if held is not None and now - held.looked < LOOK:

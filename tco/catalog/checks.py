@@ -1,4 +1,6 @@
-"""What is wrong with files of the catalogue: all of it, for `check`, the tests and a person's own files."""
+"""What is wrong with files of the catalogue: all of it, for `check`, the tests and a person's own
+files.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,17 @@ from tco.foundation.provenance import DIRECTNESS
 
 
 def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
-    """Yield what is wrong with one row: its cells, its unit and bounds, a source nobody lists or of which nobody says how direct it is."""
+    """Yield what is wrong with one row: its cells, its unit and bounds, a source nobody lists or of
+    which nobody says how direct it is.
+    """
     try:
         given = to_input(row, path, attribute(group, name, row.where))
         if not given.directness and not row.overlay and given.source not in catalogue.directness:
-            yield f"{row.where}: of source {given.source!r} directness.csv does not say how direct it is"
+            yield (
+                f"{row.where}: of source {given.source!r} directness.csv does not say how "
+                "direct "
+                "it is"
+            )
     except DataError as error:
         yield str(error)
     source = str(row.cells.get("source", ""))
@@ -51,7 +59,9 @@ def check_parts(catalogue: Catalogue) -> list[str]:
 
 
 def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[str]:
-    """Return everything wrong with sites, terms, workloads, clusters, performance priors or rebates."""
+    """Return everything wrong with sites, terms, workloads, clusters, performance priors or
+    rebates.
+    """
     found: list[str] = []
     for name in catalogue.ids(folder_name):
         path, document = catalogue.document(folder_name, name, group)

@@ -1,4 +1,6 @@
-"""Files to edit for something of one's own, each a copy of something the catalogue knows that says so in every row."""
+"""Files to edit for something of one's own, each a copy of something the catalogue knows that says
+so in every row.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ Files = dict[str, str]  # path below the data folder -> text
 def part_draft(
     catalogue: Catalogue, folder: Path, part: str, like: str, date: str
 ) -> tuple[Files, list[str]]:
-    """Return the rows of a new part, copied from another: its values at a date, all assumed until they are replaced; and the rows left out.
+    """Return the rows of a new part, copied from another: its values at a date, all assumed until
+    they are replaced; and the rows left out.
 
     Of a dated series one row is copied: what replaces it then holds at every later date too.
     """
@@ -69,10 +72,15 @@ def part_draft(
 
 
 def copied(row: Row, part: str, name: str, like: str) -> Sequence[object]:
-    """Return a row for another part: what its source says of the one it is copied from, it does not say of this one."""
+    """Return a row for another part: what its source says of the one it is copied from, it does not
+    say of this one.
+    """
     cells = row.cells
     value = cells["value"]
-    note = f"copied from {like} ({cells.get('kind', '')}, {cells.get('source', '')}); replace it by what you know"
+    note = (
+        f"copied from {like} ({cells.get('kind', '')}, {cells.get('source', '')}); replace it "
+        "by what you know"
+    )
     return [
         part,
         name,
@@ -98,7 +106,9 @@ def own_source(folder: Path) -> Files:
 
 
 def family_line(catalogue: Catalogue, folder: Path, part: str, like: str) -> Files:
-    """Return the list of families with the new chip in that of the other; nothing for what is no chip."""
+    """Return the list of families with the new chip in that of the other; nothing for what is no
+    chip.
+    """
     for known in catalogue.folders:
         path = known / FAMILIES
         if is_there(path) and (family := catalogue.toml(path).get(like)) is not None:
@@ -121,7 +131,8 @@ def system_draft(catalogue: Catalogue, system: str, like: str) -> Files:
     )
     text = re.sub(r"^source = .*$", f'source = "{OWN}"', text, count=1, flags=re.MULTILINE)
     return {
-        f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check says what is wrong.\n{text}"
+        f"systems/{system}.toml": f"# Copied from {like}: replace what differs. tco systems check "
+        f"says what is wrong.\n{text}"
     }
 
 

@@ -1,4 +1,6 @@
-"""The halls of a site: a place has one owner, tariff and country, and may have one hall for each way of cooling."""
+"""The halls of a site: a place has one owner, tariff and country, and may have one hall for each
+way of cooling.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +66,8 @@ def in_hall(document: Document, cooling: str | None) -> dict[str, Any]:
 
 
 def in_each_hall(document: Document, where: str | Path) -> Iterator[tuple[str, Document]]:
-    """Yield each hall of a site with its own values, after the site's common ones under an empty name."""
+    """Yield each hall of a site with its own values, after the site's common ones under an empty
+    name.
+    """
     yield "", {key: cells for key, cells in document.items() if key != "halls"}
     yield from halls_of(document, where).items()

@@ -1,4 +1,6 @@
-"""A person's own rows: each is checked when its folder is laid over the shipped data, and each counts or is named."""
+"""A person's own rows: each is checked when its folder is laid over the shipped data, and each
+counts or is named.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def own_rows(catalogue: Catalogue) -> list[tuple[str, Row]]:
 
 
 def check_own_rows(catalogue: Catalogue) -> None:
-    """Raise `DataError` with what is wrong with the first of a person's own rows that cannot be read."""
+    """Raise `DataError` with what is wrong with the first of a person's own rows that cannot be
+    read.
+    """
     faults = []
     for path, row in own_rows(catalogue):
         group, _, rest = path.partition(".")
@@ -44,7 +48,9 @@ def check_own_rows(catalogue: Catalogue) -> None:
 
 
 def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
-    """Say how many of a person's own values are among the inputs of a result, and name the others, with the nearest shipped part."""
+    """Say how many of a person's own values are among the inputs of a result, and name the others,
+    with the nearest shipped part.
+    """
     rows = dict(own_rows(catalogue))
     if not rows:
         return []
@@ -65,7 +71,8 @@ def own_note(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[str]:
     named = [f"{row.where} {path.partition('.')[2]}{slip}" for path, row, slip in idle[:NAMED]]
     more = [f"{len(idle) - NAMED} more"] if len(idle) > NAMED else []
     return [
-        f"own values: {len(rows) - len(idle)} in force, {len(idle)} not used{': ' if idle else ''}{', '.join([*named, *more])}"
+        f"own values: {len(rows) - len(idle)} in force, {len(idle)} not "
+        f"used{': ' if idle else ''}{', '.join([*named, *more])}"
     ]
 
 

@@ -1,4 +1,6 @@
-"""Rows of the catalogue: a value with its unit, range, date, kind and source, as CSV and TOML files hold them."""
+"""Rows of the catalogue: a value with its unit, range, date, kind and source, as CSV and TOML files
+hold them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ ALTERNATIVE = "alternative"  # in the column `use`: shown beside the chosen row,
 
 
 class Attribute(NamedTuple):
-    """What may be said of a part, site, ...: the unit the formulas take, bounds, distribution, and whether it moves with the date."""
+    """What may be said of a part, site, ...: the unit the formulas take, bounds, distribution, and
+    whether it moves with the date.
+    """
 
     group: str
     name: str
@@ -114,7 +118,9 @@ def number(text: Any, name: str, where: str) -> float:
 
 
 def to_input(row: Row, path: str, wanted: Attribute) -> Input:
-    """Return a row as an input in the unit of its attribute, checked for unit, bounds and order of its range."""
+    """Return a row as an input in the unit of its attribute, checked for unit, bounds and order of
+    its range.
+    """
     cells, where = row.cells, row.where
     text_unit = str(cells.get("unit", ""))
     if cells.get("value", "") == "":
@@ -179,21 +185,26 @@ def _evidence_date(row: Row, path: str) -> str:
     if row.as_of and evidence.first > period(row.as_of, f"{row.where}: {path}: as_of").last:
         raise DataError(
             f"{row.where}: {path}: evidence_of {text} is later than as_of {row.as_of}, "
-            "expected the date of older evidence; leave it out where the row is as old as its evidence"
+            "expected the date of older evidence; leave it out where the row is as old as its "
+            "evidence"
         )
     return text
 
 
 def own_directness(row: Row, kind: str, note: str, path: str) -> str:
-    """Return how direct a row says it is, checked against its kind and its note; nothing where it leaves that to its source."""
+    """Return how direct a row says it is, checked against its kind and its note; nothing where it
+    leaves that to its source.
+    """
     said = str(row.cells.get("directness") or "")
     if said and said not in DIRECTNESS:
         raise DataError(
-            f"{row.where}: {path}: directness {said!r} is not one of {', '.join(DIRECTNESS)}{nearest(said, DIRECTNESS)}"
+            f"{row.where}: {path}: directness {said!r} is not one of "
+            f"{', '.join(DIRECTNESS)}{nearest(said, DIRECTNESS)}"
         )
     if said in ("first-hand", "quoted") and (kind in GUESSED or "recalled" in note.lower()):
         raise DataError(
-            f"{row.where}: {path}: directness {said!r}, but its {'kind is ' + kind if kind in GUESSED else 'note says recalled'}"
+            f"{row.where}: {path}: directness {said!r}, but its "
+            f"{'kind is ' + kind if kind in GUESSED else 'note says recalled'}"
         )
     return said or (
         "estimate" if kind in GUESSED else "recalled" if "recalled" in note.lower() else ""
@@ -201,7 +212,9 @@ def own_directness(row: Row, kind: str, note: str, path: str) -> str:
 
 
 def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
-    """Return the rows that are no alternatives; none, two of one date, or any two of what does not move with the date raise `DataError`."""
+    """Return the rows that are no alternatives; none, two of one date, or any two of what does not
+    move with the date raise `DataError`.
+    """
     found = [row for row in rows if row.cells.get("use", "") != ALTERNATIVE]
     if not found:
         raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
@@ -213,13 +226,15 @@ def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
         day = f", both of {row.as_of}" if dated and row.as_of else ""
         also = f"(also {seen[row.as_of if dated else ''].where}){day}"
         raise DataError(
-            f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date both{' apart' if day else ''}"
+            f"{row.where}: {path} is given twice {also}; mark one {ALTERNATIVE!r} or date "
+            f"both{' apart' if day else ''}"
         )
     return found
 
 
 def at_date(rows: list[Row], when: str) -> Row:
-    """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the latest that begins by its last day.
+    """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the
+    latest that begins by its last day.
 
     A date before the whole series gets its first row; the caller shows the row's own date.
     """
@@ -247,7 +262,8 @@ def usual_value(
 def row_in_place(
     row: Row, path: str, wanted: Attribute, like: Sequence[Row], usual: Callable[[], float | None]
 ) -> Row:
-    """Return what stands in the place of a person's own row; `like` are the shipped rows of its path, and where there are none `usual` counts.
+    """Return what stands in the place of a person's own row; `like` are the shipped rows of its
+    path, and where there are none `usual` counts.
 
     What is wrong with one that cannot be read may tell of its value: only where it stands is said.
     """

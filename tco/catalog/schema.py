@@ -62,7 +62,8 @@ class SystemSchema(Strict):
         """What is sold has no builder of its owner's own."""
         if self.builder and self.owner_pays != "built-up":
             raise ValueError(
-                f"builder names who builds a system for his own use, but owner_pays is {self.owner_pays!r}, not 'built-up'"
+                "builder names who builds a system for his own use, but owner_pays is "
+                f"{self.owner_pays!r}, not 'built-up'"
             )
         return self
 
@@ -92,7 +93,9 @@ class LibrarySchema(Strict):
 
 
 class FigureSchema(Strict):
-    """A figure of a publication in a scenario's file; one that must come out states a value, within a tenth at most."""
+    """A figure of a publication in a scenario's file; one that must come out states a value, within
+    a tenth at most.
+    """
 
     kind: Literal["arithmetic", "own-source", "independent", "power", "ratio"]
     metric: str
@@ -119,7 +122,8 @@ class FigureSchema(Strict):
             self.value is None or self.tolerance is None or self.tolerance > 0.10 or self.reason
         ):
             raise ValueError(
-                f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and no reason"
+                f"a figure of kind {self.kind} takes a value and a tolerance of at most 0.10, and "
+                "no reason"
             )
         return self
 
@@ -148,7 +152,9 @@ def problems(where: str, error: ValidationError) -> Iterator[str]:
 
 
 def expect_system(path: Path, document: dict[str, Any]) -> None:
-    """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives and spares are judged where they are placed."""
+    """Raise `DataError` with the first thing wrong with a system's file by itself; its alternatives
+    and spares are judged where they are placed.
+    """
     expect(
         SystemSchema,
         path,
@@ -157,7 +163,9 @@ def expect_system(path: Path, document: dict[str, Any]) -> None:
 
 
 def expect(schema: type[BaseModel], path: Path, document: dict[str, Any]) -> None:
-    """Raise `DataError` with the first thing wrong with a file by its schema: a key nobody reads, one it lacks, or what a key holds."""
+    """Raise `DataError` with the first thing wrong with a file by its schema: a key nobody reads,
+    one it lacks, or what a key holds.
+    """
     try:
         schema.model_validate(document)
     except ValidationError as error:

@@ -57,7 +57,9 @@ class System:
     )  # what follows from the tree alone
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the tree, kept for each key; of threads that make it at once, all get what the first one kept."""
+        """Return what `make` makes of the tree, kept for each key; of threads that make it at once,
+        all get what the first one kept.
+        """
         if key not in self.known:
             self.known.setdefault(key, make())
         return self.known[key]
@@ -75,13 +77,17 @@ DOMAIN = "scale_up_domain"  # chips of the domain that a chip is sold in
 
 
 def is_bare_chip(catalogue: Catalogue, name: str) -> bool:
-    """Say whether a name is that of a chip which may be asked for alone: no system has it, and its domain is known."""
+    """Say whether a name is that of a chip which may be asked for alone: no system has it, and its
+    domain is known.
+    """
     systems: frozenset[str] = catalogue.once("systems", lambda: frozenset(catalogue.ids("systems")))
     return name not in systems and catalogue.has_part_value(name, DOMAIN)
 
 
 def bare_system(catalogue: Catalogue, chip: str, domain: float, point_to_point: bool) -> System:
-    """Return the scale-up domain of a chip without a system around it: chips and links, and nothing that has a price."""
+    """Return the scale-up domain of a chip without a system around it: chips and links, and nothing
+    that has a price.
+    """
     fabric: dict[str, Any] = {"kind": "mesh" if point_to_point else "star", "lanes": {}}
     contains = {"world": {chip: domain}}
     where = catalogue.part_rows[chip, DOMAIN][0].where
@@ -122,9 +128,11 @@ def load_system(
     variant: Mapping[str, str] | None = None,
     chosen: Mapping[str, str] | None = None,
 ) -> System:
-    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises `DataError`.
+    """Return a system with variants applied; a bad file, an unknown variant or a cycle raises
+    `DataError`.
 
-    `chosen` names the part that stands in a place with alternatives; otherwise it is the first one listed.
+    `chosen` names the part that stands in a place with alternatives; otherwise it is the first one
+    listed.
     """
     wanted, parts = dict(variant or {}), dict(chosen or {})
     key = ("system", name, *sorted(wanted.items()), *sorted(parts.items()))
@@ -154,7 +162,8 @@ def read_system(
         for part, children in branch.get("assemblies", {}).items():
             if part not in contains:
                 raise DataError(
-                    f"{where}: variant {key}={value} changes {part!r}, which is no assembly of {name}"
+                    f"{where}: variant {key}={value} changes {part!r}, which is no assembly of "
+                    f"{name}"
                 )
             contains[part] |= children
         racks = float(branch.get("racks", racks))
@@ -199,7 +208,8 @@ def read_system(
             raise unknown("part", part, catalogue.parts, f"{where}: spares")
         if not is_count(count):
             raise DataError(
-                f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail before chips stop"
+                f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail "
+                "before chips stop"
             )
     if not system.quantity.get(system.chip):
         raise DataError(f"{where}: the tree holds no {system.chip!r}, which `chip` names")
@@ -213,18 +223,22 @@ def stand_in(
     part: str | None,
     where: str,
 ) -> dict[str, dict[str, float]]:
-    """Return the tree with one of a place's alternatives, the first if none is named, in the place of its name."""
+    """Return the tree with one of a place's alternatives, the first if none is named, in the place
+    of its name.
+    """
     if (
         not isinstance(candidates, dict)
         or not candidates
         or not all(is_count(number) for number in candidates.values())
     ):
         raise DataError(
-            f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of each, such as {{ a = 8, b = 4 }}"
+            f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of "
+            f"each, such as {{ a = 8, b = 4 }}"
         )
     if not any(place in children for children in contains.values()):
         raise DataError(
-            f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an assembly"
+            f"{where}: alternatives.{place} stands nowhere in the tree; name {place!r} in an "
+            "assembly"
         )
     chosen = next(iter(candidates)) if part is None else part
     changed: dict[str, dict[str, float]] = {}
@@ -254,7 +268,8 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
             for part, children in document.items():
                 if not isinstance(children, dict):
                     raise DataError(
-                        f"{path}: {part} is {children!r}, expected the parts it contains, such as {{ hbm4-stack = 4 }}"
+                        f"{path}: {part} is {children!r}, expected the parts it contains, such as "
+                        f"{{ hbm4-stack = 4 }}"
                     )
             found |= document
     return found
@@ -280,13 +295,16 @@ def choose(
 
 
 def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[Leaf]:
-    """Yield every place of the tree below `world`, parents first, with the quantity in one whole world."""
+    """Yield every place of the tree below `world`, parents first, with the quantity in one whole
+    world.
+    """
     places = itertools.count(1)
 
     def below(part: str, path: str, count: float, above: tuple[str, ...]) -> Iterator[Leaf]:
         if len(above) > DEEPEST:
             raise DataError(
-                f"{where}: {part} stands more than {DEEPEST} assemblies deep: {' > '.join(above[:4])} > ..."
+                f"{where}: {part} stands more than {DEEPEST} assemblies deep: "
+                f"{' > '.join(above[:4])} > ..."
             )
         for child, quantity in contains.get(part, {}).items():
             if not is_count(quantity):
@@ -298,7 +316,8 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
             if quantity:
                 if next(places) > MOST_PLACES:
                     raise DataError(
-                        f"{where}: the tree has more than {MOST_PLACES:,} places, expected assemblies named once"
+                        f"{where}: the tree has more than {MOST_PLACES:,} places, expected "
+                        "assemblies named once"
                     )
                 place = f"{path}/{child}" if path else child
                 yield Leaf(place, child, count * quantity, path)

@@ -1,4 +1,6 @@
-"""What inputs are called where people read, by path: names of `data/words.csv`, else the words of the path itself."""
+"""What inputs are called where people read, by path: names of `data/words.csv`, else the words of
+the path itself.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from tco.foundation.files import data_directory, read_csv
 
 @cache
 def patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Return the names of `data/words.csv` with the paths each is of; `*` stands for one part of a path or some of it."""
+    """Return the names of `data/words.csv` with the paths each is of; `*` stands for one part of a
+    path or some of it.
+    """
     rows = (row for _, row in read_csv(data_directory() / "words.csv", ("pattern", "name")))
     return [
         (re.compile(re.escape(row["pattern"]).replace(r"\*", r"([\w-]+)")), row["name"])

@@ -1,7 +1,8 @@
-"""Measured runs of one's own: what they tell of how far a system lies from what the model says of it.
+"""Measured runs of one's own: what they tell of how far a system lies from what the model says of
+it.
 
-A run took y = ln(t / t_model) as it was configured. What lies behind it is shared by level: a family of chips,
-a chip, an engine, a model, a configuration, and what one run has alone:
+A run took y = ln(t / t_model) as it was configured. What lies behind it is shared by level: a
+family of chips, a chip, an engine, a model, a configuration, and what one run has alone:
 
     y = sum_k u_k + e,   u_k ~ N(0, v_k),   e ~ N(0, v)
 
@@ -9,9 +10,9 @@ With H the effects that each run has, W their variances and u all of them, norma
 
     K = W H' (H W H' + v)^-1,   E[u | y] = K y,   Var[u | y] = W - K H W
 
-so that a configuration that was run oneself is moved most of the way, another one on its chip less, another
-chip least. A plan or a load that is stated moves by its unexplained time. A plan that the program chose moves
-by its deployment efficiency, whose levels are family, chip and system.
+so that a configuration that was run oneself is moved most of the way, another one on its chip less,
+another chip least. A plan or a load that is stated moves by its unexplained time. A plan that the
+program chose moves by its deployment efficiency, whose levels are family, chip and system.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ MOVED = "moved by anchors"  # of a catalogue: how far the rates of each system a
 
 
 class Anchor(NamedTuple):
-    """A measured run: where it stands, what was run, and how much longer than predicted it took, as a logarithm."""
+    """A measured run: where it stands, what was run, and how much longer than predicted it took, as
+    a logarithm.
+    """
 
     where: str
     chip: str
@@ -60,7 +63,9 @@ class Anchor(NamedTuple):
 
 
 class Level(NamedTuple):
-    """An effect that a run has: its name, its standard deviation, and the input that carries it, if any does."""
+    """An effect that a run has: its name, its standard deviation, and the input that carries it, if
+    any does.
+    """
 
     effect: Effect
     deviation: float
@@ -91,7 +96,9 @@ def practice_at(catalogue: Catalogue, path: str) -> Input:
 
 
 def stated_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
-    """Return the levels of unexplained time of a run as it is configured, and the deviation of single runs."""
+    """Return the levels of unexplained time of a run as it is configured, and the deviation of
+    single runs.
+    """
     paths = paths_of(
         catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system
     )
@@ -105,7 +112,9 @@ def stated_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[
 
 
 def deployed_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
-    """Return the levels of deployment efficiency of a chosen plan, and the deviation of single runs."""
+    """Return the levels of deployment efficiency of a chosen plan, and the deviation of single
+    runs.
+    """
     owners = {"family": family_of(catalogue, run.chip), "chip": run.chip}
     levels = []
     for level, owner in owners.items():
@@ -140,7 +149,8 @@ def posterior(
 def anchored(
     inputs: Inputs, engine: str, model: str, formats: tuple[str, ...], stated: bool, gap: Any
 ) -> tuple[dict[str, Input], str]:
-    """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a note on it.
+    """Return the inputs of a system that the catalogue's anchors move, median, P5 and P95, and a
+    note on it.
 
     Args:
         inputs: what is asked for, with the catalogue that holds the anchors.
@@ -148,7 +158,8 @@ def anchored(
         model: model that it serves.
         formats: of attention, experts and dense parts.
         stated: whether the plan or its load is stated, and not chosen.
-        gap: share of the way to the best software that is left, by which chosen plans move; None is all of it.
+        gap: share of the way to the best software that is left, by which chosen plans move; None is
+            all of it.
 
     Raises:
         DataError: if no anchor is of the model that is asked for.
@@ -163,7 +174,8 @@ def anchored(
     ]
     if not runs:
         raise DataError(
-            f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of the same model"
+            f"{first.where}: measured on {first.model}, and {model} is asked for: expected runs of "
+            "the same model"
         )
     levels_of = stated_levels if stated else deployed_levels
     asked = Anchor("", system.chip, engine, model, formats, 0.0)
@@ -193,7 +205,9 @@ def anchored(
 
 
 def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input:
-    """Return an input whose time, as a logarithm, runs have moved: a share of time, or the efficiency that is its inverse."""
+    """Return an input whose time, as a logarithm, runs have moved: a share of time, or the
+    efficiency that is its inverse.
+    """
     if given.path.endswith(EFFICIENCY):
         low, value, high = (
             given.value * math.exp(-mean + side * P95 * deviation) for side in (-1, 0, 1)
@@ -220,7 +234,9 @@ def shape_of(catalogue: Catalogue, model: str) -> Any:
 
 
 def account_of(catalogue: Catalogue) -> dict[str, Any]:
-    """Return what answers are anchored on: rows by configuration, and how far each system's rates were moved."""
+    """Return what answers are anchored on: rows by configuration, and how far each system's rates
+    were moved.
+    """
     counts: Mapping[Effect, int] = Counter(anchor.configuration for anchor in catalogue.anchors)
     rests_on = []
     for (chip, engine, model, formats), count in counts.items():

@@ -1,4 +1,6 @@
-"""What joins the chips of a scenario: the scale-out network it buys, and the links its collectives meet."""
+"""What joins the chips of a scenario: the scale-out network it buys, and the links its collectives
+meet.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 SWITCH, OPTIC = "cluster.switch", "cluster.optic"
-CHEAPEST = "cheapest of "  # begins a list of parts, of which the one stands with which a chip-hour costs least
+# begins a list of parts, of which the one stands with which a chip-hour costs least
+CHEAPEST = "cheapest of "
 LANE = "lane_bandwidth"
 
 
@@ -94,8 +97,8 @@ def switch_of(inputs: Inputs) -> str:
 def cheapest_clos_parts(inputs: Inputs) -> ClosParts:
     """Return the parts whose network adds least to a chip-hour.
 
-    Where hours are rented the price of the network decides. Of many values asked together their mean does. A chip alone has no network
-    to price and takes the last of each list.
+    Where hours are rented the price of the network decides. Of many values asked together their
+    mean does. A chip alone has no network to price and takes the last of each list.
     """
     if inputs.system.bare:
         return ClosParts(parts_for_sale(inputs, SWITCH)[-1], parts_for_sale(inputs, OPTIC)[-1])
@@ -179,7 +182,9 @@ def parts_for_sale(inputs: Inputs, path: str) -> list[str]:
 
 
 def clos_candidates(inputs: Inputs, values: Values, length: float) -> list[ClosParts]:
-    """Return the pairs of switch and module that may be built together, with links of a length in metres."""
+    """Return the pairs of switch and module that may be built together, with links of a length in
+    metres.
+    """
     joined = lane_neighbours(inputs.system)
     pairs = []
     refusals = []
@@ -198,7 +203,8 @@ def clos_candidates(inputs: Inputs, values: Values, length: float) -> list[ClosP
 def lane_neighbours(system: System) -> list[str]:
     """Return what the cluster's modules plug into besides its switches.
 
-    With leaves outside the racks it is the card of the chips, else the switches that stand in the racks.
+    With leaves outside the racks it is the card of the chips, else the switches that stand in the
+    racks.
     """
     if network_design(system) == "tor":
         return [str(part) for part in system.network.get(IN_RACKS, ())]
@@ -238,7 +244,8 @@ def fitting_optics(
         if len(too_fast) == len(optics):
             lanes = ", ".join(f"{optic} {gigabits(rate)}" for optic, rate in too_fast.items())
             raise DataError(
-                f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster ones ({lanes}); add a slower module"
+                f"{OPTIC}: {slowest} has lanes of {gigabits(limits[slowest])}, every module faster "
+                f"ones ({lanes}); add a slower module"
             )
         optics = [optic for optic in optics if optic not in too_fast]
     return optics_covering(values, optics, length)
@@ -252,7 +259,8 @@ def gigabits(rate: float) -> str:
 def cheapest_clos_parts_by_draw(
     inputs: Inputs, values: Values
 ) -> tuple[list[dict[str, str]], Any] | None:
-    """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that cover its links.
+    """Return the texts that may be chosen and the cheapest ones' place in each draw, of those that
+    cover its links.
 
     Where there is nothing to choose among, nothing is returned.
     """
@@ -294,7 +302,9 @@ def cheapest_clos_parts_by_draw(
 def pairs_covering(
     inputs: Inputs, values: Values, lengths: Any, reaches: Iterable[float]
 ) -> list[ClosParts]:
-    """Return the pairs that may be built together with links of some length among those of many draws."""
+    """Return the pairs that may be built together with links of some length among those of many
+    draws.
+    """
     past_a_reach = [lengths[lengths > reach].min(initial=np.inf) for reach in reaches]
     probed = {
         float(length)
@@ -317,7 +327,9 @@ def reachable_network(inputs: Inputs, values: Values, parts: ClosParts) -> Netwo
 
 
 def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
-    """Return what networks of some prices and powers add to a chip-hour: the cost of a world of which nothing else is bought."""
+    """Return what networks of some prices and powers add to a chip-hour: the cost of a world of
+    which nothing else is bought.
+    """
     sidecar = SIDECAR if needs_sidecar(inputs) else None
     network = Network(
         1, [NetworkLine("whole", "", 1, prices, powers, "derived", (), ())], prices, powers
@@ -339,7 +351,8 @@ def hours_of(inputs: Inputs, values: Values, prices: Any, powers: Any) -> Any:
 def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = None) -> Network:
     """Return the scale-out network of the scenario's cluster with its front end.
 
-    It has as many tiers as the cluster needs, and is built of the parts of the cluster unless others are given.
+    It has as many tiers as the cluster needs, and is built of the parts of the cluster unless
+    others are given.
     """
     parts = parts or clos_parts(inputs)
     chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
@@ -383,7 +396,8 @@ def requested_clos(
     size = clos_size(values, request.switch, request.chips, request.port, request.tiers)
     if request.span is not None and size.tiers < 2:
         raise DataError(
-            "--span: a network of one tier has no links between switches, so none runs between sites; ask for --tiers 2"
+            "--span: a network of one tier has no links between switches, so none runs between "
+            "sites; ask for --tiers 2"
         )
     optics = fitting_optics(inputs, values, [request.switch], values.structure(CABLE_LENGTH))
     long_links: list[LongLinks | None] = [None]
@@ -411,7 +425,9 @@ def requested_clos(
 
 
 def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
-    """Refuse a cluster of fewer chips than come together: those of a world, or of a block where optical switches join blocks."""
+    """Refuse a cluster of fewer chips than come together: those of a world, or of a block where
+    optical switches join blocks.
+    """
     system = inputs.system
     block = system.fabric.get("block")
     least, what = (
@@ -420,7 +436,8 @@ def refuse_less_than_a_world(inputs: Inputs, values: Values) -> None:
     if values.decided(operator.lt, "cluster.chips", rest=(least * (1 - 1e-9),)):
         where, chips = values.input("cluster.chips").where, values.structure("cluster.chips")
         raise DataError(
-            f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; expected as many or more"
+            f"{where}: cluster.chips is {chips:g}, but {what} of {system.id} has {least:g} chips; "
+            "expected as many or more"
         )
 
 
@@ -432,7 +449,9 @@ def tiers_of(
     domain: float = 1,
     chips: float | None = None,
 ) -> int:
-    """Return the tiers of switches up to the one where the traffic of the cluster, or of some chips, meets: of each domain one chip's."""
+    """Return the tiers of switches up to the one where the traffic of the cluster, or of some
+    chips, meets: of each domain one chip's.
+    """
     racks = (inputs.system.racks, inputs.system.chips) if design == "tor" else None
     tapering, capacity, rest = (
         "cluster.oversubscription",
@@ -452,7 +471,9 @@ def tiers_for(
     racks: tuple[float, float] | None,
     domain: float,
 ) -> int:
-    """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and joins the others rack by rack."""
+    """Return the tiers that hold some chips: a first tier that stands in the racks ends there, and
+    joins the others rack by rack.
+    """
     radix, ends = (
         plain(switch_radix(capacity, port)),
         max(math.ceil(chips / domain), 1) if domain > 1 else chips,
@@ -469,12 +490,16 @@ def port_of(inputs: Inputs) -> float:
 
 
 def network_design(system: System) -> str:
-    """Return where the first switches of a system's network stand: in the racks, or one leaf for the chips of each rank."""
+    """Return where the first switches of a system's network stand: in the racks, or one leaf for
+    the chips of each rank.
+    """
     return str(system.network.get("first_tier", "leaf"))
 
 
 def route_of(inputs: Inputs, values: Readable) -> Route:
-    """Return the way between scale-up domains: with a leaf for each rank, only the chips of that rank share its tiers."""
+    """Return the way between scale-up domains: with a leaf for each rank, only the chips of that
+    rank share its tiers.
+    """
     design = network_design(inputs.system)
     tiers = tiers_of(
         inputs, values, switch_of(inputs), design, inputs.system.chips if design == "leaf" else 1
@@ -483,14 +508,18 @@ def route_of(inputs: Inputs, values: Readable) -> Route:
 
 
 def protocol(network: str) -> str:
-    """Return the parameter of practice that holds a step of a network's protocol; an unknown one raises `DataError`."""
+    """Return the parameter of practice that holds a step of a network's protocol; an unknown one
+    raises `DataError`.
+    """
     if network not in PROTOCOLS:
         raise unknown("network", network, PROTOCOLS, "cluster.network")
     return PROTOCOLS[network]
 
 
 def links_of_system(inputs: Inputs, values: Readable, library: Library | None = None) -> Links:
-    """Return what the chips of the scenario's system meet when they communicate, by the library of their family or another."""
+    """Return what the chips of the scenario's system meet when they communicate, by the library of
+    their family or another.
+    """
     chosen = library or family_library(
         inputs.catalogue, family_of(inputs.catalogue, inputs.system.chip)
     )
@@ -525,7 +554,9 @@ def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
 
 
 def port_rate(text: str, key: str) -> float:
-    """Return a port rate in byte/s, such as 100G or 50 GB/s; what is none raises `DataError` with its key."""
+    """Return a port rate in byte/s, such as 100G or 50 GB/s; what is none raises `DataError` with
+    its key.
+    """
     try:
         number = text[:-1] if text[-1:] in "Gg" and text[:-1].replace(".", "").isdigit() else ""
         rate = parse_quantity(f"{number} Gb/s" if number else text, "byte/s")

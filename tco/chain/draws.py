@@ -1,7 +1,9 @@
-"""A scenario asked for many values of its inputs together: draws of a range, or the cases of a sweep.
+"""A scenario asked for many values of its inputs together: draws of a range, or the cases of a
+sweep.
 
-Every draw decides its structure and takes the best plan for it: draws are grouped by the structure they get, and each group is evaluated as
-arrays. Or plan and structure are held. Either way the batch of a plan is solved for the target, unless it is held as well.
+Every draw decides its structure and takes the best plan for it: draws are grouped by the structure
+they get, and each group is evaluated as arrays. Or plan and structure are held. Either way the
+batch of a plan is solved for the target, unless it is held as well.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from tco.hardware.bill import offers
 
 Array = np.ndarray[Any, Any]
 Many = Mapping[str, tuple[Array, str]]  # numbers with their unit, by path
-PILOTS = 256  # draws at values and ends of ranges in which every plan is weighed; all others choose among those that are the best in one of them
+# draws at values and ends of ranges in which every plan is weighed; all others choose among those
+# that are the best in one of them
+PILOTS = 256
 CANDIDATES = 12  # plans of a training job that its draws choose among
 COST = "usd_per_million_output_tokens"
 LOOKED_AT = 3  # draws of a training job that no plan fits, whose own plans are searched
@@ -86,11 +90,14 @@ def evaluate_draws(
     solve: bool = True,
     speeds: Sequence[float] = (),
 ) -> Draws:
-    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the best plan and the batch that meets the target.
+    """Evaluate a scenario for arrays of inputs, all of one length, each with its own structure, the
+    best plan and the batch that meets the target.
 
-    With `hold` plan and structure are those of the scenario with those of the settings that are one value; a `structure` that is given is
-    held. Without `solve` a held plan keeps its batch too, whatever targets that misses. A serving workload is asked at other `speeds`, in tokens/s
-    a user, as well: plans and batches are chosen for each, and a plan that is quicker than asked may be the best.
+    With `hold` plan and structure are those of the scenario with those of the settings that are one
+    value; a `structure` that is given is held. Without `solve` a held plan keeps its batch too,
+    whatever targets that misses. A serving workload is asked at other `speeds`, in tokens/s a user,
+    as well: plans and batches are chosen for each, and a plan that is quicker than asked may be the
+    best.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -128,7 +135,9 @@ class Case:
         return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
     def at_one_value(self, structure: Structure, paths: Iterable[str]) -> Inputs:
-        """Return the inputs of a structure, some of those that are drawn set to one of their values."""
+        """Return the inputs of a structure, some of those that are drawn set to one of their
+        values.
+        """
         return self.programs.inputs(structure, self.at(0, paths))
 
     def refuse(self, inputs: Inputs, values: Values) -> None:
@@ -149,7 +158,9 @@ def is_many(setting: Any) -> bool:
 
 
 def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
-    """Return the arrays of a scenario's settings in the units of their inputs; arrays of different lengths raise `DataError`."""
+    """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
+    lengths raise `DataError`.
+    """
     if not many:
         raise DataError("nothing is drawn: give at least one input as an array")
     drawn = {
@@ -167,9 +178,11 @@ def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
 
 # ---------------------------------------------------------------- groups of one structure
 def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[Group]:
-    """Return draws by the structure they get, with their plans; `inputs` are those of all on the structure of the centre.
+    """Return draws by the structure they get, with their plans; `inputs` are those of all on the
+    structure of the centre.
 
-    Numbers that decide the same, such as sizes of clusters with as many tiers, are of one structure.
+    Numbers that decide the same, such as sizes of clusters with as many tiers, are of one
+    structure.
     """
     held = structure_in(centre)
     decided, choices = decisions(inputs, values, held), list[dict[str, str]]()
@@ -240,7 +253,9 @@ def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
 def resized(
     case: Case, held: Structure, size: Mapping[str, float], draw: int
 ) -> dict[str, tuple[float, str]]:
-    """Return the settings under which a draw has sizes of its own, such as another number of chips; none where they are those that are held."""
+    """Return the settings under which a draw has sizes of its own, such as another number of chips;
+    none where they are those that are held.
+    """
     moved = {path for path, one in size.items() if one != held.readings[path]}
     if not moved:
         return {}
@@ -248,7 +263,9 @@ def resized(
 
 
 def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
-    """Return what decides structure and differs between draws: the cheapest of alternatives by its place, and readings by their path."""
+    """Return what decides structure and differs between draws: the cheapest of alternatives by its
+    place, and readings by their path.
+    """
     found: dict[str, Array] = {}
     for place, some in offers(inputs.system, values, inputs.catalogue).items():
         prices = np.stack(np.broadcast_arrays(*(offer.price for offer in some)))
@@ -275,7 +292,9 @@ def of_kind(reading: float, found: Any) -> float:
 def plans_trained(
     case: Case, settings: Mapping[str, Any], known: dict[tuple[Any, ...], list[Any]]
 ) -> list[Any]:
-    """Return the quickest plans of a training job under some settings: those `known` of a job of its size, or those of a search."""
+    """Return the quickest plans of a training job under some settings: those `known` of a job of
+    its size, or those of a search.
+    """
     from tco.performance.training.search import search
 
     inputs = case.programs.inputs(None, settings)
@@ -287,7 +306,9 @@ def plans_trained(
 
 
 def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
-    """Return the quickest plans of draws of a training job that no plan of their group fits; none in serving, where all were weighed."""
+    """Return the quickest plans of draws of a training job that no plan of their group fits; none
+    in serving, where all were weighed.
+    """
     if not isinstance(group.plans, list):
         return []
     some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
@@ -341,13 +362,17 @@ def gathered(
 
 
 def cost_at(own: Draws, other: Draws) -> Array | None:
-    """Return what a million output tokens cost at another speed: an hour costs what it does whatever the chips make in it."""
+    """Return what a million output tokens cost at another speed: an hour costs what it does
+    whatever the chips make in it.
+    """
     hour, rate = own.metrics["tco_usd_per_used_chip_hour"], other.metrics[RATE]
     return None if hour is None or rate is None else joined.usd_per_million(hour, rate, 1.0)
 
 
 def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
-    """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens: it keeps the slower promise too."""
+    """Return draws at some speeds, each on the plan of a higher speed where that makes more tokens:
+    it keeps the slower promise too.
+    """
     quicker: Draws | None = None
     for speed in sorted(at, reverse=True):
         own = at[speed]
@@ -368,7 +393,9 @@ def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
 def programs_of(
     catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]
 ) -> Programs:
-    """Return the programs of a scenario with some settings; those that were asked for last are kept."""
+    """Return the programs of a scenario with some settings; those that were asked for last are
+    kept.
+    """
     kept: dict[str, Programs] = catalogue.once("programs", dict)
     key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
     found = kept.pop(key) if key in kept else Programs(catalogue, scenario, fixed, variant)
@@ -386,7 +413,9 @@ def looked_at(
     solve: bool,
     speeds: Sequence[float],
 ) -> None:
-    """Run groups of draws, those whose plans are the same together; what they come to is put into what is found, speed by speed."""
+    """Run groups of draws, those whose plans are the same together; what they come to is put into
+    what is found, speed by speed.
+    """
     lots: dict[int, tuple[Lot, list[Part]]] = {}
     for group in groups:
         lot, names = case.programs.names(
@@ -419,27 +448,31 @@ def looked_at(
 
 @cache
 def ends_met(path: str) -> Array:
-    """Return at which of low, value, value and high an input lies in each pilot draw; the first lie at its value."""
+    """Return at which of low, value, value and high an input lies in each pilot draw; the first lie
+    at its value.
+    """
     found = np.random.default_rng(crc32(path.encode())).integers(0, 4, max(PILOTS, 3))
     found[:3] = 1
     return found
 
 
 def pilots_of(case: Case, centre: Result) -> dict[str, Array]:
-    """Return draws that tell which plans can be the best: first centres, then each input at its value or at an end of its range.
+    """Return draws that tell which plans can be the best: first centres, then each input at its
+    value or at an end of its range.
 
-    Which it is is a matter of the input's path, so that the plans found are the same whatever is drawn. An input without a range takes the
-    ends of what is asked; one that decides how many of something there are stays as it is.
+    Which it is is a matter of the input's path, so that the plans found are the same whatever is
+    drawn. An input without a range takes the ends of what is asked; one that decides how many of
+    something there are stays as it is.
     """
     held, found = structure_in(centre).readings, {}
     for path, (many, _) in case.drawn.items():
         given = centre.inputs.get(path)
         ranged = given is not None and given.low is not None and given.low < given.high  # type: ignore[operator]
         value, low, high = (
-            (given.value, given.low, given.high)
+            (given.value, given.low, given.high)  # type: ignore[union-attr]
             if ranged
             else (float(np.median(many)), many.min(), many.max())
-        )  # type: ignore[union-attr]
+        )
         if not isinstance(held.get(path, True), bool):
             low = high = value
         ends = np.array([low, value, value, high])[ends_met(path)]

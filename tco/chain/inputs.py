@@ -1,4 +1,6 @@
-"""What a scenario names, and how an input path finds its value: scenario over system variant over catalogue."""
+"""What a scenario names, and how an input path finds its value: scenario over system variant over
+catalogue.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,8 @@ class Scenario(NamedTuple):
 
 
 def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
-    """Read a scenario of the catalogue by name, or a file by path; the id of a system or a chip stands for the headline's workload on it.
+    """Read a scenario of the catalogue by name, or a file by path; the id of a system or a chip
+    stands for the headline's workload on it.
 
     `ID@key=value,...` names variants of a system.
     """
@@ -134,7 +137,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     for key in ("system", *DOCUMENTS):
         if not isinstance(document.get(key), str):
             raise DataError(
-                f"{path}: the key {key!r} is missing; it names one of {', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}"
+                f"{path}: the key {key!r} is missing; it names one of "
+                f"{', '.join(catalogue.ids(DOCUMENTS.get(key, 'systems')))}"
             )
     for key in ("variant", "set"):
         table = document.get(key, {})
@@ -146,7 +150,8 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
             )
     if ANCHOR in document and not (catalogue.anchors or making.get()):
         raise DataError(
-            f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, price, compare, uncertainty), not here"
+            f"{path}: {ANCHOR}: its runs are read where one scenario or several are asked (perf, "
+            "price, compare, uncertainty), not here"
         )
     rebates = document.get("rebates")
     if rebates is not None and not isinstance(rebates, list):
@@ -330,7 +335,8 @@ class Inputs:
             value=chips, low=chips, high=chips, shown=(chips, self.found[CHIPS].unit)
         )
         self.notes.append(
-            f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or less"
+            f"{CHIPS}: {chips:,.0f} in whole domains train {tokens:.3g} tokens in {days:g} days or "
+            "less"
         )
 
     def refuse_wires(self, values: Values) -> None:
@@ -340,7 +346,8 @@ class Inputs:
         refuse_unjoined(self.system, self.catalogue, values)
 
     def take_formats(self, values: Values, wanted: Mapping[str, Given]) -> None:
-        """Take the formats that the chip computes itself where they are asked for, but for those that somebody sets.
+        """Take the formats that the chip computes itself where they are asked for, but for those
+        that somebody sets.
 
         Then all texts are known, and a structure that was given can be told from that of others.
         """
@@ -357,7 +364,9 @@ class Inputs:
             self.structure.check(self.system, self.text)
 
     def system_of(self, variant: dict[str, str]) -> System:
-        """Return the system a scenario names, or the domain of a chip alone, whose size and links settings may still change."""
+        """Return the system a scenario names, or the domain of a chip alone, whose size and links
+        settings may still change.
+        """
         name = self.scenario.system
         if not is_bare_chip(self.catalogue, name):
             return load_system(self.catalogue, name, variant)
@@ -368,13 +377,17 @@ class Inputs:
         return bare_system(self.catalogue, name, 1, False)
 
     def chosen_documents(self) -> dict[str, str]:
-        """Return the documents that settings name in place of the scenario's, as `workload=reasoning` does."""
+        """Return the documents that settings name in place of the scenario's, as
+        `workload=reasoning` does.
+        """
         chosen = {group: text for group, text in self.settings.items() if group in DOCUMENTS}
         self.settings = {path: text for path, text in self.settings.items() if path not in chosen}
         return chosen
 
     def cheapest(self, values: Values) -> dict[str, str]:
-        """Return the part for each place of the tree with alternatives, and note what was chosen among."""
+        """Return the part for each place of the tree with alternatives, and note what was chosen
+        among.
+        """
         from tco.hardware.bill import chosen_among  # most trees list none
 
         chosen, compared, notes = chosen_among(self.system, self.catalogue, values, self.date)
@@ -383,7 +396,9 @@ class Inputs:
         return chosen
 
     def read(self, group: str, name: str, stated: Mapping[str, Given]) -> None:
-        """Take in the values and texts of one document, over those of the one it is `base`d on; a site's over those of its country at the date."""
+        """Take in the values and texts of one document, over those of the one it is `base`d on; a
+        site's over those of its country at the date.
+        """
         names = self.catalogue.with_base(DOCUMENTS[group], name, group)
         cooling = self.hall_cooling(names, stated) if group == "site" else None
         for one in names:
@@ -393,7 +408,8 @@ class Inputs:
                 date = self.kept.get("terms.date") or (self.date if given is None else given.text)
                 period(
                     date,
-                    f"{self.scenario.documents['terms'] if given is None else given.where}: terms.date",
+                    f"{self.scenario.documents['terms'] if given is None else given.where}: "
+                    "terms.date",
                 )
                 self.found |= self.catalogue.of_country(str(country), date)
             self.found |= self.catalogue.document_inputs(
@@ -428,7 +444,9 @@ class Inputs:
             self.given[path] = given
 
     def text(self, path: str) -> str:
-        """Return an input that is a text: as it is stated, or what it follows from; one that may not be raises `DataError`."""
+        """Return an input that is a text: as it is stated, or what it follows from; one that may
+        not be raises `DataError`.
+        """
         found = self.texts.get(path)
         if found is None and path in IMPLIED:
             model = self.text("workload.model")
@@ -469,11 +487,15 @@ class Inputs:
 
     @property
     def rebates(self) -> tuple[str, ...]:
-        """The agreements that give something back, if the owner holds them: those a scenario counts on, or those that cover its system."""
+        """The agreements that give something back, if the owner holds them: those a scenario counts
+        on, or those that cover its system.
+        """
         return self.system.rebates if self.scenario.rebates is None else self.scenario.rebates
 
     def values(self, read: Reader = as_number) -> Values:
-        """Return the mapping of all inputs in one reading, that of numbers unless another is asked for."""
+        """Return the mapping of all inputs in one reading, that of numbers unless another is asked
+        for.
+        """
         rules = self.system.once(
             "rules",
             lambda: {**from_the_tree(self.system, self.catalogue), **from_the_lanes(self.system)},
@@ -491,7 +513,9 @@ class Inputs:
         )
 
     def at(self, date: str) -> Inputs:
-        """Return the same inputs at another date: prices move, the system, its choices and whatever is set stay as they are."""
+        """Return the same inputs at another date: prices move, the system, its choices and whatever
+        is set stay as they are.
+        """
         period(date)
         other = copy(self)
         other.texts = self.texts | {"terms.date": date}
@@ -500,7 +524,9 @@ class Inputs:
         return other
 
     def resolve(self, path: str) -> Input:
-        """Return the catalogue's input for a path; an unknown path or a missing value raises `DataError`."""
+        """Return the catalogue's input for a path; an unknown path or a missing value raises
+        `DataError`.
+        """
         found = self.found.get(path)
         if found is not None:
             return found
@@ -513,7 +539,9 @@ class Inputs:
         return found
 
     def dated(self, path: str) -> Input | None:
-        """Return the input of a path that the catalogue holds by date or by family; None for those of documents."""
+        """Return the input of a path that the catalogue holds by date or by family; None for those
+        of documents.
+        """
         group, _, rest = path.partition(".")
         name, _, last = rest.rpartition(".")
         if group == "parts" and name:
@@ -533,7 +561,9 @@ class Inputs:
         return None
 
     def documented(self, path: str) -> Input:
-        """Return the input of a path that a document of its own holds; any other path raises `DataError`."""
+        """Return the input of a path that a document of its own holds; any other path raises
+        `DataError`.
+        """
         group, name = path.partition(".")[0], path.partition(".")[2].rpartition(".")[0]
         if group in ("performance", "rebates") and name:
             self.found |= self.catalogue.document_inputs(group, name, group, f"{group}.{name}")
@@ -546,7 +576,9 @@ class Inputs:
         raise unknown("input path", path, self.known_paths())
 
     def unused(self, values: Values) -> list[str]:
-        """Return the paths the user has set to no effect; a path that is no input at all raises `DataError`."""
+        """Return the paths the user has set to no effect; a path that is no input at all raises
+        `DataError`.
+        """
         idle = values.check_given(self.is_known)
         for path in idle:  # a bad value is refused whether or not something rests on it
             values.override(path, self.unit_of(path), values.given[path])
@@ -567,7 +599,9 @@ class Inputs:
         ]
 
     def states(self, path: str, values: Values) -> bool:
-        """Say whether a document of the scenario or a setting gives an input that need not be there."""
+        """Say whether a document of the scenario or a setting gives an input that need not be
+        there.
+        """
         return path in self.found or values.has(path)
 
     def is_known(self, path: str) -> bool:
@@ -585,9 +619,13 @@ class Inputs:
 
 
 def system_inputs(
-    catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]
-) -> Inputs:  # noqa: A002
-    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or variant raises `DataError`.
+    catalogue: Catalogue,
+    name: str,
+    set: Mapping[str, str],  # noqa: A002 - the name of the option
+    variant: Mapping[str, str],
+) -> Inputs:
+    """Return the inputs of a system by its id, on the headline's site and terms; an unknown id or
+    variant raises `DataError`.
 
     `ID@key=value,...` names variants, as it does of a scenario; those of `variant` win over them.
     """
@@ -599,7 +637,9 @@ def system_inputs(
 
 
 def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
-    """Return the inputs of the headline's site, terms and cluster, for questions that name no system."""
+    """Return the inputs of the headline's site, terms and cluster, for questions that name no
+    system.
+    """
     return system_inputs(catalogue, HEADLINE_SYSTEM, set, {})
 
 

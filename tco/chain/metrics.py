@@ -1,4 +1,6 @@
-"""The metrics a result carries, in the order tables print them, the formulas that join cost and performance, and what they come to."""
+"""The metrics a result carries, in the order tables print them, the formulas that join cost and
+performance, and what they come to.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ METRICS: dict[str, Metric] = {
     "rebate_usd_per_chip": Metric("USD/chip", "supplier rebates per chip"),
     "network_usd_per_chip": Metric(
         "USD/chip",
-        "network beyond the rack per chip: cards, ToR switches, cables, front end and what the cluster shares",
+        "network beyond the rack per chip: cards, ToR switches, cables, front end and what the "
+        "cluster shares",
     ),
     "it_power_w_per_chip": Metric("W/chip", "provisioned IT power per chip"),
     "facility_power_w_per_chip": Metric("W/chip", "power of the site per chip"),
@@ -60,7 +63,8 @@ METRICS: dict[str, Metric] = {
     ),
     "usd_per_facility_w": Metric(
         "USD/W",
-        "what is bought for a watt of the grid at the worst hour: racks, network and hall, less rebates",
+        "what is bought for a watt of the grid at the worst hour: racks, network and hall, less "
+        "rebates",
     ),
     "energy_usd_per_chip_hour": Metric("USD/chip/h", "energy per chip-hour"),
     "tco_gross_usd_per_chip_hour": Metric("USD/chip/h", "cost per chip-hour before rebates"),
@@ -106,13 +110,15 @@ METRICS: dict[str, Metric] = {
     "goodput": Metric("", "share of the hours paid for that failures leave to make progress"),
     "waiting_usd_per_chip": Metric(
         "USD/chip",
-        "what waiting for it costs from the date on: an empty hall, rented chips meanwhile, margin lost",
+        "what waiting for it costs from the date on: an empty hall, rented chips meanwhile, margin "
+        "lost",
     ),
     "perf_per_tco_vs_baseline": Metric("", "baseline's cost per output token over this one's"),
     "perf_per_tco_gross_vs_baseline": Metric("", "the same before rebates"),
 }
 
-# Metrics of which more is better, and those that are neither better nor worse; of all others, costs, watts and times, less is.
+# Metrics of which more is better, and those that are neither better nor worse; of all others,
+# costs, watts and times, less is.
 MORE_IS_BETTER = frozenset(
     (
         *(
@@ -169,7 +175,9 @@ AGAINST_BASELINE = (
 
 
 def priced_by(metrics: Mapping[str, Any]) -> str | None:
-    """Return what the work of a scenario costs, of the metrics it has; none where it has no such cost."""
+    """Return what the work of a scenario costs, of the metrics it has; none where it has no such
+    cost.
+    """
     return next((name for name in PRICED if metrics.get(name) is not None), None)
 
 
@@ -202,7 +210,9 @@ MAY_BE_NONE = SHARES | frozenset(
 
 
 def is_possible(metric: str, value: float) -> bool:
-    """Say whether a metric may have a value at all: what it counts, costs or takes is above zero, unless there may be none of it."""
+    """Say whether a metric may have a value at all: what it counts, costs or takes is above zero,
+    unless there may be none of it.
+    """
     return (value > 0 or (value == 0 and metric in MAY_BE_NONE)) and not (
         metric in SHARES and value > 1
     )
@@ -221,7 +231,9 @@ def usd_per_million(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Any:
-    """Cost of a million tokens: share x cost of a utilised chip-hour / (3,600 x tokens per second and chip) x 1e6."""
+    """Cost of a million tokens: share x cost of a utilised chip-hour / (3,600 x tokens per second
+    and chip) x 1e6.
+    """
     return share * used_hour / (rate * seconds_per_hour) * tokens_per_million
 
 
@@ -234,7 +246,9 @@ def usd_per_trillion(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_trillion: TokenPerTrillion = 1e12,
 ) -> Any:
-    """Cost of training on a trillion tokens: cost of a utilised chip-hour x chips / (3,600 x tokens a second) x 1e12."""
+    """Cost of training on a trillion tokens: cost of a utilised chip-hour x chips / (3,600 x tokens
+    a second) x 1e12.
+    """
     return used_hour * chips * one_chip / (rate * seconds_per_hour) * tokens_per_trillion
 
 
@@ -278,19 +292,25 @@ def perf_per_tco(baseline: USDPerMillionTokens, own: USDPerMillionTokens) -> Any
 
 @formula(unit="", source="tco-contract")
 def training_perf_per_tco(baseline: USDPerTrillionTokens, own: USDPerTrillionTokens) -> Any:
-    """Performance per cost of training against a baseline: c_baseline / c_own, each the cost per token that is trained on."""
+    """Performance per cost of training against a baseline: c_baseline / c_own, each the cost per
+    token that is trained on.
+    """
     return baseline / own
 
 
 @formula(unit="USD/chip/h", source="tco-contract")
 def hour_of_both_pools(decode: USDPerChipHour, prefill: USDPerChipHour, prefill_share: Pure) -> Any:
-    """Cost of a utilised chip-hour of two pools that may be different systems: c = (1 - s) c_decode + s c_prefill."""
+    """Cost of a utilised chip-hour of two pools that may be different systems: c = (1 - s) c_decode
+    + s c_prefill.
+    """
     return (1 - prefill_share) * decode + prefill_share * prefill
 
 
 @formula(unit="W/chip", source="tco-contract")
 def power_of_both_pools(decode: WattPerChip, prefill: WattPerChip, prefill_share: Pure) -> Any:
-    """Site power a chip of two pools that may be different systems: P = (1 - s) P_decode + s P_prefill."""
+    """Site power a chip of two pools that may be different systems: P = (1 - s) P_decode + s
+    P_prefill.
+    """
     return (1 - prefill_share) * decode + prefill_share * prefill
 
 
@@ -300,7 +320,9 @@ Name = Callable[[str, Callable[[], Any]], Any]
 def collect(
     values: Values, system: System, cost: Cost | None, workload: ServingResult | TrainingResult
 ) -> dict[str, Any]:
-    """Return every metric that can be computed, each named so that a user may set it; without a cost those of the chip and the workload."""
+    """Return every metric that can be computed, each named so that a user may set it; without a
+    cost those of the chip and the workload.
+    """
     part = f"parts.{system.chip}"
     found: dict[str, Any] = {"chips": system.chips, "racks": system.racks}
 

@@ -1,4 +1,6 @@
-"""Where a system may stand, and whose cost it is: what its owner pays, and which agreements are his."""
+"""Where a system may stand, and whose cost it is: what its owner pays, and which agreements are
+his.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +60,11 @@ class MisfitError(UnavailableError):
 
 
 def place(inputs: Inputs, bill: Bill) -> list[str]:
-    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position takes raises `MisfitError`.
+    """Return notes on how the racks of a bill stand in the site; a rack beyond what a position
+    takes raises `MisfitError`.
 
-    Where several worlds share a rack, as many stand in one as its position takes. Of many values asked together those beyond are noted,
-    unless all are.
+    Where several worlds share a rack, as many stand in one as its position takes. Of many values
+    asked together those beyond are noted, unless all are.
     """
     values = inputs.values()
     site, system = inputs.scenario.documents["site"], inputs.system
@@ -72,19 +75,24 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
     if np.ndim(over):
         if np.any(over):
             notes.append(
-                f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position takes"
+                f"{site}: in {np.mean(over):.1%} of the cases a rack draws more than a position "
+                "takes"
             )
         over, rack, most, power = np.all(over), np.mean(rack), np.mean(most), np.mean(power)
     if over:
         fit = worlds_in_a_rack(most, power, system.racks)
         if fit < 1:
             raise MisfitError(
-                f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of {system.id} draws "
-                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; {roomiest(inputs)}; or set site.rack_kw_max"
+                f"{site}: a rack position takes {most / 1e3:g} kW (site.rack_kw_max), a rack of "
+                f"{system.id} draws "
+                f"{power / 1e3:.1f} kW / {system.racks:g} = {rack / 1e3:.1f} kW; "
+                f"{roomiest(inputs)}; or set site.rack_kw_max"
             )
         notes.append(
-            f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a rack where {1 / system.racks:g} would draw "
-            f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were full{told_apart(inputs, 1 / fit)}"
+            f"{site}: a rack position takes {most / 1e3:g} kW, so {fit} of {system.id} stand in a "
+            f"rack where {1 / system.racks:g} would draw "
+            f"{rack / 1e3:.1f} kW; what a rack itself holds is priced as if it were "
+            f"full{told_apart(inputs, 1 / fit)}"
         )
         rack = fit * power
     if not needs_sidecar(inputs):
@@ -95,14 +103,17 @@ def place(inputs: Inputs, bill: Bill) -> list[str]:
         for name in ("power_share", "hall_share")
     )
     cooler = (
-        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at {price * 1e3:,.0f} USD/kW, "
+        f"each rack of {system.id} takes a liquid-to-air sidecar, {rack / 1e3:.1f} kW at "
+        f"{price * 1e3:,.0f} USD/kW, "
         f"which draws {share:.0%} more and leaves {left:.0%} of the hall"
     )
     return [*notes, f"{site} is cooled by air: {cooler}"]
 
 
 def needless_hall(inputs: Inputs, values: Values) -> list[str]:
-    """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled racks."""
+    """Return a note on what an air-cooled rack pays for in a hall that is built for liquid-cooled
+    racks.
+    """
     paths = [path for path, _ in HALL_RATES.values()]
     if (
         inputs.system.cooling != "air"
@@ -125,7 +136,9 @@ def needless_hall(inputs: Inputs, values: Values) -> list[str]:
 
 
 def roomiest(inputs: Inputs) -> str:
-    """Return the hall whose positions take the most, as words of advice; which rack asks is left out, as its power may be somebody's own."""
+    """Return the hall whose positions take the most, as words of advice; which rack asks is left
+    out, as its power may be somebody's own.
+    """
     catalogue = inputs.catalogue
     halls = []
     for name in catalogue.ids("sites"):
@@ -156,19 +169,24 @@ def not_ready(inputs: Inputs) -> list[str]:
     if ready is None or period(ready, "site.ready").first <= period(inputs.date).last:
         return []
     return [
-        f"{inputs.scenario.documents['site']} is ready from {ready}, after the date of the prices, {inputs.date}"
+        f"{inputs.scenario.documents['site']} is ready from {ready}, after the date of the prices, "
+        f"{inputs.date}"
     ]
 
 
 def beyond_a_position(values: Values, bill: Bill, racks: float) -> Any:
-    """Say whether a rack draws more than a position of the site takes, of worlds that share a rack if a single one does: as `place` refuses it."""
+    """Say whether a rack draws more than a position of the site takes, of worlds that share a rack
+    if a single one does: as `place` refuses it.
+    """
     most = values.number("site.rack_kw_max")
     over = bill.power / racks > most * (1 + 1e-9)
     return over & (most / bill.power * (1 + 1e-9) < 1) if racks < 1 else over
 
 
 def worlds_in_a_rack(most: float, power: float, racks: float) -> int:
-    """Return how many worlds of some power a rack position takes, of those that share a rack by design; none of one that spans racks."""
+    """Return how many worlds of some power a rack position takes, of those that share a rack by
+    design; none of one that spans racks.
+    """
     return (
         min(math.floor(most / power * (1 + 1e-9)), math.floor(1 / racks + 1e-9)) if racks < 1 else 0
     )
@@ -212,7 +230,8 @@ def waited(
         return cost
     if inputs.perspective.rents:
         raise UnavailableError(
-            "terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set terms.waiting=no"
+            "terms.waiting=yes: a renter owns nothing over whose life waiting could be spread; set "
+            "terms.waiting=no"
         )
     from tco.economics.cost import with_waiting  # few ask for it
     from tco.economics.dates import waiting_cost, waiting_inputs
@@ -233,7 +252,9 @@ def waited(
 
 
 def rent_path(inputs: Inputs, values: Values) -> str:
-    """Return the rent that a renter of a scenario's chips pays: one that is set, else the first kind of his commitment that is known of them."""
+    """Return the rent that a renter of a scenario's chips pays: one that is set, else the first
+    kind of his commitment that is known of them.
+    """
     from tco.economics.cost import COMMITMENTS
 
     chip, names = inputs.system.chip, COMMITMENTS[inputs.text("terms.commitment")]
@@ -250,7 +271,9 @@ def rent_path(inputs: Inputs, values: Values) -> str:
 
 
 def alike(inputs: Inputs, values: Values) -> str:
-    """Return the rent of a scenario's chips; one of another publisher than that of the comparison it stands in raises `UnavailableError`."""
+    """Return the rent of a scenario's chips; one of another publisher than that of the comparison
+    it stands in raises `UnavailableError`.
+    """
     from tco.economics.cost import RENTS
 
     path, wanted = rent_path(inputs, values), inputs.texts.get(PUBLISHER)
@@ -261,13 +284,16 @@ def alike(inputs: Inputs, values: Values) -> str:
     if not known or values.input(path).publisher != wanted:
         own = f"of {values.input(path).publisher}" if known else "stated by nobody"
         raise UnavailableError(
-            f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a comparison takes one statistic"
+            f"{path} ({RENTS[name]}) is {own}, those of the others of {wanted}: left out, as a "
+            "comparison takes one statistic"
         )
     return path
 
 
 def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
-    """Return notes on a rent: its range and date, that it is circular, and that it pays for the racks twice over."""
+    """Return notes on a rent: its range and date, that it is circular, and that it pays for the
+    racks twice over.
+    """
     from tco.economics.cost import CIRCULAR, RENTS
 
     given = values.input(rent_path(inputs, values))
@@ -277,26 +303,31 @@ def notes_of_rent(inputs: Inputs, values: Values, bill: Bill) -> list[str]:
     kind = RENTS[given.path.rpartition(".")[2]]
     found = (
         [
-            f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by {given.publisher}"
+            f"{given.path} is {given.value:g} USD a chip-hour{span}, {kind}, of {given.as_of} by "
+            f"{given.publisher}"
         ]
         if given.as_of
         else []
     )
     if given.source == CIRCULAR:
         found.append(
-            f"{given.path} follows from this program's own cost: it is circular, and no ratio rests on it"
+            f"{given.path} follows from this program's own cost: it is circular, and no ratio "
+            "rests on it"
         )
     years, price = values["terms.life"], bill.price / inputs.system.chips
     if given.value * HOURS * years > 2 * price:
         paid = given.value * HOURS * years
         found.append(
-            f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than twice the {price:,.0f} of buying"
+            f"{given.where}: {given.path}: {years:g} years of it are {paid:,.0f} USD, more than "
+            f"twice the {price:,.0f} of buying"
         )
     return found
 
 
 def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
-    """Return a note where serving keeps inside one world, and a fifth or more of what is bought is the network between worlds."""
+    """Return a note where serving keeps inside one world, and a fifth or more of what is bought is
+    the network between worlds.
+    """
     if inputs.shape or not hasattr(plan, "decode") or not float(cost.capex_per_chip):
         return []
     inside = max(float(plan.decode.chips), float(plan.prefill.chips)) <= inputs.system.chips
@@ -308,7 +339,8 @@ def notes_of_network(inputs: Inputs, cost: Cost, plan: Any) -> list[str]:
     )
     bought = f"{cost.network_per_chip:,.0f} USD a chip ({share:.0%})"
     return [
-        f"serving keeps inside one scale-up domain and uses none of the scale-out network, {bought}{chosen}"
+        "serving keeps inside one scale-up domain and uses none of the scale-out network, "
+        f"{bought}{chosen}"
     ]
 
 
@@ -325,7 +357,8 @@ def notes_of_cards(inputs: Inputs, cost: Cost) -> list[str]:
     if chosen == usual:
         return []
     return [
-        f"nic={chosen} in place of the usual nic={usual}: the network is {cost.network_per_chip:,.0f} USD per chip"
+        f"nic={chosen} in place of the usual nic={usual}: the network is "
+        f"{cost.network_per_chip:,.0f} USD per chip"
     ]
 
 
@@ -342,7 +375,9 @@ def parts_that_fail(inputs: Inputs, values: Values) -> list[Failing]:
 
 
 def failures_of(inputs: Inputs, values: Values) -> tuple[list[Failing], Any]:
-    """Return the parts that fail, and what failures leave of the hours; what they leave of availability may be stated instead."""
+    """Return the parts that fail, and what failures leave of the hours; what they leave of
+    availability may be stated instead.
+    """
     found = parts_that_fail(inputs, values)
     trains, stated = inputs.workload.restarts, inputs.states(AVAILABILITY, values)
     with scope("failures"):
@@ -414,13 +449,16 @@ def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> l
         cause = "".join(f" at {short_name(path)} {values.number(path):,.2f} USD" for path in prices)
         share = f", {back / paid * 100:.0f} % of it" if paid else ""
         notes.append(
-            f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it covers{share}{cause}"
+            f"{rebate.path}: {back:,.0f} USD come back on {paid:,.0f} USD paid for the parts it "
+            f"covers{share}{cause}"
         )
     return notes
 
 
 def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Network) -> None:
-    """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with the cost without it."""
+    """Raise `DataError` where a scenario counts on an agreement that its owner does not hold, with
+    the cost without it.
+    """
     if inputs.scenario.rebates is None:
         return
     for one in agreements_of(inputs):
@@ -432,7 +470,8 @@ def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Networ
                 else "the gross cost"
             )
             raise DataError(
-                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner here is {owner_in_words(inputs)} "
+                f"{inputs.scenario.where}: rebates: {one.id} is held by {one.holder}, the owner "
+                f"here is {owner_in_words(inputs)} "
                 f"(terms.owner); leave it out for {figure}, or set terms.owner={one.holder}"
             )
 
@@ -463,6 +502,7 @@ def notes_of(inputs: Inputs) -> list[str]:
         if not agreement.gives_back and agreement.holder == inputs.owner
     ]
     return notes + [
-        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no discount, not counted"
+        f"{agreement.id}: {agreement.supplier} invests in {agreement.holder} for shares; no "
+        "discount, not counted"
         for agreement in stakes
     ]

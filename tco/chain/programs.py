@@ -1,6 +1,8 @@
-"""Scenarios as programs: a structure is traced once with all its plans, then run for any number of draws.
+"""Scenarios as programs: a structure is traced once with all its plans, then run for any number of
+draws.
 
-Structures that draws of one scenario get share a program: what they have in common stands there once, and is computed once for all draws.
+Structures that draws of one scenario get share a program: what they have in common stands there
+once, and is computed once for all draws.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ RATE = "output_tokens_per_s_per_chip"  # that is asked for at other speeds than 
 
 
 def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int], set[str]]:
-    """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of what tells whether targets are met.
+    """Record a scenario on a plan, or on plans as columns; return the places of its metrics, and of
+    what tells whether targets are met.
 
     Beside them stand the paths that would cut off what they rest on now if they were set.
     """
@@ -88,7 +91,9 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
 
 
 def every_plan(inputs: Inputs) -> ServingPlan:
-    """Return all plans of a serving workload: those that decode in rows, those that read prompts in columns, the same ones under a load."""
+    """Return all plans of a serving workload: those that decode in rows, those that read prompts in
+    columns, the same ones under a load.
+    """
     from tco.performance.serving import plans, search
     from tco.performance.serving.plans import depths_of, request_of
 
@@ -114,7 +119,9 @@ def every_plan(inputs: Inputs) -> ServingPlan:
 def plans_of_operator(
     inputs: Inputs, machine: Machine, model: Architecture, request: Request, values: Values
 ) -> ServingPlan:
-    """Return all plans of the class that an operator runs; of a benchmark those of the class that its best plan is of."""
+    """Return all plans of the class that an operator runs; of a benchmark those of the class that
+    its best plan is of.
+    """
     from tco.performance.serving.classes import plans_of_class
 
     name = machine.deployer.name if machine.deployer is not None else FLEET
@@ -124,13 +131,16 @@ def plans_of_operator(
     found = plans_of_class(machine, model, request, values, name)
     if found is None:
         raise DataError(
-            f"{OPERATED_BY}={name}: no pools of a published size divide the chips of {inputs.system.id}"
+            f"{OPERATED_BY}={name}: no pools of a published size divide the chips of "
+            f"{inputs.system.id}"
         )
     return found
 
 
 class Part(NamedTuple):
-    """Draws of one structure, with the places of its results in a program: one set of them for each plan of training."""
+    """Draws of one structure, with the places of its results in a program: one set of them for each
+    plan of training.
+    """
 
     draws: Array
     names: list[dict[str, int]]
@@ -138,7 +148,9 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What draws come to: their metrics, whether they meet the targets, and the sequences of an attention group."""
+    """What draws come to: their metrics, whether they meet the targets, and the sequences of an
+    attention group.
+    """
 
     metrics: dict[str, Array]
     meets: Any
@@ -146,7 +158,9 @@ class Made(NamedTuple):
 
 
 class Lot:
-    """The program of structures that have the same plans: one that is held, or all that a draw may choose."""
+    """The program of structures that have the same plans: one that is held, or all that a draw may
+    choose.
+    """
 
     def __init__(self, plans: ServingPlan | None) -> None:
         self.plans = plans  # of serving
@@ -158,7 +172,9 @@ class Lot:
         self.begin: dict[Any, Any] = {}
 
     def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
-        """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to the program."""
+        """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
+        the program.
+        """
         key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
         if key not in self.kernels:
             self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), rows)
@@ -172,7 +188,9 @@ class Lot:
         plans: ServingPlan,
         speeds: tuple[float | None, ...],
     ) -> Any:
-        """Return what is known of plans at the centre, where every input has the value it was traced with."""
+        """Return what is known of plans at the centre, where every input has the value it was
+        traced with.
+        """
         from tco.performance.serving.draws import hinted
 
         key = id(kernel), names.get("token"), speeds
@@ -323,7 +341,8 @@ class Lot:
         chosen: Any = None,
         only: str = "",
     ) -> dict[str, Array]:
-        """Return the metrics of some draws each, nan in others, from what is known of all, on the plans and the batch that were chosen.
+        """Return the metrics of some draws each, nan in others, from what is known of all, on the
+        plans and the batch that were chosen.
 
         They are all, or one `only`.
         """
@@ -398,7 +417,9 @@ def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
 
 
 class Programs:
-    """The programs of one scenario with some settings of one value, and what it comes to with these alone."""
+    """The programs of one scenario with some settings of one value, and what it comes to with these
+    alone.
+    """
 
     def __init__(
         self,
@@ -449,7 +470,9 @@ class Programs:
         drawn: frozenset[str],
         plans: Any,
     ) -> tuple[Lot, list[dict[str, int]]]:
-        """Return the program of a structure, with the places of its results; `inputs` gives those of a structure, some drawn ones at one value."""
+        """Return the program of a structure, with the places of its results; `inputs` gives those
+        of a structure, some drawn ones at one value.
+        """
         key: tuple[Any, ...] = decided(structure, plans)
         if key not in self.known:
             self.known[key] = self.trace(inputs(structure, ()), structure, plans)

@@ -1,4 +1,6 @@
-"""The result of a scenario, what may be compared of two, why a metric of it has no value, and what a system offers at most."""
+"""The result of a scenario, what may be compared of two, why a metric of it has no value, and what
+a system offers at most.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ KEPT = ("notes", "shares", "bounds", "texts", "order")  # plain lists and tables
 
 
 class Origin(NamedTuple):
-    """What a result was asked for, and of which data; what takes time is found when it is asked for."""
+    """What a result was asked for, and of which data; what takes time is found when it is asked
+    for.
+    """
 
     documents: dict[str, str]  # site, terms, workload, cluster -> id
     settings: dict[str, str]
@@ -95,7 +99,9 @@ def origin_of(
 
 @dataclass(slots=True, repr=False)
 class Result:
-    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests on."""
+    """What a scenario comes to: metrics by name, cost lines, bill, and the inputs all of it rests
+    on.
+    """
 
     scenario: str
     title: str
@@ -130,7 +136,9 @@ class Result:
     origin: Origin | None = field(default=None, compare=False, repr=False)  # what was asked
 
     def __repr__(self) -> str:
-        """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a book."""
+        """Name the scenario, its plan, and what a chip costs and does: the whole of a result is a
+        book.
+        """
         shown = (
             "tco_usd_per_chip_hour",
             "output_tokens_per_s_per_chip",
@@ -153,7 +161,9 @@ class Result:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the result to a JSON file that `load_result` reads and that stands for a scenario in `compare`, `diff` and `baseline`."""
+        """Write the result to a JSON file that `load_result` reads and that stands for a scenario
+        in `compare`, `diff` and `baseline`.
+        """
         text = json.dumps(
             saved_document(self), indent=1, ensure_ascii=False, allow_nan=False, default=in_json
         )
@@ -184,7 +194,9 @@ class Result:
 
     @property
     def basis(self) -> str | None:
-        """On what basis it is priced: who builds a chip pays for its design; None of what has no cost."""
+        """On what basis it is priced: who builds a chip pays for its design; None of what has no
+        cost.
+        """
         assets = {line.asset for line in self.lines}
         if not assets:
             return None
@@ -204,7 +216,9 @@ class Result:
 
     @property
     def context(self) -> dict[str, Any]:
-        """What it is of, so that it can be told from another and asked again: scenario, system, date, site, and what was set."""
+        """What it is of, so that it can be told from another and asked again: scenario, system,
+        date, site, and what was set.
+        """
         site = self.origin.documents.get("site") if self.origin else None
         names = {
             "scenario": self.scenario,
@@ -250,7 +264,8 @@ def saved_document(result: Result) -> dict[str, Any]:
         raise ValueError("a result that was not evaluated cannot be saved")
     if any(np.ndim(value) for value in result.metrics.values()):
         raise DataError(
-            "a result of many values asked together cannot be saved: save that of one, or the metrics"
+            "a result of many values asked together cannot be saved: save that of one, or the "
+            "metrics"
         )
     return {
         "schema": SCHEMA,
@@ -297,7 +312,8 @@ def in_json(value: Any) -> Any:
     return value.tolist()
 
 
-# What the same work is, whoever does it and however: what is asked for, not the formats, the software or the plan that answer it.
+# What the same work is, whoever does it and however: what is asked for, not the formats, the
+# software or the plan that answer it.
 WORK = (
     "kind",
     "model",
@@ -317,7 +333,10 @@ def apart(result: Result, other: Result) -> str | None:
     """Say what keeps two results from being held against each other, if anything does."""
     for path in SAME:
         if meaning(result, path) != meaning(other, path):
-            return f"its {path} is {words(result, path)}, that of {other.scenario} {words(other, path)}"
+            return (
+                f"its {path} is {words(result, path)}, that of {other.scenario} "
+                f"{words(other, path)}"
+            )
     circular = next(
         (
             one
@@ -355,15 +374,22 @@ UNSTATED = {  # metrics that rest on what not every chip and site has
     "grid_co2e_g_per_chip_hour": "its site states no gas of its grid (site.grid_carbon)",
     "embodied_co2e_g_per_chip_hour": "nothing states the gas of making its chip (embodied_carbon)",
     "waiting_usd_per_chip": "none of its parts states when it comes in numbers (first_volume)",
-    "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated (site.grid_carbon, embodied_carbon)",
+    "co2e_g_per_million_output_tokens": "the gas of its grid, or of making its chip, is not stated "
+    "(site.grid_carbon, embodied_carbon)",
 }
 
 
 def why_absent(result: Result, metric: str) -> str:
-    """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline, or an input that nobody states."""
+    """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline,
+    or an input that nobody states.
+    """
     kind, kinds = result.texts["workload.kind"], kinds_of(metric)
     if kind not in kinds:
-        return f"it is of a workload that {' or '.join(KINDS[one].does for one in sorted(kinds))}, this one {KINDS[kind].does}"
+        return (
+            "it is of a workload that "
+            f"{' or '.join(KINDS[one].does for one in sorted(kinds))}, "
+            f"this one {KINDS[kind].does}"
+        )
     if metric in PERFORMANCE and result.serving is not None and result.serving.reason:
         return result.serving.reason
     if result.costless:
@@ -390,7 +416,9 @@ FORMATS = ("bf16", "fp8", "fp4")
 
 @dataclass(slots=True)
 class Figures:
-    """Figures of one chip, and of all chips of its domain; None where one cannot be computed, with the reason in `notes`."""
+    """Figures of one chip, and of all chips of its domain; None where one cannot be computed, with
+    the reason in `notes`.
+    """
 
     chip: dict[str, Any] = field(default_factory=dict)
     domain: dict[str, Any] = field(default_factory=dict)
@@ -398,7 +426,9 @@ class Figures:
 
 
 def figures_of(inputs: Inputs, values: Values) -> Figures:
-    """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up domain."""
+    """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up
+    domain.
+    """
     system = inputs.system
     found = Figures(domain={"chips": system.chips})
     capacity = stated(found, inputs.catalogue, values, system.chip, "hbm_capacity")

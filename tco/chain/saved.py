@@ -1,4 +1,6 @@
-"""Reading a saved result: whatever is not what `Result.save` writes is refused, with what is wrong and where."""
+"""Reading a saved result: whatever is not what `Result.save` writes is refused, with what is wrong
+and where.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,8 @@ def load_result(path: str | Path) -> Result:
     )
     if making.get() and any(one.overlay for one in inputs.values()):
         raise DataError(
-            f"{where}: was saved with values of your own, and nothing can stand in their place; expected a scenario"
+            f"{where}: was saved with values of your own, and nothing can stand in their place; "
+            "expected a scenario"
         )
     return Result(
         **{name: document[name] for name in (*FOUND, *KEPT)},

@@ -1,7 +1,8 @@
 """One scenario in, one result out: the whole chain on one page.
 
-parts -> bill -> fabric and network -> site -> money, and roofline, collectives, plans -> tokens per second; the two meet in
-dollars per million tokens. The same chain is read as numbers to answer and as a trace to explain.
+parts -> bill -> fabric and network -> site -> money, and roofline, collectives, plans -> tokens per
+second; the two meet in dollars per million tokens. The same chain is read as numbers to answer and
+as a trace to explain.
 """
 
 from __future__ import annotations
@@ -98,13 +99,16 @@ def evaluate(
     refuse: bool = True,
     workload: bool = True,
 ) -> Result:
-    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan` fixes the plan that is searched otherwise.
+    """Evaluate a scenario: a name, a path or a `Scenario`. `set` replaces inputs by path, `plan`
+    fixes the plan that is searched otherwise.
 
-    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are searched. A value of `set` is a text, or
-    a number or an array with its unit, which a pure number needs not. `structure`, that of a result, holds all that is decided, the plan
-    among it; arrays need it, and give metrics that are arrays. With `trace` the result also carries the traced metrics. Raises `DataError`
-    for anything wrong in the data; without `refuse`, racks that have no price, or do not fit their site, are no error: what they would cost
-    is left out, and a note says why. Without `workload` only what the chips cost is asked for, and no plan is searched.
+    A plan is that of a result, saved or not, or axes by name, such as `{"tp": "8"}`: the others are
+    searched. A value of `set` is a text, or a number or an array with its unit, which a pure number
+    needs not. `structure`, that of a result, holds all that is decided, the plan among it; arrays
+    need it, and give metrics that are arrays. With `trace` the result also carries the traced
+    metrics. Raises `DataError` for anything wrong in the data; without `refuse`, racks that have no
+    price, or do not fit their site, are no error: what they would cost is left out, and a note says
+    why. Without `workload` only what the chips cost is asked for, and no plan is searched.
     """
     catalogue = catalogue or load_catalogue()
     found = scenario if isinstance(scenario, Scenario) else load_scenario(catalogue, scenario)
@@ -121,7 +125,9 @@ def evaluate(
 
 
 def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
-    """Walk the chain on a plan, that of the structure, or the best of a search, which many values asked together have none of."""
+    """Walk the chain on a plan, that of the structure, or the best of a search, which many values
+    asked together have none of.
+    """
     held = inputs.structure
     kind = inputs.workload
     if plan is None and held is not None and kind.axis:
@@ -130,7 +136,8 @@ def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
         plan = held.plan
     if inputs.shape and kind.axis and (plan is None or isinstance(plan, Mapping)):
         raise DataError(
-            "a plan is searched for one value of every input: give the structure to evaluate many on, or use `evaluate_draws`"
+            "a plan is searched for one value of every input: give the structure to evaluate many "
+            "on, or use `evaluate_draws`"
         )
     return run(inputs, values, plan)
 
@@ -199,7 +206,8 @@ def result_of(
     )
     if single.get("goodput") == 0:
         notes.append(
-            "tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour in which anything makes progress"
+            "tco_usd_per_used_chip_hour and what rests on it: goodput is 0, failures leave no hour "
+            "in which anything makes progress"
         )
     perspective, chip = inputs.text("terms.perspective"), chain.system.chip
     structure = structure_of(inputs, values, walked)
@@ -257,7 +265,9 @@ def result_of(
 
 
 def keep_for_studies(inputs: Inputs, values: Values) -> None:
-    """Keep inputs that no metric rests on with the result: those of the money by month, and the power of a site that is to be filled."""
+    """Keep inputs that no metric rests on with the result: those of the money by month, and the
+    power of a site that is to be filled.
+    """
     for path in values.given:
         if path.startswith("money."):
             values.input(path)
@@ -269,7 +279,9 @@ def keep_for_studies(inputs: Inputs, values: Values) -> None:
 def placed(
     inputs: Inputs, values: Values, chain: Chain, refuse: bool
 ) -> tuple[list[str], Chain, Ages]:
-    """Return notes on how the racks stand in the site, the chain, and the ages of its prices: without cost if they do not fit or have no price."""
+    """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
+    without cost if they do not fit or have no price.
+    """
     if chain.system.bare:
         return (
             [f"{chain.system.id} is a chip alone: nothing in dollars or watts is computed"],
@@ -295,7 +307,9 @@ def placed(
 
 
 def told_of(inputs: Inputs, name: str, cost: Cost, make: Callable[[], T]) -> T:
-    """Return what `make` tells of a cost and of the inputs it rests on: once for one that a stage has kept."""
+    """Return what `make` tells of a cost and of the inputs it rests on: once for one that a stage
+    has kept.
+    """
     known = inputs.system.known
     held = known.get(name)
     if held is None or held[0] is not cost:
@@ -312,7 +326,9 @@ def shares_of_cost(cost: Cost, values: Values) -> dict[str, dict[str, float]]:
 
 
 def plain_metric(value: Any) -> Any:
-    """Return a metric as a result carries it: a finite number, an array where many were asked together, or none."""
+    """Return a metric as a result carries it: a finite number, an array where many were asked
+    together, or none.
+    """
     if value is None or (isinstance(value, np.ndarray) and value.ndim):
         return value
     return float(value) if math.isfinite(value) else None
@@ -328,7 +344,9 @@ def formulas_of(nodes: Mapping[str, Node]) -> dict[str, str]:
 
 
 def nodes_of(inputs: Inputs, chain: Chain) -> dict[str, Node]:
-    """Return the node of every metric, with the plan fixed; where no plan was found, of those that need none."""
+    """Return the node of every metric, with the plan fixed; where no plan was found, of those that
+    need none.
+    """
     searched = (
         chain.serving.plan is not None or not inputs.workload.axis
     )  # else there is nothing to trace: a trace never searches
@@ -348,7 +366,9 @@ def run(
     plan: Any = None,
     found: ServingResult | TrainingResult | None = None,
 ) -> Chain:
-    """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to have no plan is not searched again."""
+    """Walk the chain once, in whatever reading `values` is; a workload that is already `found` to
+    have no plan is not searched again.
+    """
     system = inputs.system
     if system.bare:
         workload = found or worked(inputs, values, plan)
@@ -370,7 +390,9 @@ def run(
 def owned(
     inputs: Inputs, values: Values
 ) -> tuple[Bill | None, Network | None, list[Rebate], Cost | None, UnavailableError | None]:
-    """Return what the racks are made of, what joins them, what their owner gets back, and what all of it costs; or why it has no price."""
+    """Return what the racks are made of, what joins them, what their owner gets back, and what all
+    of it costs; or why it has no price.
+    """
     bill, network = None, None
     try:
         bill = bill_of_materials(
@@ -387,7 +409,9 @@ def owned(
 
 
 def worked(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
-    """Return what the chips do on a plan, or on the best of a search: of its own for each answer, as its report is told of one."""
+    """Return what the chips do on a plan, or on the best of a search: of its own for each answer,
+    as its report is told of one.
+    """
 
     def walk() -> ServingResult | TrainingResult:
         with scope(inputs.kind):
@@ -403,7 +427,9 @@ def usual_baseline(names: Sequence[str]) -> str:
 
 
 def compare(results: list[Result], baseline: str | None = None) -> str:
-    """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and return the baseline's name."""
+    """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and
+    return the baseline's name.
+    """
     names = [result.scenario for result in results]
     rated = [result.scenario for result in results if joined.priced_by(result.metrics)]
     chosen = baseline or usual_baseline(rated or names)
@@ -429,7 +455,9 @@ def compare(results: list[Result], baseline: str | None = None) -> str:
 
 
 def costs_of_work(metrics: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return what tokens cost, net of rebates and before them, by some metrics or by arrays of them; none where there are no tokens."""
+    """Return what tokens cost, net of rebates and before them, by some metrics or by arrays of
+    them; none where there are no tokens.
+    """
     cost = joined.priced_by(metrics)
     if cost is None:
         return None, None
@@ -444,7 +472,9 @@ WAITING = "waiting_usd_per_chip"
 
 
 def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
-    """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or a chip no area of its dies, has none."""
+    """Add the metrics of gas that can be computed: a site that states no intensity of its grid, or
+    a chip no area of its dies, has none.
+    """
     hours = []
     if inputs.states(GRID, values):
         with scope("metrics", "grid_co2e_g_per_chip_hour"):
@@ -465,7 +495,9 @@ def add_carbon(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]
 
 
 def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any]) -> None:
-    """Add what waiting for a system costs that is not there at the date; one none of whose parts states a date has no such cost."""
+    """Add what waiting for a system costs that is not there at the date; one none of whose parts
+    states a date has no such cost.
+    """
     with scope("metrics", WAITING):
         waits = (
             cost.waiting_per_chip
@@ -481,7 +513,9 @@ def add_waiting(inputs: Inputs, values: Values, cost: Cost, found: dict[str, Any
 
 
 def area_of(inputs: Inputs, values: Values) -> Any:
-    """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where nobody knows it."""
+    """Return the area of a chip's logic dies, stated or of the dies it is built up from; None where
+    nobody knows it.
+    """
     part, has = f"parts.{inputs.system.chip}", inputs.catalogue.has_part_value
     stated = f"{part}.logic_area"
     if has(inputs.system.chip, "logic_area") or values.has(stated):
@@ -494,7 +528,9 @@ def area_of(inputs: Inputs, values: Values) -> Any:
 
 
 def embodied(inputs: Inputs, values: Values, cost: Cost, area: Any) -> Any:
-    """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract is no life of either."""
+    """Return the gas of making a chip, its rack and its building a chip-hour; a renter's contract
+    is no life of either.
+    """
     chip = (
         values["carbon.logic"],
         values[f"parts.{inputs.system.chip}.hbm_capacity"],
@@ -528,8 +564,11 @@ class SystemBill(NamedTuple):
 
 
 def bill_of_system(
-    catalogue: Catalogue, name: str, set: Mapping[str, str], variant: Mapping[str, str]
-) -> SystemBill:  # noqa: A002
+    catalogue: Catalogue,
+    name: str,
+    set: Mapping[str, str],  # noqa: A002 - the name of the option
+    variant: Mapping[str, str],
+) -> SystemBill:
     """Return the bill of a system by its id, on the headline's site and terms."""
     inputs = system_inputs(catalogue, name, set, variant)
     if inputs.system.bare:
@@ -563,5 +602,6 @@ def without_bill(catalogue: Catalogue, chip: str) -> DataError:
         name for name in catalogue.ids("systems") if load_system(catalogue, name).chip == chip
     ]
     return DataError(
-        f"{chip} is a chip alone and has no bill; {'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}"
+        f"{chip} is a chip alone and has no bill; "
+        f"{'systems with it: ' + ', '.join(systems) if systems else 'no system has it'}"
     )

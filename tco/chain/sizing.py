@@ -1,4 +1,6 @@
-"""How many chips a training job takes that is to end in some days: as few whole scale-up domains as keep them."""
+"""How many chips a training job takes that is to end in some days: as few whole scale-up domains as
+keep them.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ def time_to_train(tokens: Pure, rate: TokenPerSecond, one_token: Token = 1) -> A
 def chips_in(
     days: float, tokens: float, domain: float, rate: Callable[[float], float | None], where: str
 ) -> float:
-    """Return the chips of the fewest whole domains that train so many tokens in some days; days that none keeps raise `DataError` with the nearest.
+    """Return the chips of the fewest whole domains that train so many tokens in some days; days
+    that none keeps raise `DataError` with the nearest.
 
-    `rate` gives the tokens a second of a cluster, none where the job does not divide over it, or does not fit.
+    `rate` gives the tokens a second of a cluster, none where the job does not divide over it, or
+    does not fit.
     """
     known: dict[int, float] = {}
 
@@ -56,7 +60,8 @@ def chips_in(
     if place >= len(steps):
         nearest = min(known, key=known.__getitem__)
         raise DataError(
-            f"{where}: {DAYS} is {days:g}: no cluster is as quick; the nearest takes {known[nearest]:.3g} days, {nearest * domain:,.0f} chips"
+            f"{where}: {DAYS} is {days:g}: no cluster is as quick; the nearest takes "
+            f"{known[nearest]:.3g} days, {nearest * domain:,.0f} chips"
         )
     least, size = (steps[place - 1] if place else 0), steps[place]
     while size - least > max(1, int(size * NEAR)):
@@ -68,7 +73,9 @@ def chips_in(
 def size_for(
     inputs: Inputs, settings: dict[str, Any], days: float, tokens: float, where: str
 ) -> float:
-    """Return the chips that a scenario's job takes for some days, every other input at its one value."""
+    """Return the chips that a scenario's job takes for some days, every other input at its one
+    value.
+    """
 
     def rate(chips: float) -> float | None:
         own = type(inputs)(

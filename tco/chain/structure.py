@@ -1,8 +1,9 @@
 """The structure of a scenario: all that is decided before anything is computed, in one record.
 
-A plan, a part where the tree lists alternatives, and every input that was read as a plain number to decide which tiers, modules,
-formats, operators or algorithms exist. With it given everything that follows is arithmetic, on numbers and arrays alike: what an
-input was when the structure was decided still decides, whatever the input is now.
+A plan, a part where the tree lists alternatives, and every input that was read as a plain number to
+decide which tiers, modules, formats, operators or algorithms exist. With it given everything that
+follows is arithmetic, on numbers and arrays alike: what an input was when the structure was decided
+still decides, whatever the input is now.
 """
 
 from __future__ import annotations
@@ -31,25 +32,32 @@ class Structure(NamedTuple):
     texts: Mapping[str, str]  # inputs that are no numbers: model, formats, tenure, ...
     alternatives: Mapping[str, str]  # place of the tree -> the part that stands there
     plan: Any  # of the workload, as an evaluation found it; none where there is none
-    readings: Readings  # inputs that were read to decide, as plain numbers, or true where only whether they are above zero counts
+    # inputs that were read to decide, as plain numbers, or true where only whether they are above
+    # zero counts
+    readings: Readings
     compared: tuple[str, ...] = ()  # inputs by which the alternatives were the cheapest
     choices: Mapping[str, Any] = {}  # what they came to, for people
 
     def variant_of(self, system: str, variant: Mapping[str, str] | None) -> Mapping[str, str]:
-        """Return the variants to load a system with, its own unless others are asked for; another system raises `DataError`."""
+        """Return the variants to load a system with, its own unless others are asked for; another
+        system raises `DataError`.
+        """
         if system != self.system:
             raise DataError(f"structure: it is that of {self.system}, not of {system}")
         return self.variant if variant is None else variant
 
     def check(self, system: System, text: Callable[[str], str]) -> None:
-        """Refuse to stand for other variants of the system, or for other inputs that are no numbers."""
+        """Refuse to stand for other variants of the system, or for other inputs that are no
+        numbers.
+        """
         if dict(system.variant) != dict(self.variant):
             own, other = (named(self.system, variant) for variant in (self.variant, system.variant))
             raise DataError(f"structure: it is that of {own}, not of {other}")
         for path, decided in self.texts.items():
             if (asked := text(path)) != decided and not asked.startswith(CHEAPEST):
                 raise DataError(
-                    f"structure: {path} is {asked!r}, it was {decided!r} when the structure was decided; hold a plan with `plan`"
+                    f"structure: {path} is {asked!r}, it was {decided!r} when the structure was "
+                    "decided; hold a plan with `plan`"
                 )
 
 
@@ -62,7 +70,9 @@ def named(system: str, variant: Mapping[str, str]) -> str:
 
 
 def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
-    """Return the structure that a chain was walked on: the one that was given, or what was decided on the way."""
+    """Return the structure that a chain was walked on: the one that was given, or what was decided
+    on the way.
+    """
     plan, readings = chain.serving.plan, Readings(inputs.readings, inputs.readings.decisions)
     if inputs.structure is not None:
         return inputs.structure._replace(plan=plan, readings=readings)
@@ -79,7 +89,9 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
 
 
 def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
-    """Return what the readings came to: the network, the formats, the operators of each phase, and the collectives offered."""
+    """Return what the readings came to: the network, the formats, the operators of each phase, and
+    the collectives offered.
+    """
     found: dict[str, Any] = {"formats": formats} if (formats := formats_of(inputs, values)) else {}
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)
@@ -122,7 +134,9 @@ def plain_plan(plan: Any) -> Any:
 
 
 def plan_from(found: Any, where: str = "plan") -> Any:
-    """Return the record of a plan that `plain_plan` wrote, none of none; anything else raises `DataError`."""
+    """Return the record of a plan that `plain_plan` wrote, none of none; anything else raises
+    `DataError`.
+    """
     if found is None:
         return None
     kind = kind_of_plan(found)
@@ -156,7 +170,9 @@ def plan_from(found: Any, where: str = "plan") -> Any:
 
 
 def plan_for(kind: str, plan: Any) -> Any:
-    """Return the plan an evaluation of one kind of workload takes, axes that somebody fixes among them; that of the other kind raises `DataError`."""
+    """Return the plan an evaluation of one kind of workload takes, axes that somebody fixes among
+    them; that of the other kind raises `DataError`.
+    """
     own = kind_of_plan(plan)
     found = plan_from(plan) if own and isinstance(plan, Mapping) else plan
     if own and own != kind:
@@ -184,7 +200,8 @@ def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ..
             and not is_count(value, 0 if name in MAY_BE_ZERO else 1)
         ):
             raise DataError(
-                f"{where}: {name} is {str(value)[:60]!r}, expected a number from {0 if name in MAY_BE_ZERO else 1} on"
+                f"{where}: {name} is {str(value)[:60]!r}, expected a number from "
+                f"{0 if name in MAY_BE_ZERO else 1} on"
             )
     return kind(**found)
 

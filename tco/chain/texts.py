@@ -1,4 +1,6 @@
-"""Inputs that are no numbers: where documents state them, what follows where none does, and the formats that checkpoints and chips bring."""
+"""Inputs that are no numbers: where documents state them, what follows where none does, and the
+formats that checkpoints and chips bring.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,8 @@ USUAL = {  # texts that are taken so where nothing says otherwise
     "terms.commitment": COMMITTED,
     "terms.waiting": "no",
     "workload.formats": "given",
-    "workload.attention_core_format": "bf16",  # in which engines multiply queries with keys, whatever the cache is kept in
+    # in which engines multiply queries with keys, whatever the cache is kept in
+    "workload.attention_core_format": "bf16",
     "cluster.network": "rdma",
     **dict.fromkeys(SOFTWARE_CHOICES, BY_DATE),
     "workload.engine": FAMILY,
@@ -109,7 +112,9 @@ ATTENTION, EXPERTS, DENSE = (
 
 
 class Checkpoint(NamedTuple):
-    """A row of `checkpoint_formats.csv`: what the parts of models are stored in that a precision is stated of, both as patterns."""
+    """A row of `checkpoint_formats.csv`: what the parts of models are stored in that a precision is
+    stated of, both as patterns.
+    """
 
     model: str
     precision: str
@@ -147,7 +152,9 @@ def checkpoint_of(catalogue: Catalogue, model: str, precision: str) -> Checkpoin
 
 
 def published(catalogue: Catalogue, model: str) -> dict[str, str]:
-    """Return the formats of the parts of a model that has one checkpoint whatever precision is asked; none of other models."""
+    """Return the formats of the parts of a model that has one checkpoint whatever precision is
+    asked; none of other models.
+    """
     for row in checkpoints(catalogue):
         if row.precision == EVERY and row.model != EVERY and fnmatchcase(model, row.model):
             return {ATTENTION: row.attention, EXPERTS: row.experts}
@@ -155,7 +162,9 @@ def published(catalogue: Catalogue, model: str) -> dict[str, str]:
 
 
 def native(values: Readable, chip: str) -> dict[str, str]:
-    """Return the narrowest formats that a chip computes itself: four bits where they are quicker than eight or spare bytes, attention in eight."""
+    """Return the narrowest formats that a chip computes itself: four bits where they are quicker
+    than eight or spare bytes, attention in eight.
+    """
     part = f"parts.{chip}"
 
     def own(name: str) -> bool:
@@ -175,7 +184,9 @@ def native(values: Readable, chip: str) -> dict[str, str]:
 
 
 def formats_named(text: str) -> bool:
-    """Say whether each chip's own formats are asked for; anything but `given` or `native` raises `DataError`."""
+    """Say whether each chip's own formats are asked for; anything but `given` or `native` raises
+    `DataError`.
+    """
     if text not in (GIVEN, NATIVE):
         raise unknown("formats", text, (GIVEN, NATIVE), "workload.formats")
     return text == NATIVE

@@ -1,4 +1,5 @@
-"""What the chips of a scenario do: serve or train a model, on what their system and its connections give them.
+"""What the chips of a scenario do: serve or train a model, on what their system and its connections
+give them.
 
 All that tells one kind of workload from another is its row of `KINDS`.
 """
@@ -72,7 +73,8 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
     Args:
         inputs: the scenario.
         values: its inputs as they are read.
-        stated: whether a user fixed the plan, of which the model answers what it reaches as configured.
+        stated: whether a user fixed the plan, of which the model answers what it reaches as
+            configured.
 
     """
     model = served_model(inputs, values)
@@ -143,7 +145,8 @@ def machine_of(
     reach: Reach,
     deployer: Deployer | None = None,
 ) -> Machine:
-    """Return a system's chip on its links under the software of some date, and the engine and the formats that texts name.
+    """Return a system's chip on its links under the software of some date, and the engine and the
+    formats that texts name.
 
     Args:
         inputs: the scenario.
@@ -203,7 +206,9 @@ def machine_of(
 
 
 def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
-    """Return how the chip computes what the workload stores: the format a part is kept in, and the one its products run in."""
+    """Return how the chip computes what the workload stores: the format a part is kept in, and the
+    one its products run in.
+    """
     chip, texts = inputs.system.chip, inputs.workload.formats
     made = {
         name: computed_on(values, chip, inputs.text(f"workload.{name}"), f"workload.{name}")
@@ -220,7 +225,8 @@ def refuse_beyond_context(model: Architecture, values: Values, paths: tuple[str,
     length = sum(values.number(path) for path in paths)
     if somewhere(length > model.context):
         raise DataError(
-            f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of {model.id}, {model.context:,} tokens"
+            f"{' + '.join(paths)} is {np.max(length):,.0f} tokens, more than the context of "
+            f"{model.id}, {model.context:,} tokens"
         )
 
 
@@ -229,7 +235,8 @@ def notes_on_length(model: Architecture, values: Values) -> list[str]:
     length = np.max(values.number("workload.sequence_length"))
     return (
         [
-            f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, {model.context:,}"
+            f"sequences of {length:,.0f} tokens are longer than the context of {model.id}, "
+            f"{model.context:,}"
         ]
         if length > model.context
         else []
@@ -237,7 +244,9 @@ def notes_on_length(model: Architecture, values: Values) -> list[str]:
 
 
 def refuse_no_requests(values: Values) -> None:
-    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every batch is searched."""
+    """Refuse a concurrency of zero that somebody asks for; the default of zero means that every
+    batch is searched.
+    """
     found = values.input("workload.concurrency")
     if (
         somewhere(found.value == 0)
@@ -245,11 +254,13 @@ def refuse_no_requests(values: Values) -> None:
         and basename(dirname(found.where)) != "defaults"
     ):
         raise DataError(
-            f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave it out to search every batch"
+            f"{found.where}: workload.concurrency is 0: no requests in flight serve nothing; leave "
+            "it out to search every batch"
         )
     if found.value > 0 and values.exists("workload.offline"):
         raise DataError(
-            f"{found.where}: workload.concurrency beside workload.offline: offline the batch is what memory holds; leave one out"
+            f"{found.where}: workload.concurrency beside workload.offline: offline the batch is "
+            "what memory holds; leave one out"
         )
 
 
@@ -277,7 +288,9 @@ def refuse_beyond_head(values: Values) -> None:
 
 
 def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
-    """Return the scenario's training job, the chips it finds on their links, and the formats of its passes."""
+    """Return the scenario's training job, the chips it finds on their links, and the formats of its
+    passes.
+    """
     from tco.performance.chip.products import traits_of
     from tco.performance.layer.machine import passes_of, trainer
     from tco.performance.training.job import (
@@ -290,7 +303,8 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
 
     if inputs.catalogue.anchors:
         raise DataError(
-            f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: --anchor moves serving alone"
+            f"{inputs.catalogue.anchors[0].where}: a serving run, and the scenario trains a model: "
+            "--anchor moves serving alone"
         )
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
@@ -352,7 +366,9 @@ STATED = {
 
 
 def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
-    """Take the rates that a scenario states in place of a workload; without any, only what the chips cost is asked for."""
+    """Take the rates that a scenario states in place of a workload; without any, only what the
+    chips cost is asked for.
+    """
     if plan is not None:
         raise DataError(
             f"{inputs.scenario.documents['workload']} runs no model, so there is no plan to fix"
@@ -375,7 +391,9 @@ def not_trained(reason: str) -> TrainingResult:
 
 
 class Kind(NamedTuple):
-    """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and said of it."""
+    """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and
+    said of it.
+    """
 
     walk: Callable[[Inputs, Values, Any], Any]  # on a plan, or on the best of a search
     judge: Callable[
@@ -442,7 +460,9 @@ def kind_of_plan(plan: Any) -> str:
 
 
 def unasked(inputs: Inputs) -> ServingResult | TrainingResult:
-    """Return the workload of a scenario of which only the cost is asked for; a model nobody knows is refused all the same."""
+    """Return the workload of a scenario of which only the cost is asked for; a model nobody knows
+    is refused all the same.
+    """
     if inputs.workload.measured:
         load_model(inputs.catalogue, inputs.text("workload.model"))
     found: ServingResult | TrainingResult = inputs.workload.without_plan("")

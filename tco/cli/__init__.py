@@ -42,16 +42,22 @@ TOGETHER = {  # the module that registers some commands on `app`, where it has n
 MODULES = {name: module for module, names in TOGETHER.items() for name in names}
 
 FAULT = 70  # the exit code of a defect of the program
-GARBAGE = 100_000  # objects between two searches for cycles, of which an answer makes few: to search more often takes a twentieth of its time
+# objects between two searches for cycles, of which an answer makes few: to search more often takes
+# a twentieth of its time
+GARBAGE = 100_000
 
 
 class Commands(Listing):
-    """A group that reads a command's module when the command is asked for, and ends an error that is the user's to mend with one message."""
+    """A group that reads a command's module when the command is asked for, and ends an error that
+    is the user's to mend with one message.
+    """
 
     debug = False
 
     def load(self, modules: Iterable[str]) -> None:
-        """Take in the commands of some modules: reading all of them would be a tenth of a command's time."""
+        """Take in the commands of some modules: reading all of them would be a tenth of a command's
+        time.
+        """
         for module in dict.fromkeys(modules):
             import_module(f"tco.cli.{module}")
         self.commands.update(get_group(app).commands)
@@ -89,7 +95,9 @@ class Commands(Listing):
             raise SystemExit(0) from None
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the program; a fault of its own ends in one line and an exit code that no check uses, or with `--debug` in its trace."""
+        """Run the program; a fault of its own ends in one line and an exit code that no check uses,
+        or with `--debug` in its trace.
+        """
         gc.set_threshold(GARBAGE)
         try:
             return super().main(*args, **options)
@@ -104,7 +112,8 @@ class Commands(Listing):
                 raise
             tell(f"fault: {type(error).__name__}: {error}")
             tell(
-                f"This is a defect of tco {__version__}, not of your data. Please report it, with what `tco --debug COMMAND` prints."
+                f"This is a defect of tco {__version__}, not of your data. Please report it, with "
+                "what `tco --debug COMMAND` prints."
             )
             raise SystemExit(FAULT) from None
 
@@ -117,7 +126,8 @@ app = typer.Typer(
     rich_markup_mode="rich"
     if sys.stdout and sys.stdout.isatty()
     else None,  # frames are for people: they take a third of the time of help
-    help="What a unit of AI work costs on a rack, and why. Every number can be opened: `tco explain SCENARIO METRIC`.",
+    help="What a unit of AI work costs on a rack, and why. Every number can be opened: `tco "
+    "explain SCENARIO METRIC`.",
 )
 
 

@@ -1,4 +1,6 @@
-"""`tco uncertainty | sensitivity | solve | sweep`: how sure an answer is, what drives it, where it turns, and many cases at once."""
+"""`tco uncertainty | sensitivity | solve | sweep`: how sure an answer is, what drives it, where it
+turns, and many cases at once.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def uncertainty(
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
-    """Say how sure the metrics are: draw every input within its range, and count how often the baseline is beaten."""
+    """Say how sure the metrics are: draw every input within its range, and count how often the
+    baseline is beaten.
+    """
 
     def answer() -> Answer:
         from tco.outputs.progress import Bar
@@ -76,7 +80,8 @@ def sensitivity(
         bool,
         typer.Option(
             "--sobol",
-            help="Add Sobol indices: shares of the variance with all inputs drawn together, the plan held (--hold).",
+            help="Add Sobol indices: shares of the variance with all inputs drawn together, the "
+            "plan held (--hold).",
         ),
     ] = False,
     samples: Annotated[
@@ -84,7 +89,9 @@ def sensitivity(
     ] = 1024,
     seed: Seed = 0,
 ) -> None:
-    """Show what drives a metric: every input at its P5 and P95, and the three estimates most worth finding out."""
+    """Show what drives a metric: every input at its P5 and P95, and the three estimates most worth
+    finding out.
+    """
     from tco.outputs.sensitivities import sensitivity_answer
     from tco.studies.sensitivity import sensitivity as asked
 
@@ -121,14 +128,17 @@ def solve(
         typer.Option(
             "--until",
             metavar="METRIC=VALUE",
-            help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; of a map METRIC=SCENARIO,...",
+            help="The target: METRIC=VALUE, METRIC=+10%, or METRIC=SCENARIO for that scenario's; "
+            "of a map METRIC=SCENARIO,...",
         ),
     ],
     start: Starts = None,
     end: Ends = None,
     baseline: RatioTo = None,
 ) -> None:
-    """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs, map who wins where."""
+    """Find the value of an input at which a metric reaches a target: the break-even. Of two inputs,
+    map who wins where.
+    """
     from tco.outputs.solutions import map_answer, solution_answer
     from tco.studies.maps import map_of
     from tco.studies.solve import is_number, target_of
@@ -152,14 +162,16 @@ def solve(
         return
     if baseline or given.hold:
         raise UsageError(
-            "--baseline and --hold go with one --vary: a map compares scenarios, each with its own best plan"
+            "--baseline and --hold go with one --vary: a map compares scenarios, each with its own "
+            "best plan"
         )
     if len(vary) > 2:
         raise UsageError(f"--vary is given {len(vary)} times, expected one input or two")
     metric, words = target_of(until)
     if is_number(words):
         raise UsageError(
-            f"--until {until}: of two inputs a map says which scenario wins: expected METRIC=SCENARIO,..."
+            f"--until {until}: of two inputs a map says which scenario wins: expected "
+            "METRIC=SCENARIO,..."
         )
     names = list(dict.fromkeys([scenario, *(one.strip() for one in words.split(","))]))
     given.emit(
@@ -173,11 +185,14 @@ def solve(
 def ranges_of(
     vary: list[str], start: list[str] | None, end: list[str] | None
 ) -> list[tuple[str | None, str | None]]:
-    """Return where each input that is varied begins and ends, where that is given; for some of them alone it raises `UsageError`."""
+    """Return where each input that is varied begins and ends, where that is given; for some of them
+    alone it raises `UsageError`.
+    """
     for option, some in (("--from", start), ("--to", end)):
         if some and len(some) != len(vary):
             raise UsageError(
-                f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for each or none"
+                f"{option} is given {len(some)} times and --vary {len(vary)}, expected one for "
+                "each or none"
             )
     nothing = [None] * len(vary)
     return list(zip(start or nothing, end or nothing, strict=True))
@@ -207,10 +222,11 @@ def sweep(
         int, typer.Option(metavar="N", help="Refuse a study of more cases.")
     ] = 100_000_000,
 ) -> None:
-    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; resumes after interruption.
+    """Run a study over many cases, grids, ranges and draws, and write them as Parquet; resumes
+    after interruption.
 
-    The figures that its answer states are held against the cases: exit 1 names those that are no longer today's. With --set, or data of your
-    own, the question is another, and none is held.
+    The figures that its answer states are held against the cases: exit 1 names those that are no
+    longer today's. With --set, or data of your own, the question is another, and none is held.
     """
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import sweep_answer
@@ -241,7 +257,9 @@ def sweep(
 
 
 def keep_own(given: Request, study: str) -> None:
-    """Refuse to write cases that are to keep own values back: they are made of them. Nothing of one's own is in a shipped study."""
+    """Refuse to write cases that are to keep own values back: they are made of them. Nothing of
+    one's own is in a shipped study.
+    """
     if not given.redact:
         return
     from tco.cli.keeping import shown
@@ -249,7 +267,8 @@ def keep_own(given: Request, study: str) -> None:
 
     if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
         raise UsageError(
-            "--redact: the cases of a sweep are made of your own values and cannot withhold them; run a shipped study without any"
+            "--redact: the cases of a sweep are made of your own values and cannot withhold them; "
+            "run a shipped study without any"
         )
     shown({})
     given.redact = False  # nothing is left to keep back

@@ -66,7 +66,9 @@ def drawn_of(given: Request, names: list[str]) -> dict[str, Any]:
 def without_own_values(
     given: Request, states: dict[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell of own values."""
+    """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell
+    of own values.
+    """
     if not given.redact:
         return states
     from tco.cli.keeping import alike_states, shown
@@ -92,12 +94,15 @@ def check(
         str | None,
         typer.Option(
             metavar="LIMIT",
-            help="How much worse a metric may get: costs up, rates down. What gets better never fails then.",
+            help="How much worse a metric may get: costs up, rates down. What gets better never "
+            "fails then.",
         ),
     ] = None,
     metrics: Metrics = None,
 ) -> None:
-    """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric moved."""
+    """Compare today's results with the kept ones; exit 1 and say why, step by step, if any metric
+    moved.
+    """
     from tco.outputs.drift import drift_answer
     from tco.studies.baseline import (
         baseline_path,
@@ -170,9 +175,11 @@ def diff(
         typer.Option("--full", help="Of two systems list all metrics and inputs that differ, too."),
     ] = False,
 ) -> None:
-    """Show what changed between two scenarios or results, and why, step by step. --set applies to B only.
+    """Show what changed between two scenarios or results, and why, step by step. --set applies to B
+    only.
 
-    Of two systems it says what each group of things adds to the cost as it becomes the other's: chip, network, site, energy, memory, software.
+    Of two systems it says what each group of things adds to the cost as it becomes the other's:
+    chip, network, site, energy, memory, software.
     """
     from tco.chain.metrics import METRICS
     from tco.outputs.drift import diff_answer
@@ -182,7 +189,8 @@ def diff(
 
     if b is None:
         raise UsageError(
-            f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} {a} --set PATH=VALUE"
+            f"B is missing: tco diff {a} {HEADLINE[-1]}, or what a setting changes: tco diff {a} "
+            f"{a} --set PATH=VALUE"
         )
     if a in METRICS or b in METRICS:
         metric, other = (a, b) if a in METRICS else (b, a)

@@ -1,4 +1,6 @@
-"""`tco compare | frontier | fleet | gigawatt | rents`: systems side by side, at every speed, in one site, and as they are let."""
+"""`tco compare | frontier | fleet | gigawatt | rents`: systems side by side, at every speed, in one
+site, and as they are let.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="N,...",
-            help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's own.",
+            help="Tokens/s a user that are looked at; left out: 20,30,50,75,100 and the workload's "
+            "own.",
         ),
     ] = None,
     full: Annotated[
@@ -93,7 +96,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="FAMILY",
-            help="Put all chips under the practice of one family, such as nvidia; left out: each its own.",
+            help="Put all chips under the practice of one family, such as nvidia; left out: each "
+            "its own.",
         ),
     ] = None,
     what_if: Annotated[
@@ -123,7 +127,8 @@ def compare(
         typer.Option(
             metavar="N",
             min=1,
-            help="What whole engines make of so many racks; left out: of a fleet, in the best proportion.",
+            help="What whole engines make of so many racks; left out: of a fleet, in the best "
+            "proportion.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
@@ -151,7 +156,8 @@ def compare(
             raise UsageError("--vendor and --air go with --all")
         if scenarios or not_alone:
             raise UsageError(
-                "--all ranks every system: it takes no scenario, and --vendor, --date, --air and --set alone"
+                "--all ranks every system: it takes no scenario, and --vendor, --date, --air and "
+                "--set alone"
             )
         from tco.outputs.ranking import ranking_answer
         from tco.studies.ranking import ranking
@@ -162,7 +168,8 @@ def compare(
     if workloads:
         if not_alone or not ranges:
             raise UsageError(
-                "--workloads rates systems by their own draws for each: it takes scenarios and --set alone"
+                "--workloads rates systems by their own draws for each: it takes scenarios and "
+                "--set alone"
             )
 
         def rated() -> Answer:
@@ -226,12 +233,17 @@ def compare(
 
 
 def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool) -> None:
-    """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no pools."""
+    """Raise `UsageError` where speeds or racks are asked of what promises no speed, or runs no
+    pools.
+    """
     from tco.studies.comparison import speed_of
 
     without_speed = [result.scenario for result in results if speed_of(result) is None]
     if has_speeds and without_speed:
-        why_not = f"{', '.join(without_speed)} promises no user a speed (training, offline or stated rates)"
+        why_not = (
+            f"{', '.join(without_speed)} promises no user a speed (training, offline or "
+            "stated rates)"
+        )
         raise UsageError(
             f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve"
         )
@@ -240,7 +252,8 @@ def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool
     ]
     if has_racks and without_pools:
         raise UsageError(
-            f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of (training, offline or stated rates)"
+            f"--racks: {', '.join(without_pools)} has no pools that whole engines are made of "
+            "(training, offline or stated rates)"
         )
 
 
@@ -254,7 +267,9 @@ def rents_to_beat(asked: Sequence[Evaluation]) -> list[BreakEvenRent]:
 
 
 def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) -> list[Notice]:
-    """Return how what moves an answer shows in measured rows, the inputs among them that show in none."""
+    """Return how what moves an answer shows in measured rows, the inputs among them that show in
+    none.
+    """
     from tco.studies.comparison import Notice
     from tco.studies.evidence import evidence_of
 
@@ -287,7 +302,8 @@ def frontier(
         bool,
         typer.Option(
             "--pareto",
-            help="Hold all designs against each other: cost, throughput, interactivity and power; name what beats what.",
+            help="Hold all designs against each other: cost, throughput, interactivity and power; "
+            "name what beats what.",
         ),
     ] = False,
     ranges: Annotated[
@@ -298,7 +314,9 @@ def frontier(
         ),
     ] = False,
 ) -> None:
-    """Show what interactivity costs: throughput per chip and dollars per million tokens of every plan that no other beats."""
+    """Show what interactivity costs: throughput per chip and dollars per million tokens of every
+    plan that no other beats.
+    """
 
     def answer() -> Answer:
         from tco.outputs.frontiers import frontier_answer
@@ -329,7 +347,9 @@ def fleet(
         str | None, typer.Option(metavar="POWER", help="What all of them share, such as '2.2 GW'.")
     ] = None,
 ) -> None:
-    """Fill one power with several systems bought at their dates: racks, chips, price and tokens of each and of all."""
+    """Fill one power with several systems bought at their dates: racks, chips, price and tokens of
+    each and of all.
+    """
     from tco.outputs.fleets import fleet_answer
     from tco.studies.evaluation import catalogue_of
     from tco.studies.fleet import fleet_of, wave_of
@@ -351,7 +371,9 @@ def gigawatt(
         str, typer.Option(metavar="POWER", help="Power of the grid at the fence, such as '100 MW'.")
     ] = "1 GW",
 ) -> None:
-    """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price, and what others say it is."""
+    """Turn a power of the grid into racks, and racks into dollars by kind of part: a watt's price,
+    and what others say it is.
+    """
     from tco.outputs.gigawatts import gigawatt_answer
     from tco.studies.evaluation import catalogue_of
     from tco.studies.gigawatt import gigawatts
@@ -371,7 +393,9 @@ def rents(
         ),
     ] = None,
 ) -> None:
-    """Show what chips are let for by month and statistic, what they cost then, and the margin that leaves."""
+    """Show what chips are let for by month and statistic, what they cost then, and the margin that
+    leaves.
+    """
     from tco.outputs.rents import rents_answer
     from tco.studies.rents import rents_of
 

@@ -1,4 +1,6 @@
-"""What the shell completes: ids, metrics and input paths, read from the catalogue when Tab is pressed."""
+"""What the shell completes: ids, metrics and input paths, read from the catalogue when Tab is
+pressed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from tco.catalog.rows import attributes
 
 
 def names(kind: str) -> Iterable[str]:
-    """Return what there is of a kind: scenarios, systems (and the chips that may be asked for alone), chips, studies, metrics or settings."""
+    """Return what there is of a kind: scenarios, systems (and the chips that may be asked for
+    alone), chips, studies, metrics or settings.
+    """
     from tco.catalog.systems import known_systems
     from tco.chain.metrics import METRICS
     from tco.studies.sweep.study import shipped_studies

@@ -41,7 +41,8 @@ def init(
         {name: (BEGINNING / file).read_text(encoding="utf-8") for name, file in FILES.items()},
     )
     put(
-        f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco price mine.toml\n"
+        f"{folder}: a scenario (mine.toml) and a data folder of your own. Try: cd {folder} && tco "
+        "price mine.toml\n"
     )
 
 
@@ -68,7 +69,9 @@ def known(given: Request) -> Catalogue:
 
 @command(SHELVES["parts"], name="new", usual=USUAL)
 def new_part(given: Request, part: New, like: Like) -> None:
-    """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your own and as assumed."""
+    """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your
+    own and as assumed.
+    """
     from tco.catalog.drafts import part_draft, write_draft
     from tco.chain.inputs import plain_inputs
 
@@ -78,7 +81,8 @@ def new_part(given: Request, part: New, like: Like) -> None:
     write_draft(own_folder(given), files)
     rows = files[f"parts/{part}.csv"].count("\n") - 1
     put(
-        f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco parts show {part}{option(given)}\n"
+        f"{own_folder(given)}/parts/{part}.csv: {rows} rows as {like} has them, to edit. Try: tco "
+        f"parts show {part}{option(given)}\n"
     )
     if left:
         tell(f"note: as of {date}; left out, so that what you write holds on: {', '.join(left)}")
@@ -94,13 +98,16 @@ def new_system(given: Request, system: New, like: Like) -> None:
         own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given))
     )
     put(
-        f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems check{option(given)} && tco price {system}{option(given)}\n"
+        f"{own_folder(given)}/systems/{system}.toml: as {like}, to edit. Try: tco systems "
+        f"check{option(given)} && tco price {system}{option(given)}\n"
     )
 
 
 @command(SHELVES["scenarios"], name="new", usual=USUAL)
 def new_scenario(given: Request, scenario: New, like: Like) -> None:
-    """Write a new scenario to edit, in ./scenarios: what another states, or the headline's terms for a system."""
+    """Write a new scenario to edit, in ./scenarios: what another states, or the headline's terms
+    for a system.
+    """
     from tco.catalog.drafts import refuse_taken, scenario_draft, write_draft
     from tco.chain.inputs import load_scenario
 
@@ -112,7 +119,8 @@ def new_scenario(given: Request, scenario: New, like: Like) -> None:
     )
     write_draft(Path("scenarios"), {f"{scenario}.toml": text})
     put(
-        f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price scenarios/{scenario}.toml{option(given)}\n"
+        f"scenarios/{scenario}.toml: as {like}, to edit. Try: tco price "
+        f"scenarios/{scenario}.toml{option(given)}\n"
     )
 
 
@@ -132,7 +140,9 @@ def add_model(
         ),
     ] = None,
 ) -> None:
-    """Put a model's config.json into ./data or --data, after reading it: --set workload.model=ID then runs it."""
+    """Put a model's config.json into ./data or --data, after reading it: --set workload.model=ID
+    then runs it.
+    """
     from tco.catalog.drafts import refuse_taken, write_draft
     from tco.foundation.files import read_text
     from tco.models.architecture import load_model
@@ -146,7 +156,8 @@ def add_model(
         f"{found.parameters / 1e9:.4g} B parameters, {found.active_parameters / 1e9:.4g} B active"
     )
     put(
-        f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set workload.model={own}{option(given)}\n"
+        f"{own_folder(given)}/models/{own}/config.json: {size}. Try: tco compare --set "
+        f"workload.model={own}{option(given)}\n"
     )
 
 

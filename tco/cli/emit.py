@@ -1,6 +1,7 @@
 """Printing a command's answer to stdout or a file.
 
-A form that answers are printed in is a row of `FORMS`, and nothing else: `--format`, endings of files and help follow from it.
+A form that answers are printed in is a row of `FORMS`, and nothing else: `--format`, endings of
+files and help follow from it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def as_text(answer: Answer, width: int | None) -> str:
-    """Return the tables of an answer as text that keeps to the width of a terminal, if there is one."""
+    """Return the tables of an answer as text that keeps to the width of a terminal, if there is
+    one.
+    """
     from tco.outputs.terminal import to_text
 
     return "\n".join(to_text(table, width) for table in answer.tables())
@@ -45,7 +48,9 @@ def as_markdown(answer: Answer, _: int | None) -> str:
 
 
 class Rendering(NamedTuple):
-    """A form: the ending of files that are written in it, and what makes its text, for a terminal of some width if it goes to one."""
+    """A form: the ending of files that are written in it, and what makes its text, for a terminal
+    of some width if it goes to one.
+    """
 
     ending: str
     text: Callable[[Answer, int | None], str]
@@ -60,7 +65,9 @@ FORMS = {
 
 
 def choices(*own: str) -> Any:
-    """Return what `--format` takes: the forms of all answers, and some that a command has beside them."""
+    """Return what `--format` takes: the forms of all answers, and some that a command has beside
+    them.
+    """
     made: Any = StrEnum
     return made("Form", [*FORMS, *own])
 
@@ -88,7 +95,9 @@ def width_for(output: Path | None) -> int | None:
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal, or None where stdout is no terminal: a pipe never loses a digit."""
+    """Return the width of the terminal, or None where stdout is no terminal: a pipe never loses a
+    digit.
+    """
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")

@@ -1,4 +1,6 @@
-"""`tco claims | validate | calibrate | measure`: what others publish and measure, beside what comes out."""
+"""`tco claims | validate | calibrate | measure`: what others publish and measure, beside what comes
+out.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def claims(
         ),
     ] = False,
 ) -> None:
-    """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the one the ledger expects."""
+    """Check what published sources claim against parts and formulas; exit 1 if a verdict is not the
+    one the ledger expects.
+    """
     from tco.outputs.claims import claims_answer
     from tco.studies.claims import check_claims
 
@@ -64,7 +68,8 @@ def validate(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="kernels, collectives, training, inference, open-loop or deployments; left out: guessed from the header."
+            help="kernels, collectives, training, inference, open-loop or deployments; left out: "
+            "guessed from the header."
         ),
     ] = None,
     against: Annotated[
@@ -90,21 +95,24 @@ def validate(
         bool,
         typer.Option(
             "--envelopes",
-            help="Compare the best plan with the published runs of each chip, model, formats and lengths instead.",
+            help="Compare the best plan with the published runs of each chip, model, formats and "
+            "lengths instead.",
         ),
     ] = False,
     back_test: Annotated[
         bool,
         typer.Option(
             "--back-test",
-            help="Compare the rows with the P10 to P90 each chip would have been given had nobody measured it.",
+            help="Compare the rows with the P10 to P90 each chip would have been given had nobody "
+            "measured it.",
         ),
     ] = False,
     ratios: Annotated[
         bool,
         typer.Option(
             "--ratios",
-            help="Compare pairs of chips at one model and speed: their measured ratio with the predicted one and its range.",
+            help="Compare pairs of chips at one model and speed: their measured ratio with the "
+            "predicted one and its range.",
         ),
     ] = False,
     report: Annotated[
@@ -171,7 +179,8 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy holds them.",
+            help="Also write the errors of the fit and of leave-one-out refits, as data/accuracy "
+            "holds them.",
         ),
     ] = None,
     fit_name: Annotated[
@@ -179,7 +188,8 @@ def calibrate(
         typer.Option(
             "--fit",
             metavar="NAME",
-            help="What may move: that of fits/NAME.csv, or 'deployed' (deployment efficiency), 'long-runs' or 'engine-kernels'; else of each kind.",
+            help="What may move: that of fits/NAME.csv, or 'deployed' (deployment efficiency), "
+            "'long-runs' or 'engine-kernels'; else of each kind.",
         ),
     ] = None,
     date: Annotated[str, typer.Option(help="Date the rows carry: year and month.")] = "2026-11",
@@ -232,7 +242,8 @@ def calibrate(
         found[made.kind] = made
         for what, scores in made.accuracy.items():
             say(
-                f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 {scores['p90_ape']:.3f}"
+                f"{kind}, {what} left out: median {scores['median_ape']:.3f}, P90 "
+                f"{scores['p90_ape']:.3f}"
             )
     write_atomically(
         output,
@@ -265,7 +276,8 @@ def measure(
         bool,
         typer.Option(
             "--quick",
-            help="A few small shapes, in seconds: shows that it works, not what the machine can do.",
+            help="A few small shapes, in seconds: shows that it works, not what the machine can "
+            "do.",
         ),
     ] = False,
     name: Annotated[
@@ -275,7 +287,9 @@ def measure(
         ),
     ] = None,
 ) -> None:
-    """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and `tco calibrate`."""
+    """Measure kernels or collectives on this machine with PyTorch, as rows for `tco validate` and
+    `tco calibrate`.
+    """
     from datetime import datetime
 
     from tco.foundation.files import write_atomically
@@ -304,5 +318,6 @@ def measure(
     write_atomically(output, to_csv(columns, rows))
     if not known.part(accelerator):
         say(
-            f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for these rows; describe it in --data, or give --name"
+            f"note: the catalogue has no accelerator {accelerator!r}, so nothing is predicted for "
+            "these rows; describe it in --data, or give --name"
         )

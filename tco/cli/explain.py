@@ -1,4 +1,6 @@
-"""`tco price | perf | explain | inputs`: one scenario: its cost, its plan and its time, any number opened, what may be set."""
+"""`tco price | perf | explain | inputs`: one scenario: its cost, its plan and its time, any number
+opened, what may be set.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ def explain(
         str | None,
         called(
             "metrics",
-            "A metric that `tco metrics list` shows, or the name of a cell that an explanation shows, or of an input.",
+            "A metric that `tco metrics list` shows, or the name of a cell that an explanation "
+            "shows, or of an input.",
         ),
     ] = None,
     depth: Annotated[
@@ -93,7 +96,8 @@ def explain(
     """Open a number: its equation, its inputs and their sources, down to the catalogue."""
     if metric is None:
         raise UsageError(
-            f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` shows what there is to explain"
+            f"METRIC is missing: tco explain {scenario} tco_usd_per_chip_hour; `tco metrics list` "
+            "shows what there is to explain"
         )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
@@ -111,12 +115,14 @@ def explained(
 
     if scenario in METRICS:
         raise UsageError(
-            f"{scenario} is a metric, and the scenario stands first: tco explain {metric} {scenario}"
+            f"{scenario} is a metric, and the scenario stands first: tco explain {metric} "
+            f"{scenario}"
         )
     catalogue, (result,) = given.evaluated([scenario], priced=False, trace=True)
     if not result.nodes:
         raise DataError(
-            f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a scenario such as {result.scenario}"
+            f"{scenario}: a saved answer keeps its numbers, not how they were made; expected a "
+            f"scenario such as {result.scenario}"
         )
     cells = {node.id: node for node in walk(*result.nodes.values())}
     root = result.nodes.get(metric) or cells.get(metric)
@@ -124,11 +130,13 @@ def explained(
         told = [name for name, one in METRICS.items() if metric.lower() in one.label.lower()][:6]
         also = f"; metrics of that word: {', '.join(told)}" if told else ""
         raise DataError(
-            f"{unknown('metric or cell', metric, [*METRICS, *cells])}{also}; `tco metrics list` shows the metrics"
+            f"{unknown('metric or cell', metric, [*METRICS, *cells])}{also}; `tco metrics list` "
+            "shows the metrics"
         )
     if root is None and (counted := result.metrics.get(metric)) is not None:
         raise DataError(
-            f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not computed; `tco systems show` opens that"
+            f"{metric} is {counted:g} for {scenario}: counted in the tree of its system, not "
+            "computed; `tco systems show` opens that"
         )
     if root is None:
         raise DataError(f"{metric} has no value for {scenario}: {why_absent(result, metric)}")
@@ -148,7 +156,9 @@ def inputs(
         ),
     ] = None,
 ) -> None:
-    """List what a scenario depends on, by the paths that --set takes: value, range, kind and source."""
+    """List what a scenario depends on, by the paths that --set takes: value, range, kind and
+    source.
+    """
     from tco.catalog.systems import load_system
     from tco.outputs.inputs import inputs_answer, listed, named
     from tco.studies.chip_price import built_up
@@ -163,6 +173,7 @@ def inputs(
     )
     if not rows:
         raise DataError(
-            f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs {result.scenario}` lists all"
+            f"no input of {result.scenario} is called {' '.join(words or [])!r}; `tco inputs "
+            f"{result.scenario}` lists all"
         )
     given.emit(inputs_answer(catalogue, result, rows))

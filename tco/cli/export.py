@@ -24,12 +24,15 @@ ENDINGS = (WORKBOOK, ".csv", ".json", ".parquet", FOLDER)
 
 
 def ending_of(output: str) -> str:
-    """Return which of the forms an output's name asks for; a name that asks for none raises `UsageError`."""
+    """Return which of the forms an output's name asks for; a name that asks for none raises
+    `UsageError`.
+    """
     found = FOLDER if output.endswith(FOLDER) else Path(output).suffix.lower()
     if found not in ENDINGS:
         hint = " (a folder's name ends in /)" if isdir(output) else ""
         raise UsageError(
-            f"--output {output}: unknown ending {found!r}, expected one of {', '.join(ENDINGS)}{hint}"
+            f"--output {output}: unknown ending {found!r}, expected one of "
+            f"{', '.join(ENDINGS)}{hint}"
         )
     return found
 
@@ -49,7 +52,9 @@ def export(
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
-    """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other programs."""
+    """Write scenarios side by side to a workbook whose formulas recalculate, or as tables for other
+    programs.
+    """
     from tco.outputs.redaction import NOTE
     from tco.studies.comparison import compared
     from tco.studies.evaluation import HEADLINE
@@ -72,7 +77,9 @@ def export(
 
 
 def refuse_namesakes(results: Sequence[Result]) -> None:
-    """Raise `UsageError` where two scenarios have one name, by which their rows could not be told apart."""
+    """Raise `UsageError` where two scenarios have one name, by which their rows could not be told
+    apart.
+    """
     found = [result.scenario for result in results]
     twice = next((name for name in found if found.count(name) > 1), None)
     if twice is not None:
@@ -87,19 +94,23 @@ def write_workbook(
     baseline: str,
     names: Sequence[str],
 ) -> None:
-    """Write the workbook; one that is to keep own values back cannot, since it recalculates from them."""
+    """Write the workbook; one that is to keep own values back cannot, since it recalculates from
+    them.
+    """
     from tco.foundation.files import write_atomically
     from tco.outputs.workbook.book import workbook_of
 
     for name, result in zip(names, results, strict=True):
         if not result.nodes:
             raise DataError(
-                f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables of it can be exported"
+                f"{name}: a saved result holds no formulas, a workbook needs its scenario; tables "
+                "of it can be exported"
             )
     if given.redact:
         if any(one.overlay for result in results for one in result.inputs.values()):
             raise UsageError(
-                "--redact: a workbook recalculates from its inputs and cannot withhold your own; export tables, or without own values"
+                "--redact: a workbook recalculates from its inputs and cannot withhold your own; "
+                "export tables, or without own values"
             )
         from tco.cli.keeping import shown
 
@@ -151,12 +162,15 @@ def write_tables(
 
 
 def write_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
-    """Write files to a folder that is new, empty or holds such already, by the file that marks it; nothing that was in it is ever deleted."""
+    """Write files to a folder that is new, empty or holds such already, by the file that marks it;
+    nothing that was in it is ever deleted.
+    """
     from tco.foundation.files import write_all
 
     if isdir(folder) and any(folder.iterdir()) and not (folder / mark).is_file():
         raise UsageError(
-            f"{folder}/: holds other files, expected a new or empty folder, or one that holds {mark}, to write anew"
+            f"{folder}/: holds other files, expected a new or empty folder, or one that holds "
+            f"{mark}, to write anew"
         )
     if not isdir(folder.absolute().parent):
         raise UsageError(f"{folder}/: cannot be written (No such file or directory)")
@@ -183,7 +197,9 @@ def report(
     scenarios: Scenarios = None,
     baseline: Baseline = None,
 ) -> None:
-    """Write one page that stands alone: the verdict, figures, sources, and a what-if that recalculates as inputs move."""
+    """Write one page that stands alone: the verdict, figures, sources, and a what-if that
+    recalculates as inputs move.
+    """
     from tco.foundation.files import write_atomically
     from tco.outputs.page.report import page_of
     from tco.outputs.page.write import written
@@ -194,7 +210,8 @@ def report(
     folder = output.endswith(FOLDER)
     if not folder and Path(output).suffix.lower() not in PAGES:
         raise UsageError(
-            f"--output {output}: unknown ending {Path(output).suffix!r}, expected {', '.join(PAGES)} or a folder/"
+            f"--output {output}: unknown ending {Path(output).suffix!r}, expected "
+            f"{', '.join(PAGES)} or a folder/"
         )
     names = list(dict.fromkeys(scenarios or HEADLINE))
     material = material_of(names, baseline, given.data, given.settings)

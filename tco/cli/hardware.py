@@ -78,7 +78,8 @@ def network(
     span: Annotated[
         str | None,
         typer.Option(
-            help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; left out: one site."
+            help="Length of the links between sites, such as '80 km': chooses DR, FR or ZR optics; "
+            "left out: one site."
         ),
     ] = None,
     between_sites: Annotated[
@@ -86,11 +87,14 @@ def network(
         typer.Option(
             min=0,
             max=1,
-            help="Share of the links between the top tiers that run between sites; left out: half, as of two equal sites.",
+            help="Share of the links between the top tiers that run between sites; left out: half, "
+            "as of two equal sites.",
         ),
     ] = None,
 ) -> None:
-    """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a cluster."""
+    """Size a folded Clos: what it reaches, and the switches, links, optics, watts and dollars of a
+    cluster.
+    """
     from tco.chain.connections import ClosRequest, port_rate, requested_clos
     from tco.chain.inputs import plain_inputs
     from tco.foundation.units import parse_quantity
@@ -99,7 +103,8 @@ def network(
 
     if between_sites is not None and span is None:
         raise UsageError(
-            "--between-sites: how far the sites are apart is missing; add --span, such as --span '80 km'"
+            "--between-sites: how far the sites are apart is missing; add --span, such as --span "
+            "'80 km'"
         )
     catalogue = given.catalogue
     inputs = plain_inputs(
@@ -117,13 +122,15 @@ def network(
     size, clos = requested_clos(inputs, values, request)
     planes = float(network_planes(nic_rate, port_speed))
     facts = [
-        f"{size.chips:,} chips at {nic or port} on {size.radix:.0f}-port switches ({switch} in ports of {port}), "
+        f"{size.chips:,} chips at {nic or port} on {size.radix:.0f}-port switches ({switch} in "
+        f"ports of {port}), "
         f"{size.tiers} tiers in {planes:g} parallel planes",
         f"largest cluster of these tiers: {size.reach:,} endpoints",
     ]
     if span is not None:
         facts.append(
-            f"{request.between_sites:.0%} of the links between the top two tiers run between sites, {span} each"
+            f"{request.between_sites:.0%} of the links between the top two tiers run between "
+            f"sites, {span} each"
         )
     design_facts = {
         "switch": part,
@@ -150,7 +157,8 @@ def collective(
         str,
         typer.Option(
             "--op",
-            help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, dispatch or combine.",
+            help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, send-recv, "
+            "dispatch or combine.",
         ),
     ] = "all-reduce",
     size: Annotated[
@@ -175,7 +183,8 @@ def collective(
     library: Annotated[
         str | None,
         typer.Option(
-            help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; left out: the family's."
+            help="The library whose algorithms are open: nccl, rccl, deepep, best, ...; left out: "
+            "the family's."
         ),
     ] = None,
     algorithm: Annotated[
@@ -232,7 +241,8 @@ def collective(
 
     if system in OPERATIONS:
         raise UsageError(
-            f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 --op {system}"
+            f"{system} is an operation, and the system stands first: tco collective gb200-nvl72 "
+            f"--op {system}"
         )
     catalogue = given.catalogue
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
@@ -280,7 +290,8 @@ def collective(
     ]
     facts += (
         [
-            f"as {learnt.kernel} takes it, parts as physics has them; single shapes lie {learnt.spread:.0%} off"
+            f"as {learnt.kernel} takes it, parts as physics has them; single shapes lie "
+            f"{learnt.spread:.0%} off"
         ]
         if learnt
         else []
@@ -303,7 +314,8 @@ def collective(
         * 1e6
     )
     facts.append(
-        f"inside an engine's step {significant(stepping)} us: {significant(stepping - rows[0].time_us)} more until the last of {count} ranks has come"
+        f"inside an engine's step {significant(stepping)} us: "
+        f"{significant(stepping - rows[0].time_us)} more until the last of {count} ranks has come"
     )
     found = {
         "system": system,
@@ -328,15 +340,19 @@ def collective(
 def counted(
     inputs: Inputs, cluster: float, ranks: int | None, per_domain: int | None, domain: float
 ) -> int:
-    """Return the chips that take part, one scale-up domain unless they are counted; more than there are raise `DataError`."""
+    """Return the chips that take part, one scale-up domain unless they are counted; more than there
+    are raise `DataError`.
+    """
     count = ranks or int(inputs.system.chips)
     if count > max(cluster, inputs.system.chips):
         raise DataError(
-            f"--ranks {count}: the cluster has {cluster:,.0f} chips (cluster.chips); expected 2 to {cluster:.0f}, or --set cluster.chips"
+            f"--ranks {count}: the cluster has {cluster:,.0f} chips (cluster.chips); expected 2 to "
+            f"{cluster:.0f}, or --set cluster.chips"
         )
     if per_domain and per_domain > domain:
         raise DataError(
-            f"--per-domain: {per_domain} chips, but a scale-up domain of {inputs.system.id} has {domain:g}"
+            f"--per-domain: {per_domain} chips, but a scale-up domain of {inputs.system.id} has "
+            f"{domain:g}"
         )
     return count
 
@@ -413,7 +429,8 @@ def kernel(
     phase: Annotated[
         str,
         typer.Option(
-            help="Of attention: prefill, decode, or latent, which is decoding against one latent cache."
+            help="Of attention: prefill, decode, or latent, which is decoding against one latent "
+            "cache."
         ),
     ] = "prefill",
     width: Annotated[float | None, side("Numbers of a row of an elementwise kernel.")] = None,
@@ -429,7 +446,8 @@ def kernel(
     library: Annotated[
         str | None,
         typer.Option(
-            help="Time it as this library's layer runs it, or an engine's kernel, ENGINE/KERNEL@RELEASE; left out: the bare kernel."
+            help="Time it as this library's layer runs it, or an engine's kernel, "
+            "ENGINE/KERNEL@RELEASE; left out: the bare kernel."
         ),
     ] = None,
 ) -> None:

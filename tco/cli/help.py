@@ -62,7 +62,9 @@ UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
 
 
 class Page:
-    """A page of help: options under their headings, and examples at its end, each on a line of its own."""
+    """A page of help: options under their headings, and examples at its end, each on a line of its
+    own.
+    """
 
     epilog: str | None
 
@@ -95,10 +97,14 @@ class Taught(Page, TyperCommand):
 
 
 class Listing(Page, TyperGroup):
-    """A group whose help says all of what each command does, not the beginning of it that fits the line."""
+    """A group whose help says all of what each command does, not the beginning of it that fits the
+    line.
+    """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is named; of an unknown one with no name near it, say which there are."""
+        """Find the command that is named; of an unknown one with no name near it, say which there
+        are.
+        """
         if (
             ctx.parent is not None
             and args
@@ -116,7 +122,9 @@ class Listing(Page, TyperGroup):
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, then a paragraph for each command, under the headings of the program or under one."""
+        """Write the options, then a paragraph for each command, under the headings of the program
+        or under one.
+        """
         super().format_options(ctx, formatter)
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
@@ -151,7 +159,9 @@ def kept_examples() -> dict[str, tuple[str, ...]]:
 
 
 def examples(words: str) -> tuple[str, ...]:
-    """Return the examples on the page of a command, each a command line that runs; those of a shelf follow from what it shows."""
+    """Return the examples on the page of a command, each a command line that runs; those of a shelf
+    follow from what it shows.
+    """
     group, _, what = (
         words.rpartition(" ") if words.endswith((" list", " check")) else (words, "", "")
     )

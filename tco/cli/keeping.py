@@ -1,7 +1,9 @@
-"""Keeping own values back: a command makes its answer with others in their place, and shows what stands alike in all makings.
+"""Keeping own values back: a command makes its answer with others in their place, and shows what
+stands alike in all makings.
 
-What is shown is made without a person's own values, so it tells nothing of them, whoever knows how. The command also runs with the values as they
-are: only whether it ends in an error, and with which exit code, is taken from there. An answer that meets none of them is made once.
+What is shown is made without a person's own values, so it tells nothing of them, whoever knows how.
+The command also runs with the values as they are: only whether it ends in an error, and with which
+exit code, is taken from there. An answer that meets none of them is made once.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ _others: ContextVar[Others] = ContextVar("others")
 
 
 def keeping_back(run: Callable[[], None]) -> None:
-    """Run a command such that its answer, or the error it ends in, tells nothing of a person's own values."""
+    """Run a command such that its answer, or the error it ends in, tells nothing of a person's own
+    values.
+    """
     near = Others()
     make(run, first := Making(0, near.met), near)
     if first.shown:
@@ -78,7 +82,9 @@ def keeping_back(run: Callable[[], None]) -> None:
 
 
 def others_of(run: Callable[[], None], near: Others) -> Others:
-    """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as all of them come to one."""
+    """Return the makings of an answer beside the one that is `near`, with stand-ins as far away as
+    all of them come to one.
+    """
     for span in (
         SPANS[-1:] if near.errors else SPANS
     ):  # where what is near ends in an error, so does every other lot
@@ -111,7 +117,9 @@ def make(run: Callable[[], None], one: Making, found: Others) -> None:
 
 
 def told(error: str, errors: list[str]) -> str:
-    """Return what may be told of an error: what the makings that ended in one say alike, if it is that one."""
+    """Return what may be told of an error: what the makings that ended in one say alike, if it is
+    that one.
+    """
     said = reduce(alike_text, errors) if errors else WITHHELD
     if said.endswith(UNTOLD):  # it was said where the value was read, and without it
         return said
@@ -122,7 +130,9 @@ def told(error: str, errors: list[str]) -> str:
 
 
 def shown(made: Any, combine: Callable[[Any, Any], Any] = alike) -> Any:
-    """Return what may be shown of what a command has made; in a making, end the run with it, unless it has met nothing of a person's own."""
+    """Return what may be shown of what a command has made; in a making, end the run with it, unless
+    it has met nothing of a person's own.
+    """
     one: Making | None = making.get()
     if one is not None and one.met:
         raise Made(made)
@@ -167,14 +177,17 @@ def without_own_values(answer: Answer, form: str) -> Answer:
 
 
 def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[str]]:
-    """Return a figure and its notes without what tells of own values; a figure that does is refused, as no mark of it could stay where it is."""
+    """Return a figure and its notes without what tells of own values; a figure that does is
+    refused, as no mark of it could stay where it is.
+    """
     figure, notes = shown(
         (figure, notes),
         lambda one, other: (one[0] if one[0] == other[0] else WITHHELD, alike(one[1], other[1])),
     )
     if figure == WITHHELD:
         raise KeptBackError(
-            "--redact: this figure rests on values of your own, and a mark tells its value by its place; draw it without them"
+            "--redact: this figure rests on values of your own, and a mark tells its value by its "
+            "place; draw it without them"
         )
     return figure, [note for note in notes if note != WITHHELD]
 
@@ -182,7 +195,9 @@ def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[
 def alike_states(
     one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the states of a baseline without what differs; each names the metrics it withholds, which no check looks at."""
+    """Return the states of a baseline without what differs; each names the metrics it withholds,
+    which no check looks at.
+    """
     found = {}
     for name, state in one.items():
         its = other.get(name, {})
@@ -203,7 +218,9 @@ def alike_states(
 
 
 def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
-    """Return pages without what tells of own values: words and tables as all others, figures and the what-if whole or not at all."""
+    """Return pages without what tells of own values: words and tables as all others, figures and
+    the what-if whole or not at all.
+    """
     kept: dict[str, Page] = shown(pages)
     return (
         {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page}

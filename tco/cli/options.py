@@ -1,7 +1,8 @@
 """The arguments and options that commands share: each is declared here, once.
 
-A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; what the user asked for with those and the others of `SHARED`
-it gets as one `Request`. Types such as `Scenario` declare parameters that it gets as they are.
+A command that answers has `--data`, `--format`, `--output`, `--quiet` and `--redact`; what the user
+asked for with those and the others of `SHARED` it gets as one `Request`. Types such as `Scenario`
+declare parameters that it gets as they are.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ Workers = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Worker processes on this machine, each with blocks of cases or draws; none: this process alone.",
+        help="Worker processes on this machine, each with blocks of cases or draws; none: this "
+        "process alone.",
     ),
 ]
 Cluster = Annotated[
@@ -108,7 +110,8 @@ Starts = Annotated[
     typer.Option(
         "--from",
         metavar="X",
-        help="Where to begin to look, such as '96 GB', for each --vary; unless given a thirtieth of today's value, "
+        help="Where to begin to look, such as '96 GB', for each --vary; unless given a thirtieth "
+        "of today's value, "
         "of two inputs a third, of a date its own.",
     ),
 ]
@@ -117,7 +120,8 @@ Ends = Annotated[
     typer.Option(
         "--to",
         metavar="Y",
-        help="Where to end, for each; unless given thirty times today's, of two inputs three times, of a date two years on.",
+        help="Where to end, for each; unless given thirty times today's, of two inputs three "
+        "times, of a date two years on.",
     ),
 ]
 
@@ -131,12 +135,14 @@ REDACT = "TCO_REDACT"  # of the environment
 ASKED = ("1", "true", "t", "yes", "y", "on")  # by which a switch is on there
 WHAT_IF = {"rich_help_panel": "What if"}
 HOW = {"rich_help_panel": "How the answer is given"}
-# Name of an option in Python -> its type with its declaration, and its default, in the order of the help.
+# Name of an option in Python -> its type with its declaration, and its default, in the order of the
+# help.
 SHARED: dict[str, tuple[Any, Any]] = {
     "plan": shared(
         *(str | None, "--plan"),
         metavar="AXIS=N,...",
-        help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a saved result's plan.",
+        help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a "
+        "saved result's plan.",
         **WHAT_IF,
     ),
     "set": shared(
@@ -155,13 +161,15 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "anchor": shared(
         *(Path | None, "--anchor"),
         metavar="FILE.csv",
-        help="Measured serving runs of your own, in columns as `tco validate` reads them: they move the answer and its range.",
+        help="Measured serving runs of your own, in columns as `tco validate` reads them: they "
+        "move the answer and its range.",
         **WHAT_IF,
     ),
     "hold": shared(
         *(bool, "--hold/--replan"),
         default=False,
-        help="Hold plan and structure as they are at the point; left out: each draw, or value of an input, chooses its own.",
+        help="Hold plan and structure as they are at the point; left out: each draw, or value of "
+        "an input, chooses its own.",
         **WHAT_IF,
     ),
     "variant": shared(
@@ -200,7 +208,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
 USUAL = ("data", "form", "output", "quiet", "redact")
 
 
-# Options that change where an answer goes and not its text, or whose effect the key holds otherwise.
+# Options that change where an answer goes and not its text, or whose effect the key holds
+# otherwise.
 OUTSIDE_KEY = ("form", "output", "quiet")
 # Options by which an answer rests on something of the user's own.
 OF_USER = ("set", "date", "anchor", "data", "redact")
@@ -251,7 +260,9 @@ class Request:
         return catalogue_for(scenario, self.data, checked)
 
     def evaluated(self, names: Sequence[str] | None, **how: Any) -> tuple[Catalogue, list[Result]]:
-        """Return scenarios evaluated as the options say, those of the headline where none is named, and their catalogue."""
+        """Return scenarios evaluated as the options say, those of the headline where none is named,
+        and their catalogue.
+        """
         from tco.studies.evaluation import catalogue_of
 
         asked = self.asked(names, **how)
@@ -266,22 +277,28 @@ class Request:
         )
 
     def performed(self, scenario: str) -> tuple[Catalogue, Result]:
-        """Return a scenario whose plan takes its time, and its catalogue; one without a plan is refused with the reason."""
+        """Return a scenario whose plan takes its time, and its catalogue; one without a plan is
+        refused with the reason.
+        """
         catalogue, (result,) = self.evaluated([scenario], priced=False)
         if result.texts["workload.kind"] == "stated":
             raise DataError(
-                f"{scenario}: no model is run, its rates are stated: there is no plan and no time to show"
+                f"{scenario}: no model is run, its rates are stated: there is no plan and no time "
+                "to show"
             )
         if result.serving is not None and result.serving.reason:
             raise DataError(f"{scenario}: {result.serving.reason}")
         if not result.report.phases:
             raise DataError(
-                f"{scenario}: a saved answer, which keeps its plan but no operators; expected a scenario such as {result.scenario}"
+                f"{scenario}: a saved answer, which keeps its plan but no operators; expected a "
+                f"scenario such as {result.scenario}"
             )
         return catalogue, result
 
     def words(self, names: Sequence[str], baseline: str | None) -> list[str]:
-        """Return what was asked for as words of a command line; with `--redact` a setting, which is a person's own value, is not told."""
+        """Return what was asked for as words of a command line; with `--redact` a setting, which is
+        a person's own value, is not told.
+        """
         found = [*names]
         for option, some in (("--set", self.settings), ("--variant", self.variant)):
             found += [
@@ -349,14 +366,17 @@ class Request:
 
 
 def form_of(form: str, output: Path | None) -> str:
-    """Return the form that an output's ending names; one that says nothing, or that no form has, raises `UsageError`."""
+    """Return the form that an output's ending names; one that says nothing, or that no form has,
+    raises `UsageError`.
+    """
     if output is None or not output.suffix or form not in FORMS:
         return form
     endings = {one.ending: name for name, one in FORMS.items()}
     named = endings.get(output.suffix.lower())
     if named is None:
         raise UsageError(
-            f"--output {output}: unknown ending {output.suffix!r}, expected one of {', '.join(sorted(endings))}"
+            f"--output {output}: unknown ending {output.suffix!r}, expected one of "
+            f"{', '.join(sorted(endings))}"
         )
     if form not in (named, "table"):
         raise UsageError(f"--output {output}: ends in {output.suffix!r}, and --format is {form}")
@@ -370,7 +390,8 @@ def command(
     usual: tuple[str, ...] = USUAL,
     forms: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command: its first parameter is a `Request`, the others are its own, then come the shared options it `takes`.
+    """Register a function as a command: its first parameter is a `Request`, the others are its own,
+    then come the shared options it `takes`.
 
     `usual` are those it has beside; `forms` are what its `--format` knows beside those of all.
     """
@@ -395,7 +416,8 @@ def command(
             mine = {one.name: texts.pop(one.name) for one in own}
             if "redact" not in options and os.environ.get(REDACT, "").lower() in ASKED:
                 raise UsageError(
-                    f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes cannot withhold your own values; unset it"
+                    f"{REDACT} is set, and `tco {called_by}` has no --redact: what it writes "
+                    "cannot withhold your own values; unset it"
                 )
             if not texts.get("redact"):
                 function(Request(texts, command_line), **mine)
@@ -439,7 +461,8 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
         key, sign, value = text.partition("=")
         if not sign or not key.strip() or not value.strip():
             raise UsageError(
-                f"{option} {text if making.get() is None else '...'!r}: expected {'PATH' if option == '--set' else 'KEY'}=VALUE"
+                f"{option} {text if making.get() is None else '...'!r}: expected "
+                f"{'PATH' if option == '--set' else 'KEY'}=VALUE"
             )
         found[key.strip()] = value.strip()
     if one := making.get():
@@ -448,7 +471,9 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
 
 
 def axes(text: str | None) -> Any:
-    """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed text raises `UsageError`."""
+    """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed
+    text raises `UsageError`.
+    """
     if text is None:
         return None
     if text.endswith(".json"):

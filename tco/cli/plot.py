@@ -42,7 +42,9 @@ kind = partial(
 
 
 def known_ending(output: Path) -> Path:
-    """Return the name of a figure's file; one that is of neither form raises `UsageError`, before anything is computed."""
+    """Return the name of a figure's file; one that is of neither form raises `UsageError`, before
+    anything is computed.
+    """
     if output.suffix.lower() not in (SVG, PNG):
         raise UsageError(
             f"--output {output}: unknown ending {output.suffix!r}, expected one of {SVG}, {PNG}"

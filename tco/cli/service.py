@@ -1,4 +1,6 @@
-"""`tco service` and `tco traffic new | from`: what promises cost under traffic, and traffic of one's own."""
+"""`tco service` and `tco traffic new | from`: what promises cost under traffic, and traffic of
+one's own.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def service(
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. Repeatable.",
+            help="Such as 'ttft p99 <= 2 s', of tpot or e2e too; left out: the traffic's own. "
+            "Repeatable.",
         ),
     ] = None,
     racks: Annotated[
@@ -53,7 +56,9 @@ def service(
     ] = 0,
     seed: Seed = 0,
 ) -> None:
-    """Show the fewest racks that keep promises under traffic, and what tokens, requests and agents cost on them."""
+    """Show the fewest racks that keep promises under traffic, and what tokens, requests and agents
+    cost on them.
+    """
     from tco.outputs.services import service_answer
     from tco.studies.service import services
 
@@ -86,7 +91,8 @@ def new_traffic(
         {f"traffic/{traffic}.toml": read_text(catalogue.document("traffic", like, "traffic")[0])},
     )
     put(
-        f"{folder}/traffic/{traffic}.toml: as {like}, to edit. Try: tco service gb200-nvl72 --traffic {traffic}{option(given)}\n"
+        f"{folder}/traffic/{traffic}.toml: as {like}, to edit. Try: tco service gb200-nvl72 "
+        f"--traffic {traffic}{option(given)}\n"
     )
 
 
@@ -112,5 +118,6 @@ def traffic_from(
     write_atomically(output, traffic_text(found, trace.name))
     if not given.quiet:
         put(
-            f"{output}: {len(found.arrived):,} requests of {trace}. Try: tco service gb200-nvl72 --traffic {output}\n"
+            f"{output}: {len(found.arrived):,} requests of {trace}. Try: tco service gb200-nvl72 "
+            f"--traffic {output}\n"
         )

@@ -1,4 +1,6 @@
-"""What the catalogue holds: list, show and check parts, systems, models, scenarios, sources, agreements, and what scenarios are put together from."""
+"""What the catalogue holds: list, show and check parts, systems, models, scenarios, sources,
+agreements, and what scenarios are put together from.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ def sources_check(catalogue: Catalogue) -> list[str]:
 
 
 def scenarios_check(catalogue: Catalogue, kind: str | None) -> Checked:
-    """Compare the figures of publications with what comes out: those of one kind, or all that test something and every scenario too."""
+    """Compare the figures of publications with what comes out: those of one kind, or all that test
+    something and every scenario too.
+    """
     from tco.catalog import checks
     from tco.chain.scenario import evaluate
     from tco.studies.published import RELATED, publication
@@ -167,7 +171,8 @@ def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
     return None
 
 
-# Documents of values are inputs of a group; each is judged by reading what its texts name, in the headline's inputs with it in place of its own.
+# Documents of values are inputs of a group; each is judged by reading what its texts name, in the
+# headline's inputs with it in place of its own.
 GROUPS = {
     "sites": "site",
     "terms": "terms",
@@ -180,7 +185,9 @@ TEXTS = {"sites": ("site.tenure", "site.cooling"), "terms": ("terms.yield", "ter
 
 
 def judge(catalogue: Catalogue, folder: str, name: str) -> None:
-    """Read what the texts of a document name: how a site is held, who pays, a model, a switch and its ports, whose cost it is."""
+    """Read what the texts of a document name: how a site is held, who pays, a model, a switch and
+    its ports, whose cost it is.
+    """
     from tco.chain.connections import CHEAPEST, port_rate
     from tco.chain.inputs import plain_inputs
     from tco.economics.perspective import load_perspective
@@ -257,7 +264,9 @@ def show_scenario(given: Request, scenario: Id) -> None:
 
 
 def show_rebate(given: Request, agreement: Id) -> None:
-    """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set terms.date=2026-02)."""
+    """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set
+    terms.date=2026-02).
+    """
     from tco.chain.inputs import plain_inputs
     from tco.economics.perspective import given_back, load_agreement, stated_of, worth_of
     from tco.outputs.shelves import rebate_answer
@@ -279,7 +288,8 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="KIND",
-        help="Only published figures of this kind: independent, own-source, arithmetic, power or ratio; or same-publisher, which test nothing.",
+        help="Only published figures of this kind: independent, own-source, arithmetic, power or "
+        "ratio; or same-publisher, which test nothing.",
     ),
 ]
 CHECKS: dict[str, Callable[[Catalogue], list[str]]] = {  # shelf -> what checks it
@@ -330,7 +340,10 @@ def add_shelf(name: str) -> typer.Typer:
 
     checks = check_scenarios if name == "scenarios" else check
     figures = ", and every published figure against what comes out" if name == "scenarios" else ""
-    checks.__doc__ = f"Check every {ONE[name]} against its schema, its units, its bounds and its sources{figures}."
+    checks.__doc__ = (
+        f"Check every {ONE[name]} against its schema, its units, its bounds and its "
+        f"sources{figures}."
+    )
     command(group, name="check")(checks)
     command(group, *TAKES.get(name, ()), name="show")(SHOWN[name])
     return group

@@ -40,7 +40,9 @@ from tco.hardware.network import Network
 
 @formula(unit="", source="tco-model")
 def world_share(world_chips: Pure, cluster_chips: Pure) -> Any:
-    """Share of one world in what the whole cluster has in common, its price, power and storage: s = world chips / cluster chips."""
+    """Share of one world in what the whole cluster has in common, its price, power and storage: s =
+    world chips / cluster chips.
+    """
     return world_chips / cluster_chips
 
 
@@ -111,7 +113,9 @@ class Cost(NamedTuple):
     waiting_per_chip: Any = None  # USD, where waiting is one of the lines
 
     def used(self, per_chip_hour: Any) -> Any:
-        """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values where nothing makes progress."""
+        """Return the cost of a utilised chip-hour for a cost per calendar hour; none of many values
+        where nothing makes progress.
+        """
         goodput = (
             np.where(self.goodput > 0, self.goodput, np.nan)
             if isinstance(self.goodput, np.ndarray)
@@ -138,7 +142,9 @@ class Ledger:
         inputs: tuple[str, ...],
         overlay: bool = False,
     ) -> None:
-        """Add something bought, recovered over the life of its class of asset; what is no hardware rests on rate and life too."""
+        """Add something bought, recovered over the life of its class of asset; what is no hardware
+        rests on rate and life too.
+        """
         self.terms.charge(
             asset
         )  # found here, so that it is not named by the first line of its class
@@ -152,7 +158,9 @@ class Ledger:
     def priced(
         self, path: str, asset: str, price: Any, *inputs: str, kinds: Iterable[str] = ()
     ) -> None:
-        """Add something bought at a price that rests on some inputs, and on what else is of some kinds."""
+        """Add something bought at a price that rests on some inputs, and on what else is of some
+        kinds.
+        """
         kind, sources, overlay = self.terms.values.grounds(inputs)
         self.capital(path, asset, price, worst([kind, *kinds]), sources, inputs, overlay)
 
@@ -185,8 +193,9 @@ def cost_of_world(
 ) -> Cost:
     """Return every cost line of a world of `chips` and their sums.
 
-    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where the site cannot; `holding` says
-    what else of owner and racks decides which lines there are; `broken` is what fails and the owner buys anew.
+    `tenure` is 'own' or 'colocation'; `sidecar` is the part that cools liquid-cooled racks where
+    the site cannot; `holding` says what else of owner and racks decides which lines there are;
+    `broken` is what fails and the owner buys anew.
     """
     with scope("cost"):
         ledger = Ledger(values, chips, holding.own_rates)
@@ -298,7 +307,9 @@ def with_waiting(
 
 
 def draw_of(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
-    """Return what racks draw on average over their provisioned power: chips that wait for work draw less, and most of the rest as much as ever."""
+    """Return what racks draw on average over their provisioned power: chips that wait for work draw
+    less, and most of the rest as much as ever.
+    """
     with scope("site", "draw"):
         chips = [line.power for line in bill.lines if line.part == chip]
         parts = (
@@ -319,7 +330,9 @@ def draw_of(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
 def add_storage(
     ledger: Ledger, values: Values, bill: Bill, share: Any, tiers: tuple[bool, bool]
 ) -> Any:
-    """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys, objects it rents; return what is bought."""
+    """Add storage as a share of the servers, or the tiers a cluster states instead: flash it buys,
+    objects it rents; return what is bought.
+    """
     flash, objects = tiers
     if not flash and not objects:
         kinds = [line.kind for line in bill.lines if line.extended is not None]
@@ -339,7 +352,8 @@ def add_storage(
 
 
 def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[str]) -> list[Any]:
-    """Add what is bought of the system's tree, part by part; return the prices of what belongs to the scale-out network.
+    """Add what is bought of the system's tree, part by part; return the prices of what belongs to
+    the scale-out network.
 
     Where somebody states the price of the whole it is one line.
     """
@@ -368,7 +382,9 @@ def add_servers(ledger: Ledger, values: Values, bill: Bill, network: frozenset[s
 def add_surcharges(
     ledger: Ledger, values: Values, bill: Bill, network: Any, storage: Any
 ) -> list[Any]:
-    """Add what is paid on top of the bill, where the terms have it: the margin of who sells the servers, and tax on purchases."""
+    """Add what is paid on top of the bill, where the terms have it: the margin of who sells the
+    servers, and tax on purchases.
+    """
     found = []
     margin, tax = values.unless_zero("terms.margin"), values.unless_zero("terms.purchase_tax")
     if margin is not None:
@@ -382,7 +398,8 @@ def add_surcharges(
 
 
 def add_repairs(ledger: Ledger, values: Values, bill: Bill, broken: Sequence[Failing]) -> None:
-    """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset mends or the vendor replaces.
+    """Add the parts bought anew for those that fail: their owner pays for a share, the rest a reset
+    mends or the vendor replaces.
 
     A part counts with what it contains, and for its share of what it is sold in.
     """
@@ -421,7 +438,8 @@ def per_chip(share: Callable[..., Any], name: str, whole: Any, chips: float) -> 
         return share(whole, chips)
 
 
-HALL_RATES = {  # cooling of a hall -> the input by which its price departs from the market's average, and how
+# cooling of a hall -> the input by which its price departs from the market's average, and how
+HALL_RATES = {
     "air": ("site.air_discount", air_building_rate),
     "liquid": ("site.liquid_premium", liquid_building_rate),
 }
@@ -441,7 +459,9 @@ def add_site(
     holding: Holding,
     sidecar: str | None,
 ) -> Any:
-    """Add building or rent, energy and staff of an IT power and the share of it that is drawn; return the energy per chip-hour."""
+    """Add building or rent, energy and staff of an IT power and the share of it that is drawn;
+    return the energy per chip-hour.
+    """
     it_power, draw = power
     crowded = f"parts.{sidecar}.hall_share"
     if tenure == "own":
@@ -489,7 +509,8 @@ def add_site(
 
 
 def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
-    """Return what share is sourced, estimated and assumed: of the hardware's price, and of what terms and site make a year cost beside it.
+    """Return what share is sourced, estimated and assumed: of the hardware's price, and of what
+    terms and site make a year cost beside it.
 
     Rebates are apart from both; what rests on an estimate and an assumption counts as the worse.
     """
@@ -503,7 +524,9 @@ def shares_by_kind(lines: list[Flow]) -> dict[str, dict[str, float]]:
 
 
 def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict[str, float]:
-    """Return how direct the sources of the hardware's price are, as shares of it: a line is as direct as the least direct input of its price."""
+    """Return how direct the sources of the hardware's price are, as shares of it: a line is as
+    direct as the least direct input of its price.
+    """
     sums = dict.fromkeys(DIRECTNESS, 0.0)
     for line in lines:
         if line.asset in HARDWARE:
@@ -523,7 +546,9 @@ def shares_of(sums: Mapping[str, float]) -> dict[str, float]:
 
 
 def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
-    """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing where there is none."""
+    """Return the shares of some amounts (numbers) that are sourced, estimated and assumed; nothing
+    where there is none.
+    """
     sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
     for kind, amount in amounts:
         sums["sourced" if kind in SOURCED else kind] += float(amount)
@@ -550,13 +575,16 @@ COMMITMENTS = {  # of a renter, and what his rent may be called: the first that 
     },
     **{"spot": ("rent_spot",), "list": ("rent_list",), "bound": ("rent_bound",)},
 }
-CIRCULAR = "tco-circular"  # source of a rent that follows from this program's own cost: nothing is to be held against it
+# source of a rent that follows from this program's own cost: nothing is to be held against it
+CIRCULAR = "tco-circular"
 
 
 def cost_of_rent(
     values: Values, bill: Bill, network: Network, rent: str, chips: float, goodput: Any, chip: str
 ) -> Cost:
-    """Return the cost of a world to a renter at a chip's rent; racks and network draw their power all the same, and the rent pays for it."""
+    """Return the cost of a world to a renter at a chip's rent; racks and network draw their power
+    all the same, and the rent pays for it.
+    """
     with scope("cost"):
         ledger = Ledger(values, chips)
         hour = ledger.yearly("rent", "rent", chips_cost, chips, rent)

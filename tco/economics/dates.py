@@ -1,8 +1,10 @@
-"""What the date of a scenario says of its system and of its prices: what waiting for the system costs, and how old the prices of a bill are.
+"""What the date of a scenario says of its system and of its prices: what waiting for the system
+costs, and how old the prices of a bill are.
 
-A system is there when the last of its parts is: each that states a date of its own (`general_availability`, `first_volume`) counts, so a
-variant with a later switch comes later. To want it sooner costs an empty hall, a deposit, chips rented meanwhile and work left undone: the
-cost of an hour is left as it is, what waiting costs stands beside it.
+A system is there when the last of its parts is: each that states a date of its own
+(`general_availability`, `first_volume`) counts, so a variant with a later switch comes later. To
+want it sooner costs an empty hall, a deposit, chips rented meanwhile and work left undone: the cost
+of an hour is left as it is, what waiting costs stands beside it.
 """
 
 from __future__ import annotations
@@ -35,13 +37,17 @@ from tco.foundation.values import Values
 
 @formula(unit="month", source="tco-model")
 def months_to_wait(there: Pure, wanted: Pure, year: Month = 12) -> Any:
-    """Months from the date a system is wanted at to the one it is there at, calendar years with their parts: w = 12 max(there - wanted, 0)."""
+    """Months from the date a system is wanted at to the one it is there at, calendar years with
+    their parts: w = 12 max(there - wanted, 0).
+    """
     return year * np.maximum(there - wanted, 0)
 
 
 @formula(unit="USD/chip", source="tco-model")
 def idle_deposit(price: USDPerChip, share: Pure, rate: Pure, wait: Month, year: Month = 12) -> Any:
-    """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12) - 1)."""
+    """Interest on what is paid at the order, while it waits: C = price x share x ((1 + r)^(w / 12)
+    - 1).
+    """
     return price * share * np.expm1(wait / year * np.log1p(rate))
 
 
@@ -54,7 +60,9 @@ def hours_waited(
     month: Hour = 730,
     interval: Month = 1,
 ) -> Any:
-    """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x rate x share x 730 h x months."""
+    """What a share of the hours of a wait costs a chip, at a rate of the cost of an hour: C = c x
+    rate x share x 730 h x months.
+    """
     return hour * rate * share * month * (wait / interval)
 
 
@@ -69,7 +77,9 @@ Dates = tuple[float, float, float]  # a date as a year with its part, its earlie
 
 
 class Available(NamedTuple):
-    """When a system is there, as texts such as 2026-07; `low` and `high` are those of its first volume."""
+    """When a system is there, as texts such as 2026-07; `low` and `high` are those of its first
+    volume.
+    """
 
     general: str | None
     volume: str
@@ -87,7 +97,9 @@ class Available(NamedTuple):
 def waiting_cost(
     values: Values, system: System, cost: Cost, wanted: str, states: Callable[[str, str], bool]
 ) -> Any:
-    """Return what a chip costs from the date it is wanted at until it is there; None where none of the parts states a date."""
+    """Return what a chip costs from the date it is wanted at until it is there; None where none of
+    the parts states a date.
+    """
     for attribute in (GENERAL, BRING_UP):
         for path in dated(system, attribute, states):
             values.input(path)
@@ -144,7 +156,9 @@ def year_of(date: str) -> float:
 
 
 def available_of(inputs: Mapping[str, Input], date: str) -> Available | None:
-    """Return when a system is there, from the inputs of an answer; None where none of its parts states it."""
+    """Return when a system is there, from the inputs of an answer; None where none of its parts
+    states it.
+    """
     general, volume, up = (last_of(inputs, attribute) for attribute in (GENERAL, VOLUME, BRING_UP))
     if volume is None:
         return None
@@ -199,7 +213,8 @@ def not_there(inputs: Mapping[str, Input], date: str) -> list[str]:
     ):
         return []
     return [
-        f"not yet there in {date}: generally available in {found.general}, first volume {found.words}; it waits {found.months:.0f} months"
+        f"not yet there in {date}: generally available in {found.general}, first volume "
+        f"{found.words}; it waits {found.months:.0f} months"
     ]
 
 
@@ -209,7 +224,9 @@ ANY = "*"
 
 @cache
 def limits() -> dict[tuple[str, str], float]:
-    """Return the days a price may be older than the date it is used at, by group, and table or attribute."""
+    """Return the days a price may be older than the date it is used at, by group, and table or
+    attribute.
+    """
     path = data_directory() / "price_ages.csv"
     return {
         (row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}")
@@ -280,7 +297,9 @@ class Ages(NamedTuple):
 def ages_of(
     catalogue: Catalogue, lines: Sequence[Flow], inputs: Mapping[str, Input], date: str
 ) -> Ages:
-    """Return how much of a bill rests on prices of other dates than it should, with notes that name the largest."""
+    """Return how much of a bill rests on prices of other dates than it should, with notes that name
+    the largest.
+    """
     day, newest = period(date), newest_price(catalogue)
     known: dict[str, Judged] = catalogue.once(("ages", date), dict)
     found = {
@@ -302,7 +321,8 @@ def ages_of(
     first = min(dated, key=lambda one: one.first, default=None)
     if first is not None and (first.first - day.last).days > ORDERED:
         raise UnavailableError(
-            f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: its parts were not for sale yet"
+            f"terms.date={date} lies before the first price of this bill, of {first.given.as_of}: "
+            "its parts were not for sale yet"
         )
     shares = []
     for is_wrong, words in ((LATER, f"later than {date}"), (OLD, "older than their kind may be")):

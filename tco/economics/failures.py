@@ -1,7 +1,9 @@
-"""What fails: the parts of a system, how often, how many chips stop with each, and the hours and bandwidth that repairs take.
+"""What fails: the parts of a system, how often, how many chips stop with each, and the hours and
+bandwidth that repairs take.
 
-A part stops the chips that share its holder: a tray's, a server's, a rack's; in a torus the world, or the block that optical switches
-close. Parts a holder can spare stop nothing until more are down than that, and lanes beyond those needed keep the bandwidth whole.
+A part stops the chips that share its holder: a tray's, a server's, a rack's; in a torus the world,
+or the block that optical switches close. Parts a holder can spare stop nothing until more are down
+than that, and lanes beyond those needed keep the bandwidth whole.
 """
 
 from __future__ import annotations
@@ -27,44 +29,58 @@ def failures_per_year(rate: PerYear, parts: Pure) -> Any:
 def stopped_share(
     failures: PerYear, stopped: Pure, chips: Pure, repair: Hour, hours_per_year: HourPerYear = 8760
 ) -> Any:
-    """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair / 8,760 h."""
+    """Hours of chips lost for each that works: x = f x (chips a failure stops / chips) x repair /
+    8,760 h.
+    """
     return failures * stopped / chips * (repair / hours_per_year)
 
 
 @formula(unit="h", source="tco-model")
 def time_to_repair(usual: Hour, share: Pure) -> Any:
-    """Time to repair what a tray holds, whose own design makes it shorter or longer than is usual: t = usual x share."""
+    """Time to repair what a tray holds, whose own design makes it shorter or longer than is usual:
+    t = usual x share.
+    """
     return usual * share
 
 
 @formula(unit="", source="tco-model")
 def share_down(rate: PerYear, repair: Hour, hours_per_year: HourPerYear = 8760) -> Any:
-    """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760 h."""
+    """Share of the time that one part waits for repair: p = x / (1 + x), x = rate x repair / 8,760
+    h.
+    """
     waits = rate * (repair / hours_per_year)
     return waits / (1 + waits)
 
 
 @formula(unit="", source="tco-model")
 def chance_down(down: Pure, ways: Pure, failed: Pure, left: Pure) -> Any:
-    """Chance that just so many of some equal parts are down: C(n, k) p^k (1 - p)^(n - k), the parts failing one by one."""
+    """Chance that just so many of some equal parts are down: C(n, k) p^k (1 - p)^(n - k), the parts
+    failing one by one.
+    """
     return ways * down**failed * (1 - down) ** left
 
 
 @formula(unit="", source="tco-model")
 def shortfall(chance: Pure, missing: Pure, needed: Pure) -> Any:
-    """Share of a bandwidth that is missing where some of the parts it needs are: s = P x missing / needed."""
+    """Share of a bandwidth that is missing where some of the parts it needs are: s = P x missing /
+    needed.
+    """
     return chance * missing / needed
 
 
 @formula(unit="1/year", source="tco-model")
 def interrupting_failures(failures: PerYear, chance: Pure) -> Any:
-    """Failures of a year that stop what runs: f P, P the chance that nothing stands in for what fails."""
+    """Failures of a year that stop what runs: f P, P the chance that nothing stands in for what
+    fails.
+    """
     return failures * chance
 
 
 @formula(unit="", source="tco-model")
 def stopped_chips(chance: Pure, holders: Pure, stopped: Pure, chips: Pure) -> Any:
-    """Hours of chips lost for each that works where a holder has lost more parts than it can spare: x = P x holders x chips each / chips."""
+    """Hours of chips lost for each that works where a holder has lost more parts than it can spare:
+    x = P x holders x chips each / chips.
+    """
     return chance * holders * stopped / chips
 
 
@@ -93,7 +109,9 @@ def yearly_repairs(price: USD, failures: PerYear, bought: Pure) -> Any:
 
 @formula(unit="", source="tco-model")
 def share_up(stopped: Pure) -> Any:
-    """Share of the time that repairs leave, where one hour of work meets x hours of repair, or of work thrown away: a = 1 / (1 + x)."""
+    """Share of the time that repairs leave, where one hour of work meets x hours of repair, or of
+    work thrown away: a = 1 / (1 + x).
+    """
     return 1 / (1 + stopped)
 
 
@@ -123,7 +141,9 @@ class Failing(NamedTuple):
 
 
 def failing(values: Values, system: System, states: Callable[[str, str], bool]) -> list[Failing]:
-    """Return the places whose parts fail; `states` says whether somebody states an attribute of a part. A chip always fails."""
+    """Return the places whose parts fail; `states` says whether somebody states an attribute of a
+    part. A chip always fails.
+    """
     found = []
     for leaf in system.leaves:
         path = (
@@ -144,7 +164,9 @@ def failing(values: Values, system: System, states: Callable[[str, str], bool]) 
 
 
 def repair_of(values: Values, one: Failing) -> Any:
-    """Return the time until a part that failed works again: the usual one, as the tray around it changes it."""
+    """Return the time until a part that failed works again: the usual one, as the tray around it
+    changes it.
+    """
     return (
         values[REPAIR] if one.share is None else time_to_repair(values[REPAIR], values[one.share])
     )
@@ -178,9 +200,11 @@ def chips_stopped(system: System, leaf: Leaf) -> tuple[float, float]:
 
 
 def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
-    """Return how many scale-up switches a chip is wired to, how many of them it can spare, and the groups of such switches in a world.
+    """Return how many scale-up switches a chip is wired to, how many of them it can spare, and the
+    groups of such switches in a world.
 
-    It can spare those beyond the switches that its lanes fill, spare lanes left out: spare lanes without a switch at their end help nobody.
+    It can spare those beyond the switches that its lanes fill, spare lanes left out: spare lanes
+    without a switch at their end help nobody.
     """
     fabric = system.fabric
     groups = float(fabric.get("planes", 1)) * (
@@ -208,7 +232,9 @@ def too_many(down: Any, parts: int, spared: int) -> Iterator[tuple[int, Any]]:
 
 
 def redundancy(system: System, one: Failing) -> tuple[int, int]:
-    """Return how many parts of a kind stand in for each other, and how many of them may be down before chips stop or are slower."""
+    """Return how many parts of a kind stand in for each other, and how many of them may be down
+    before chips stop or are slower.
+    """
     if is_switch(system, one):
         return switches_of_a_chip(system, one.leaf)[:2]
     return round(one.leaf.quantity / chips_stopped(system, one.leaf)[1]), round(
@@ -228,7 +254,9 @@ def interrupting(values: Values, system: System, one: Failing) -> Any:
 
 
 def hours_lost(values: Values, system: System, one: Failing) -> Any:
-    """Return the hours of chips that a part's failures take for each that works, until it is repaired."""
+    """Return the hours of chips that a part's failures take for each that works, until it is
+    repaired.
+    """
     leaf, repair = one.leaf, repair_of(values, one)
     stopped, holders = chips_stopped(system, leaf)
     parts, spared = redundancy(system, one)
@@ -240,7 +268,9 @@ def hours_lost(values: Values, system: System, one: Failing) -> Any:
 
 
 def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
-    """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches beyond the spare ones wait for repair."""
+    """Return the share of a world's scale-up bandwidth that is missing, in the mean, while switches
+    beyond the spare ones wait for repair.
+    """
     parts, spared, _ = switches_of_a_chip(system, one.leaf)
     down = share_down(values[one.path], repair_of(values, one))
     if not spared:  # the mean of what is down is the share that is missing
@@ -253,7 +283,9 @@ def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
 
 
 def availability(values: Values, system: System, found: list[Failing], trains: bool) -> Any:
-    """Return the share of the hours in which chips are up: without repairs, swaps that drain a world, loading anew, and planned stops."""
+    """Return the share of the hours in which chips are up: without repairs, swaps that drain a
+    world, loading anew, and planned stops.
+    """
     lost = []
     for one in found:
         with scope(one.leaf.path):
@@ -291,5 +323,7 @@ def interruptions(values: Values, system: System, found: list[Failing]) -> Any:
 
 
 def is_switch(system: System, one: Failing) -> bool:
-    """Say whether a part is a switch of the scale-up fabric, whose failure leaves chips up and takes bandwidth."""
+    """Say whether a part is a switch of the scale-up fabric, whose failure leaves chips up and
+    takes bandwidth.
+    """
     return one.leaf.part == system.fabric.get("switch")

@@ -1,4 +1,6 @@
-"""Money over time: capital recovery, lines of the cost as flows of money, and the folds over one: a year, a chip-hour, the payments by month."""
+"""Money over time: capital recovery, lines of the cost as flows of money, and the folds over one: a
+year, a chip-hour, the payments by month.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from tco.foundation.values import Values, following
 
 @formula(unit="1/year", source="nrel-atb")
 def capital_recovery_factor(rate: Pure, life: Year, period: Year = 1) -> Any:
-    """Yearly share of a price that repays it over its life with interest: CRF = r / (1 - (1+r)^-n), and 1/n at r = 0.
+    """Yearly share of a price that repays it over its life with interest: CRF = r / (1 - (1+r)^-n),
+    and 1/n at r = 0.
 
     `rate` is the interest of one period of a year.
     """
@@ -49,7 +52,9 @@ def period_in_years(interval: Month, months_per_year: MonthPerYear = 12) -> Any:
 
 @formula(unit="", source="nrel-atb")
 def recoverable_share(residual: Pure, rate: Pure, life: Year, period: Year = 1) -> Any:
-    """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV / (1+r)^n."""
+    """Share of a price that must be recovered where a residual is left after n periods: k = 1 - RV
+    / (1+r)^n.
+    """
     return 1 - residual - residual * np.expm1(-life / period * np.log1p(rate))
 
 
@@ -61,13 +66,17 @@ def capital_charge(recovery: PerYear, recoverable: Pure) -> Any:
 
 @formula(unit="USD/year", source="nrel-atb")
 def yearly_capital(price: USD, charge: PerYear) -> Any:
-    """Yearly capital charge: A = C x a, a being the recovery factor where nothing is left of the price."""
+    """Yearly capital charge: A = C x a, a being the recovery factor where nothing is left of the
+    price.
+    """
     return price * charge
 
 
 @formula(unit="", source="tco-model")
 def residual_by_age(loss: Pure, age: Year, period: Year = 1) -> Any:
-    """Share of its price that a thing is worth at an age, if it loses the same share of its value every year: RV = (1 - d)^t."""
+    """Share of its price that a thing is worth at an age, if it loses the same share of its value
+    every year: RV = (1 - d)^t.
+    """
     return (1 - loss) ** (age / period)
 
 
@@ -85,7 +94,9 @@ def payment(yearly: USDPerYear, interval: Month, months_per_year: MonthPerYear =
 
 @formula(unit="USD", source="nrel-atb")
 def discounted(amount: USD, rate: Pure, time: Month, interval: Month = 1, year: Month = 12) -> Any:
-    """Worth at month 0 of an amount paid some months later, with interest every month at a yearly rate as loans quote it: C / (1 + r/12)^t."""
+    """Worth at month 0 of an amount paid some months later, with interest every month at a yearly
+    rate as loans quote it: C / (1 + r/12)^t.
+    """
     return amount / (1 + rate * (interval / year)) ** (time / interval)
 
 
@@ -161,7 +172,9 @@ class Payment(NamedTuple):
 
 
 class Terms:
-    """What a class of assets has in common: its life, its residual, and the yearly charge on a dollar of its price, computed once."""
+    """What a class of assets has in common: its life, its residual, and the yearly charge on a
+    dollar of its price, computed once.
+    """
 
     def __init__(self, values: Values, own_rates: Container[str] = ()) -> None:
         self.values = values
@@ -177,7 +190,9 @@ class Terms:
         self.known: dict[str, tuple[Any, Any]] = {}  # life and residual of a class
 
     def life(self, asset: str) -> Any:
-        """Return the years a class of assets serves; what recurs does so as long as the world is run."""
+        """Return the years a class of assets serves; what recurs does so as long as the world is
+        run.
+        """
         return self.values[LIVES.get(asset, OPERATION)]
 
     def residual(self, asset: str) -> Any:
@@ -185,11 +200,15 @@ class Terms:
         return self.values[RESIDUAL] if asset in SOLD else 0.0
 
     def paths(self, asset: str) -> tuple[str, str]:
-        """Return the inputs that the yearly charge of a class of assets rests on: its rate and its life."""
+        """Return the inputs that the yearly charge of a class of assets rests on: its rate and its
+        life.
+        """
         return RATES[asset] if asset in self.own_rates else RATE, LIVES.get(asset, OPERATION)
 
     def monthly(self, rate: str) -> tuple[Any, Any]:
-        """Return the interest of a month at a yearly rate, as loans quote it, and the length of a month in years."""
+        """Return the interest of a month at a yearly rate, as loans quote it, and the length of a
+        month in years.
+        """
         if rate not in self.rates:
             with scope("recovery", *([] if rate == RATE else [named(rate)])):
                 self.rates[rate] = (
@@ -199,7 +218,9 @@ class Terms:
         return self.rates[rate]
 
     def recovery(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of a price of which nothing is left: once for all classes of one rate and life."""
+        """Return what a year costs for each dollar of a price of which nothing is left: once for
+        all classes of one rate and life.
+        """
         rate, life = paths = self.paths(asset)
         if paths not in self.recoveries:
             interest, month = self.monthly(rate)
@@ -214,7 +235,9 @@ class Terms:
         return self.charges[asset]
 
     def less_resale(self, asset: str) -> Any:
-        """Return what a year costs for each dollar of a price of which a residual is left: once for all classes of one rate and life."""
+        """Return what a year costs for each dollar of a price of which a residual is left: once for
+        all classes of one rate and life.
+        """
         rate, life = paths = self.paths(asset)
         if paths not in self.resold:
             recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
@@ -240,7 +263,9 @@ class Terms:
         return Flow(path, asset, price, 0, life, 0, residual, kind, sources, inputs, overlay)
 
     def recurring(self, path: str, asset: str, yearly: Any, inputs: tuple[str, ...]) -> Flow:
-        """Return the flow of a yearly cost that rests on some inputs, paid at the end of every month."""
+        """Return the flow of a yearly cost that rests on some inputs, paid at the end of every
+        month.
+        """
         kind, sources, overlay = self.values.grounds(inputs)
         return Flow(
             path,
@@ -279,7 +304,9 @@ def chip_hour(flow: Flow, terms: Terms, chips: float) -> Any:
 
 
 def payments(flow: Flow) -> list[Payment]:
-    """Return what a flow pays over its life, month by month: how many months is a plain number, amounts may be arrays."""
+    """Return what a flow pays over its life, month by month: how many months is a plain number,
+    amounts may be arrays.
+    """
     months = round(12 * float(plain(flow.life)))
     if flow.recurs:
         each = payment(flow.amount, flow.recurrence)

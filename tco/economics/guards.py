@@ -75,5 +75,6 @@ def unguarded_notes(part_prices: Iterable[PartPrice]) -> list[str]:
     rest = f" and {len(parts) - NAMED_PARTS} more" if len(parts) > NAMED_PARTS else ""
     names = ", ".join(parts[:NAMED_PARTS]) + rest
     return [
-        f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of another checks: {names}"
+        f"unguarded: {share * 100:.0f} % of the bill is priced by rows that no published figure of "
+        f"another checks: {names}"
     ]

@@ -1,4 +1,6 @@
-"""What comes in: hours let or tokens sold, month by month, at prices that fall; and what bought things are worth on the way."""
+"""What comes in: hours let or tokens sold, month by month, at prices that fall; and what bought
+things are worth on the way.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,17 @@ from tco.foundation.units import (
 
 @formula(unit="", source="tco-model")
 def ramped_share(time: Month, ramp: Month, least: Month = 1) -> Any:
-    """Share of full use some months after the first revenue, which grows evenly over the ramp: s = min(1, t / max(ramp, 1 month))."""
+    """Share of full use some months after the first revenue, which grows evenly over the ramp: s =
+    min(1, t / max(ramp, 1 month)).
+    """
     return np.minimum(time / np.maximum(ramp, least), 1)
 
 
 @formula(unit="", source="tco-model")
 def matured_share(time: Month, start: Pure, months: Month, least: Month = 1) -> Any:
-    """Share of the rate of mature software some months after the first revenue: e = s + (1 - s) min(1, t / max(T, 1 month))."""
+    """Share of the rate of mature software some months after the first revenue: e = s + (1 - s)
+    min(1, t / max(T, 1 month)).
+    """
     return start + (1 - start) * np.minimum(time / np.maximum(months, least), 1)
 
 
@@ -49,7 +55,9 @@ def price_path(fall: Pure, time: Month, year: Month = 12) -> Any:
 
 @formula(unit="", source="tco-model")
 def charged_share(used: Pure, take_or_pay: Pure) -> Any:
-    """Share of the hours that are paid for under a contract with a least purchase: max(used, taken or paid)."""
+    """Share of the hours that are paid for under a contract with a least purchase: max(used, taken
+    or paid).
+    """
     return np.maximum(used, take_or_pay)
 
 
@@ -68,13 +76,17 @@ def token_income(
     month: Second = 2628000,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Any:
-    """Income of a month of tokens: R = price x tokens per second and chip x chips x 730 h x share / 1e6."""
+    """Income of a month of tokens: R = price x tokens per second and chip x chips x 730 h x share /
+    1e6.
+    """
     return price * rate * chips * month * share / tokens_per_million
 
 
 @formula(unit="", source="tco-model")
 def break_even_utilisation(owned: USDPerChipHour, rent: USDPerChipHour) -> Any:
-    """Utilisation from which owning costs less than renting what is used: u = cost of an owned hour / price of a rented one."""
+    """Utilisation from which owning costs less than renting what is used: u = cost of an owned hour
+    / price of a rented one.
+    """
     return owned / rent
 
 
@@ -92,5 +104,7 @@ def declining_book(price: USD, share: Pure, age: Year, period: Year = 1) -> Any:
 
 @formula(unit="USD", source="nrel-atb")
 def left_over(price: USD, recovery: PerYear, rest: PerYear) -> Any:
-    """Worth of a thing part of whose life is left, so that its yearly charge stays the same: W = C x CRF(life) / CRF(life left)."""
+    """Worth of a thing part of whose life is left, so that its yearly charge stays the same: W = C
+    x CRF(life) / CRF(life left).
+    """
     return price * recovery / rest

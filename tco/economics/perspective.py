@@ -1,4 +1,6 @@
-"""Whose cost it is: what an owner pays for, the terms he has unless a scenario says otherwise, and the rebates of suppliers he holds."""
+"""Whose cost it is: what an owner pays for, the terms he has unless a scenario says otherwise, and
+the rebates of suppliers he holds.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Perspective(NamedTuple):
 
 
 def load_perspective(catalogue: Catalogue, name: str) -> Perspective:
-    """Return the perspective of `data/perspectives/<name>.toml`; an unknown name, a missing key or an unknown basis raises `DataError`."""
+    """Return the perspective of `data/perspectives/<name>.toml`; an unknown name, a missing key or
+    an unknown basis raises `DataError`.
+    """
     found: Perspective = catalogue.once(
         ("perspective", name), lambda: read_perspective(catalogue, name)
     )
@@ -73,14 +77,18 @@ def read_perspective(catalogue: Catalogue, name: str) -> Perspective:
 
 
 def owner_of(perspective: Perspective, system: System) -> str:
-    """Return who owns a system: its builder where it is built for his own use, else the buyer of the perspective."""
+    """Return who owns a system: its builder where it is built for his own use, else the buyer of
+    the perspective.
+    """
     return perspective.owner if perspective.rents else system.builder or perspective.owner
 
 
 def refuse_misfit(
     catalogue: Catalogue, perspective: Perspective, system: System, owner: str
 ) -> None:
-    """Raise `UnavailableError` where an owner cannot have a system: it is not for sale, or sold when only own ones count."""
+    """Raise `UnavailableError` where an owner cannot have a system: it is not for sale, or sold
+    when only own ones count.
+    """
     if perspective.rents or system.bare:
         return
     if system.owner_pays not in perspective.pays:
@@ -91,17 +99,21 @@ def refuse_misfit(
         ]
         how = WORDS[system.owner_pays].format(builder=system.builder or "its owner")
         raise UnavailableError(
-            f"terms.perspective={perspective.id} pays {' or '.join(perspective.pays)}, {system.id} {how}; those that fit: {', '.join(fit)}"
+            f"terms.perspective={perspective.id} pays {' or '.join(perspective.pays)}, {system.id} "
+            f"{how}; those that fit: {', '.join(fit)}"
         )
     if system.builder and owner != system.builder:
         raise UnavailableError(
-            f"terms.owner={owner}: {system.id} {WORDS[BUILT_UP].format(builder=system.builder)}; others rent it (terms.perspective=renter)"
+            f"terms.owner={owner}: {system.id} {WORDS[BUILT_UP].format(builder=system.builder)}; "
+            "others rent it (terms.perspective=renter)"
         )
 
 
 @formula(unit="USD", source="tco-model")
 def design_share(chips: Pure, design_cost: USD, software_cost: USD, design_volume: Pure) -> Any:
-    """Share of a world in what a chip and its software cost to design once: C = n (D + S) / chips ever made."""
+    """Share of a world in what a chip and its software cost to design once: C = n (D + S) / chips
+    ever made.
+    """
     return chips * (design_cost + software_cost) / design_volume
 
 
@@ -113,7 +125,8 @@ class Holding(NamedTuple):
     )
     network: frozenset[str] = frozenset()  # parts of the tree that belong to the scale-out network
     hall: str | None = (
-        None  # cooling of the hall, where the site states how its price departs from the market's average
+        # cooling of the hall, where the site states how its price departs from the market's average
+        None
     )
     backup_in_racks: bool = (
         False  # batteries stand in the racks, and the site states what its building saves
@@ -157,7 +170,9 @@ def warrant_rebate_by_share(
     strike: USDPerShare,
     reference_price: USDPerShare,
 ) -> Any:
-    """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K); what is fixed are the shares a dollar vests."""
+    """Rebate where a share of spend is known at one share price: R = x S max(P - K, 0) / (P0 - K);
+    what is fixed are the shares a dollar vests.
+    """
     return (
         share_of_spend
         * spend
@@ -175,7 +190,9 @@ def warrant_rebate_on_spend(
     spend_threshold: USD,
     vested: Pure,
 ) -> Any:
-    """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar vests as much as any other until all has."""
+    """Intrinsic value a purchase vests: R = N max(P - K, 0) min(S / S_full, 1 - vested). A dollar
+    vests as much as any other until all has.
+    """
     return (
         shares
         * np.maximum(share_price - strike, 0 * strike)
@@ -185,7 +202,9 @@ def warrant_rebate_on_spend(
 
 @formula(unit="W", source="formulas-warrants")
 def deployment_power(chips: Chip, power_per_chip: WattPerChip) -> Any:
-    """Power that some accelerators count for in an agreement: P = n p, whatever the site they stand in draws."""
+    """Power that some accelerators count for in an agreement: P = n p, whatever the site they stand
+    in draws.
+    """
     return chips * power_per_chip
 
 
@@ -199,7 +218,9 @@ def warrant_rebate_on_power(
     vested: Pure,
     reachable: Pure,
 ) -> Any:
-    """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 - vested), h of the shares within their hurdles."""
+    """Intrinsic value a delivery of power vests: R = h N max(P_share - K, 0) min(P / P_full, 1 -
+    vested), h of the shares within their hurdles.
+    """
     return (
         reachable
         * shares
@@ -217,7 +238,9 @@ def black_scholes_call(
     life: Year,
     period: Year = 1,
 ) -> Any:
-    """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +- s^2/2) T) / (s sqrt T)."""
+    """Value of a right to buy a share: C = S N(d1) - K exp(-r T) N(d2), d1,2 = (ln(S/K) + (r +-
+    s^2/2) T) / (s sqrt T).
+    """
     years = life / period
     spread = volatility * np.sqrt(years)
     first = (np.log(share_price / strike) + (riskless_rate + volatility**2 / 2) * years) / spread
@@ -228,7 +251,9 @@ def black_scholes_call(
 
 @formula(unit="", source="formulas-warrants")
 def warrant_discount(value: USDPerShare, shares: Share, spend_threshold: USD) -> Any:
-    """What a warrant gives back of the spend that vests it: x = N v / S, v being the value of one share's right."""
+    """What a warrant gives back of the spend that vests it: x = N v / S, v being the value of one
+    share's right.
+    """
     return value * shares / spend_threshold
 
 
@@ -252,7 +277,9 @@ class Agreement(NamedTuple):
     note: str
 
     def in_force(self, date: str) -> bool:
-        """Say whether purchases on the last day of a date (a year, quarter, month or day) fall under the agreement."""
+        """Say whether purchases on the last day of a date (a year, quarter, month or day) fall
+        under the agreement.
+        """
         return period(self.begins).first <= period(date).last <= period(self.ends).last
 
     @property
@@ -262,7 +289,9 @@ class Agreement(NamedTuple):
 
 
 def load_agreement(catalogue: Catalogue, name: str) -> Agreement:
-    """Return the agreement of `data/rebates/<name>.toml`; a missing key or an unknown kind raises `DataError`."""
+    """Return the agreement of `data/rebates/<name>.toml`; a missing key or an unknown kind raises
+    `DataError`.
+    """
     found: Agreement = catalogue.once(("agreement", name), lambda: read_agreement(catalogue, name))
     return found
 
@@ -278,7 +307,8 @@ def read_agreement(catalogue: Catalogue, name: str) -> Agreement:
             not isinstance(text, str) or not text for text in texts
         ):
             raise DataError(
-                f"{path}: {key} is {document[key]!r}, expected {'a list of texts' if key == 'parts' else 'a text'}"
+                f"{path}: {key} is {document[key]!r}, expected "
+                f"{'a list of texts' if key == 'parts' else 'a text'}"
             )
     if document["kind"] not in KINDS:
         raise unknown("kind of rebate", str(document["kind"]), KINDS, str(path))
@@ -311,21 +341,26 @@ class Rebate(NamedTuple):
 
 
 def in_force_for(agreements: list[Agreement], owner: str, date: str) -> list[Agreement]:
-    """Return the agreements that give an owner something back at a date; two with one supplier at once raise `DataError`."""
+    """Return the agreements that give an owner something back at a date; two with one supplier at
+    once raise `DataError`.
+    """
     found: dict[str, Agreement] = {}
     for one in agreements:
         if one.holder != owner or not one.in_force(date) or not one.gives_back:
             continue
         if one.supplier in found:
             raise DataError(
-                f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in force at {date}; no purchase earns twice"
+                f"rebates: {found[one.supplier].id} and {one.id} of {one.supplier} are both in "
+                f"force at {date}; no purchase earns twice"
             )
         found[one.supplier] = one
     return list(found.values())
 
 
 def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values: Values) -> Rebate:
-    """Return the rebate of an agreement on the covered parts of the bill of a world, or on the power its chips count for."""
+    """Return the rebate of an agreement on the covered parts of the bill of a world, or on the
+    power its chips count for.
+    """
     with scope("rebates", agreement.id):
         path = f"rebates.{agreement.id}"
         paths = [f"{path}.{name}" for name in KINDS[agreement.kind]]
@@ -366,11 +401,14 @@ def rebate_of(agreement: Agreement, lines: list[BillLine], chips: float, values:
 
 
 def refuse_low_reference(path: str, values: Values) -> None:
-    """Refuse a share of spend that was stated at a share price at which the right is worth nothing: it would be a debt, or without end."""
+    """Refuse a share of spend that was stated at a share price at which the right is worth nothing:
+    it would be a debt, or without end.
+    """
     strike, reference = (values.number(f"{path}.{name}") for name in ("strike", "reference_price"))
     if np.any(reference <= strike):
         raise DataError(
-            f"{path}.reference_price: not above {path}.strike, expected a share price at which the right is worth something"
+            f"{path}.reference_price: not above {path}.strike, expected a share price at which the "
+            "right is worth something"
         )
 
 
@@ -386,7 +424,9 @@ class Worth(NamedTuple):
 
 
 def worth_of(agreement: Agreement, values: Values) -> Worth | None:
-    """Return what a warrant's right is worth; None for an agreement that is no warrant, or of which only a share of spend is known."""
+    """Return what a warrant's right is worth; None for an agreement that is no warrant, or of which
+    only a share of spend is known.
+    """
     if agreement.kind in ("share-of-spend", "warrant-share", *NO_DISCOUNT):
         return None
     path = f"rebates.{agreement.id}"
@@ -405,7 +445,9 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
 
 
 def stated_of(agreement: Agreement, values: Values) -> list[Input]:
-    """Return what an agreement rests on: its own terms, and the share of the supplier where it is paid in those."""
+    """Return what an agreement rests on: its own terms, and the share of the supplier where it is
+    paid in those.
+    """
     paths = [f"rebates.{agreement.id}.{name}" for name in KINDS[agreement.kind]]
     shares = (
         []
@@ -416,7 +458,9 @@ def stated_of(agreement: Agreement, values: Values) -> list[Input]:
 
 
 def given_back(agreement: Agreement, values: Values) -> Any:
-    """Return the share of each dollar spent that comes back, of an agreement of which that is stated at one share price; None of the others."""
+    """Return the share of each dollar spent that comes back, of an agreement of which that is
+    stated at one share price; None of the others.
+    """
     path = f"rebates.{agreement.id}"
     if agreement.kind == "share-of-spend":
         return values[f"{path}.share_of_spend"]

@@ -1,4 +1,6 @@
-"""What the site costs and emits: building or colocation, energy, people, storage, and greenhouse gas beside the cost."""
+"""What the site costs and emits: building or colocation, energy, people, storage, and greenhouse
+gas beside the cost.
+"""
 
 from __future__ import annotations
 
@@ -46,19 +48,25 @@ def building_price(it_power: Watt, price_per_power: USDPerWatt) -> Any:
 
 @formula(unit="USD/W", source="tco-model")
 def liquid_building_rate(price_per_power: USDPerWatt, premium: Pure) -> Any:
-    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium on the market's average)."""
+    """Construction cost of a hall for liquid-cooled racks per IT power: p (1 + premium on the
+    market's average).
+    """
     return price_per_power * (1 + premium)
 
 
 @formula(unit="USD/W", source="tco-model")
 def air_building_rate(price_per_power: USDPerWatt, discount: Pure) -> Any:
-    """Construction cost of a hall for air-cooled racks per IT power: p (1 - discount on the market's average)."""
+    """Construction cost of a hall for air-cooled racks per IT power: p (1 - discount on the
+    market's average).
+    """
     return price_per_power * (1 - discount)
 
 
 @formula(unit="USD/W", source="tco-model")
 def rate_without_backup(price_per_power: USDPerWatt, backup: USDPerWatt) -> Any:
-    """Construction cost per IT power where batteries stand in the racks and not in the building: p - b."""
+    """Construction cost per IT power where batteries stand in the racks and not in the building: p
+    - b.
+    """
     return np.maximum(price_per_power - backup, 0 * price_per_power)
 
 
@@ -76,13 +84,17 @@ def sidecar_power(rack_power: Watt, power_share: Pure) -> Any:
 
 @formula(unit="USD/W", source="tco-model")
 def crowded_rate(price_per_power: USDPerWatt, hall_share: Pure) -> Any:
-    """Price of a hall per IT power where only a share of what it was built for can stand in it: p / share."""
+    """Price of a hall per IT power where only a share of what it was built for can stand in it: p /
+    share.
+    """
     return price_per_power / hall_share
 
 
 @formula(unit="USD/W/month", source="tco-model")
 def crowded_rent(rent: USDPerWattMonth, hall_share: Pure) -> Any:
-    """Rent of a hall per IT power where only a share of what it was built for can stand in it: p / share."""
+    """Rent of a hall per IT power where only a share of what it was built for can stand in it: p /
+    share.
+    """
     return rent / hall_share
 
 
@@ -94,19 +106,25 @@ def yearly_rent(it_power: Watt, rent: USDPerWattMonth, months_per_year: MonthPer
 
 @formula(unit="W", source="tco-model")
 def rented_power(it_power: Watt, pue_peak: Pure, quoted: Pure) -> Any:
-    """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted; one hotter at the worst hour than the quoted takes more of what is let."""
+    """IT power that a hall's rent is paid for: P PUE_peak / PUE_quoted; one hotter at the worst
+    hour than the quoted takes more of what is let.
+    """
     return it_power * pue_peak / quoted
 
 
 @formula(unit="", source="tco-model")
 def idle_draw(chip_power: Watt, it_power: Watt, chips: Pure, rest: Pure) -> Any:
-    """Draw of idle racks over their provisioned power, of chips and of all else: i = (i_c P_c + i_r (P - P_c)) / P."""
+    """Draw of idle racks over their provisioned power, of chips and of all else: i = (i_c P_c + i_r
+    (P - P_c)) / P.
+    """
     return (chips * chip_power + rest * (it_power - chip_power)) / it_power
 
 
 @formula(unit="", source="tco-model")
 def average_draw(load_factor: Pure, utilisation: Pure, usual: Pure, idle: Pure) -> Any:
-    """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0), l being that at a utilisation of u0, and i that of idle racks."""
+    """Average draw over provisioned power: l x (i + (1 - i) u) / (i + (1 - i) u0), l being that at
+    a utilisation of u0, and i that of idle racks.
+    """
     return np.minimum(
         load_factor * ((idle + (1 - idle) * utilisation) / (idle + (1 - idle) * usual)), 1
     )
@@ -128,7 +146,9 @@ def yearly_energy(
 def yearly_demand(
     it_power: Watt, pue_peak: Pure, charge: USDPerWattMonth, months_per_year: MonthPerYear = 12
 ) -> Any:
-    """What a utility charges for the highest draw of each month beside its energy: D = P x PUE_peak x charge x 12."""
+    """What a utility charges for the highest draw of each month beside its energy: D = P x PUE_peak
+    x charge x 12.
+    """
     return it_power * pue_peak * charge * months_per_year
 
 
@@ -140,7 +160,9 @@ def yearly_staff(it_power: Watt, staff: USDPerWattYear) -> Any:
 
 @formula(unit="", source="tco-model")
 def sellable_share(pue_peak: Pure, in_hand: Pure) -> Any:
-    """Share of the power at the fence that racks may draw: it must carry the worst hour, less what is kept in hand, s = (1 - h) / PUE_peak."""
+    """Share of the power at the fence that racks may draw: it must carry the worst hour, less what
+    is kept in hand, s = (1 - h) / PUE_peak.
+    """
     return (1 - in_hand) / pue_peak
 
 
@@ -176,7 +198,9 @@ def yearly_margin(
     site_power: Watt,
     hours_per_year: HourPerYear = 8760,
 ) -> Any:
-    """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760 h / P, each per chip and calendar hour."""
+    """What a watt of the site earns in a year beyond its cost: m = (income - cost) x chips x 8,760
+    h / P, each per chip and calendar hour.
+    """
     return (income - cost) * chips * hours_per_year / site_power
 
 
@@ -202,7 +226,9 @@ def yearly_stored(capacity: Byte, rent: USDPerByteMonth, months_per_year: MonthP
 def grid_carbon(
     it_power: WattPerChip, load_factor: Pure, pue: Pure, intensity: GramPerWattHour
 ) -> Any:
-    """Gas a grid emits for a chip and calendar hour: g = P x load x PUE x intensity; the average of a year's grid, whatever was bought."""
+    """Gas a grid emits for a chip and calendar hour: g = P x load x PUE x intensity; the average of
+    a year's grid, whatever was bought.
+    """
     return it_power * load_factor * pue * intensity
 
 
@@ -240,7 +266,9 @@ def embodied_carbon(
     one_chip: Chip = 1,
     hours_per_year: HourPerYear = 8760,
 ) -> Any:
-    """Gas of making a chip, its share of the rack and of the building, over the hours each serves: g = ((m + m_r) / n + m_b / n_b) / 8,760 h."""
+    """Gas of making a chip, its share of the rack and of the building, over the hours each serves:
+    g = ((m + m_r) / n + m_b / n_b) / 8,760 h.
+    """
     return ((made / one_chip + rack) / life + building / life_building) / hours_per_year
 
 
@@ -253,5 +281,7 @@ def carbon_of_tokens(
     seconds_per_hour: SecondPerHour = 3600,
     tokens_per_million: TokenPerMillion = 1e6,
 ) -> Any:
-    """Gas for a million output tokens: g / (goodput x utilisation x 3,600 x tokens per second and chip) x 1e6; idle hours count."""
+    """Gas for a million output tokens: g / (goodput x utilisation x 3,600 x tokens per second and
+    chip) x 1e6; idle hours count.
+    """
     return hour / (goodput * utilisation * rate * seconds_per_hour) * tokens_per_million

@@ -1,9 +1,10 @@
 """The algorithms of each collective on a group of chips, and the choice of the cheapest.
 
-Which algorithms exist is structure: rings, trees and direct exchanges behind switches, in-switch reduction where the switches add
-up, bucket rings on the slice of a torus. Where chips and switches forward for each other, an exchange goes straight to its place in
-a single phase; hierarchical ones cross to the paired chip first. A group inside one domain meets no outside tier: its bytes and
-steps are zero there.
+Which algorithms exist is structure: rings, trees and direct exchanges behind switches, in-switch
+reduction where the switches add up, bucket rings on the slice of a torus. Where chips and switches
+forward for each other, an exchange goes straight to its place in a single phase; hierarchical ones
+cross to the paired chip first. A group inside one domain meets no outside tier: its bytes and steps
+are zero there.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ HALVINGS = 50
 
 
 def ways(at: Reach, operation: str, size: Any) -> Ways:
-    """Return the algorithms that the fabric allows for an operation of some bytes, in expert exchanges of some `Tokens`."""
+    """Return the algorithms that the fabric allows for an operation of some bytes, in expert
+    exchanges of some `Tokens`.
+    """
     makers: dict[str, Callable[[Reach, Any], Ways]] = {
         "all-reduce": all_reduce,
         "all-gather": partial(one_pass, reduces=False),
@@ -61,7 +64,9 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
 
 
 def signalled(at: Reach, operation: str) -> Reach:
-    """Return a group whose collectives start with the signals by which their transfers double through all ranks, where they do."""
+    """Return a group whose collectives start with the signals by which their transfers double
+    through all ranks, where they do.
+    """
     doubling, t = at.links.doubling, at.links.latencies
     if doubling is None or operation not in PHASES:
         return at
@@ -83,7 +88,9 @@ def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
 
 
 def offered(at: Reach, operation: str, found: Ways, size: Any) -> dict[str, Timing]:
-    """Return the timing of the algorithms that the library offers a group; where only some of many groups have one, it takes the others forever."""
+    """Return the timing of the algorithms that the library offers a group; where only some of many
+    groups have one, it takes the others forever.
+    """
     library, made = at.links.library, {}
     apart = at.group.domains > 1
     for name, way in found.items():
@@ -100,7 +107,8 @@ def offered(at: Reach, operation: str, found: Ways, size: Any) -> dict[str, Timi
 
 
 def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any:
-    """Return the time of the quickest algorithm that the library of the links offers a group, or of one it shall take.
+    """Return the time of the quickest algorithm that the library of the links offers a group, or of
+    one it shall take.
 
     `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
     """
@@ -121,12 +129,16 @@ def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
 
 
 def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
-    """Return the time of the quickest algorithm that the library of the links offers consecutive ranks."""
+    """Return the time of the quickest algorithm that the library of the links offers consecutive
+    ranks.
+    """
     return choose(reach(links, group_of(links, ranks)), operation, size)
 
 
 def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
-    """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its time on three sizes."""
+    """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its
+    time on three sizes.
+    """
     at = reach(links, group)
     empty, some, vast = (
         called(at, operation, named(ways(at, operation, size), operation, name)(), size).time
@@ -136,7 +148,9 @@ def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
 
 
 def doubling_size(links: Links, operation: str, ranks: Any) -> float:
-    """Return the buffer of a rank with which a collective takes twice as long as an empty one: beyond it most of the time grows with it."""
+    """Return the buffer of a rank with which a collective takes twice as long as an empty one:
+    beyond it most of the time grows with it.
+    """
     low, high = 0.0, DECADES
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -165,7 +179,9 @@ def halvings(parts: Any) -> Any:
 
 
 class Shares(NamedTuple):
-    """Bytes of a rank that stay in its domain and that leave it, in algorithms where each rank owns a part of the buffer."""
+    """Bytes of a rank that stay in its domain and that leave it, in algorithms where each rank owns
+    a part of the buffer.
+    """
 
     passes: int  # one gathers or scatters, two reduce to all
     reduces: bool
@@ -209,7 +225,9 @@ def halving(at: Reach, share: Shares, wire: Any) -> Timing:
 
 
 def direct(at: Reach, share: Shares) -> Timing:
-    """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of its domain and to its pairs in others."""
+    """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of
+    its domain and to its pairs in others.
+    """
     t, group = at.links.latencies, at.group
     wire = cost.wire_time(share.inner, at.links.direct, share.outer, at.rate)
     latency = cost.direct_latency(
@@ -224,7 +242,9 @@ def direct(at: Reach, share: Shares) -> Timing:
 
 
 def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
-    """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by the chips and switches on the way."""
+    """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by
+    the chips and switches on the way.
+    """
     t, group = at.links.latencies, at.group
     outer = cost.outer_exchange(size, group.ranks, group.per_domain, share.passes)
     latency = straight_latency(at, t.direct_start, share.passes, t.far_step)
@@ -234,7 +254,9 @@ def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
 
 
 def bucket(at: Reach, size: Any, share: Shares) -> Timing:
-    """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at last over several tori."""
+    """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at
+    last over several tori.
+    """
     before, phases = 1, []
     for ring_size, link, closed in at.links.rings:
         phases.append(cost.bucket_time(size, ring_size, before, share.passes, link, closed))
@@ -249,7 +271,9 @@ def bucket(at: Reach, size: Any, share: Shares) -> Timing:
 
 
 def bucket_all(at: Reach, share: Shares) -> Timing:
-    """Return the timing of bucket rings with the data split over rotated orders, all dimensions busy at once."""
+    """Return the timing of bucket rings with the data split over rotated orders, all dimensions
+    busy at once.
+    """
     return pipelined(
         at,
         bucket_latency(at, share.passes),
@@ -259,7 +283,9 @@ def bucket_all(at: Reach, share: Shares) -> Timing:
 
 
 def bucket_latency(at: Reach, passes: int) -> Any:
-    """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the network between tori."""
+    """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the
+    network between tori.
+    """
     t = at.links.latencies
     inside = cost.torus_latency(t.start, passes, at.links.steps, t.near_step)
     return cost.ring_latency(
@@ -354,7 +380,9 @@ def in_network(at: Reach, size: Any) -> Timing:
 
 
 def exchange(at: Reach, size: Any) -> Ways:
-    """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which moves log2(N)/2 buffers: that is not offered."""
+    """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which
+    moves log2(N)/2 buffers: that is not offered.
+    """
     t = at.links.latencies
     inner = cost.inner_exchange(size, at.group.ranks, at.group.per_domain)
     outer = cost.outer_exchange(size, at.group.ranks, at.group.per_domain)

@@ -1,4 +1,6 @@
-"""Expert exchanges: dispatch and combine of tokens, each copy sent by itself, or once to a rank or domain and copied there."""
+"""Expert exchanges: dispatch and combine of tokens, each copy sent by itself, or once to a rank or
+domain and copied there.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tco.foundation.formula import greatest
 
 
 class Tokens(NamedTuple):
-    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of experts its routing is limited to."""
+    """What a rank sends to experts: tokens of some bytes, the experts of each, and the groups of
+    experts its routing is limited to.
+    """
 
     count: Any
     bytes: Any  # of one token
@@ -25,7 +29,9 @@ class Tokens(NamedTuple):
 
 
 def places(tokens: Tokens, units: Any) -> Any:
-    """Return the distinct units, of equal shares of the experts, that the experts of a token fall on."""
+    """Return the distinct units, of equal shares of the experts, that the experts of a token fall
+    on.
+    """
     if not tokens.groups:
         return cost.distinct_places(units, tokens.active)
     missed: Any = 1.0
@@ -35,7 +41,9 @@ def places(tokens: Tokens, units: Any) -> Any:
 
 
 def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
-    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain and copied there by cores or by DMA engines."""
+    """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain
+    and copied there by cores or by DMA engines.
+    """
     group = at.group
 
     def alone() -> Timing:
@@ -77,7 +85,9 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
 
 
 def reported_bytes(at: Reach, size: Any) -> Any:
-    """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens that reach other domains, else ranks."""
+    """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens
+    that reach other domains, else ranks.
+    """
     if not isinstance(size, Tokens):
         return size
     across = np.asarray(at.group.domains) > 1

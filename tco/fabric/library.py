@@ -1,7 +1,8 @@
 """Libraries of collectives: which algorithms each offers for an operation, as data.
 
-A library may extend another, so that an engine's own kernels stand beside those of the library under them. What is not offered
-may be shown as a candidate and is never chosen. `best` offers whatever a fabric allows: what a future library could reach.
+A library may extend another, so that an engine's own kernels stand beside those of the library
+under them. What is not offered may be shown as a candidate and is never chosen. `best` offers
+whatever a fabric allows: what a future library could reach.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Library(NamedTuple):
     ] = {}  # of tokens on the wire: bytes of an element, of a scale, elements of a block
 
     def offered(self, operation: str, algorithm: str) -> bool:
-        """Say whether an algorithm of an operation is offered to groups inside one domain, if not to all."""
+        """Say whether an algorithm of an operation is offered to groups inside one domain, if not
+        to all.
+        """
         return self.every or algorithm in self.offers.get(operation, ())
 
     def anywhere(self, operation: str, algorithm: str) -> bool:
@@ -113,7 +116,9 @@ def over(below: Library, top: Library) -> Library:
 
 
 def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
-    """Return what several libraries offer together: one for sums and gathers, say, and one for expert exchanges."""
+    """Return what several libraries offer together: one for sums and gathers, say, and one for
+    expert exchanges.
+    """
     wanted = tuple(names)
 
     def read() -> Library:
@@ -156,7 +161,9 @@ def family_library(catalogue: Catalogue, family: str) -> Library:
 
 
 def practised(library: Library, values: Mapping[str, Any]) -> Library:
-    """Return a library with the practice its rows state: what its caller adds, and how it exchanges expert tokens."""
+    """Return a library with the practice its rows state: what its caller adds, and how it exchanges
+    expert tokens.
+    """
     if library.caller:
         own = f"performance.{library.caller}"
         library = library._replace(
@@ -171,7 +178,9 @@ def practised(library: Library, values: Mapping[str, Any]) -> Library:
 
 
 def token_size(library: Library, form: str, hidden: Any) -> Any:
-    """Return the bytes of a token of so many elements as a library sends it, block scales included; an unknown format raises `DataError`."""
+    """Return the bytes of a token of so many elements as a library sends it, block scales included;
+    an unknown format raises `DataError`.
+    """
     if form not in library.formats:
         raise unknown("format", form, library.formats, f"tokens of {library.name}")
     return token_bytes(hidden, *library.formats[form])
@@ -182,11 +191,14 @@ class NotOfferedError(DataError):
 
 
 def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> NotOfferedError:
-    """Return the error for an operation of which a library offers none of the algorithms that a group has on its fabric."""
+    """Return the error for an operation of which a library offers none of the algorithms that a
+    group has on its fabric.
+    """
     has = (
         ", ".join(library.offers.get(operation, ()))
         or f"no {operation}, but {', '.join(library.offers)}"
     )
     return NotOfferedError(
-        f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library or algorithm"
+        f"{library.name} offers {has}; this group has {', '.join(found)}: choose another library "
+        "or algorithm"
     )

@@ -1,7 +1,9 @@
-"""What a group of chips meets when it communicates: two tiers of links and the latencies of its family.
+"""What a group of chips meets when it communicates: two tiers of links and the latencies of its
+family.
 
-Inside is the smallest scope that every link of the fabric serves alike (a rack, a server, a torus); outside is what joins such
-domains: the lanes between paired racks, or the network. Group sizes are plain numbers or arrays; rates and latencies are values.
+Inside is the smallest scope that every link of the fabric serves alike (a rack, a server, a torus);
+outside is what joins such domains: the lanes between paired racks, or the network. Group sizes are
+plain numbers or arrays; rates and latencies are values.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
 @formula(unit="byte/s", source="tco-model")
 def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
-    """Rate large messages reach of a bound, by the efficiency of links or the balance of routing over several paths: B = bandwidth x share."""
+    """Rate large messages reach of a bound, by the efficiency of links or the balance of routing
+    over several paths: B = bandwidth x share.
+    """
     return bandwidth * link_efficiency
 
 
@@ -38,7 +42,9 @@ def link_rate(bandwidth: BytePerSecond, link_efficiency: Pure) -> Any:
 def scale_out_rate(
     bandwidth: BytePerSecond, efficiency: Pure, design: Pure, oversubscription: Pure, uplinks: Pure
 ) -> Any:
-    """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u, u tiers of uplinks on the way."""
+    """Rate large messages reach on the network: B = bandwidth x efficiency x design / max(s, 1)^u,
+    u tiers of uplinks on the way.
+    """
     return bandwidth * efficiency * design / maximum(oversubscription, 1) ** uplinks
 
 
@@ -49,7 +55,9 @@ PROTOCOLS = {
 
 
 class Route(NamedTuple):
-    """How traffic between worlds passes the scale-out network: its design, the tiers up to the switch where both ends meet, its protocol."""
+    """How traffic between worlds passes the scale-out network: its design, the tiers up to the
+    switch where both ends meet, its protocol.
+    """
 
     design: str
     tiers: int
@@ -64,7 +72,9 @@ class Route(NamedTuple):
 def network_of(
     values: Mapping[str, Any], route: Route, bandwidth: Any, efficiency: Any, step: Any
 ) -> tuple[Any, Any]:
-    """Return rate and step latency of the scale-out network for a chip, from what its links and a single switch reach."""
+    """Return rate and step latency of the scale-out network for a chip, from what its links and a
+    single switch reach.
+    """
     design, passed = (
         values[f"performance.network.{route.design}_efficiency"],
         values["cluster.oversubscription"],
@@ -93,7 +103,9 @@ class Latencies(NamedTuple):
 
 
 class Doubling(NamedTuple):
-    """What each doubling of the ranks of a collective adds where transfer engines signal each other, and the ranks of a chip."""
+    """What each doubling of the ranks of a collective adds where transfer engines signal each
+    other, and the ranks of a chip.
+    """
 
     step: Any
     ranks: Any
@@ -106,7 +118,8 @@ class Links(NamedTuple):
     world: int  # chips that the outside tier joins without the network
     inside: Any  # rate of rings and trees
     direct: Any  # rate of kernels that reach peer memory directly
-    pairwise: Any  # rate a chip reaches when all talk to all inside a domain through the library's channels
+    # rate a chip reaches when all talk to all inside a domain through the library's channels
+    pairwise: Any
     spread: Any  # the same by kernels that reach peer memory directly
     crossing: Any  # rate to other domains of the world
     network: Any  # rate to other worlds
@@ -135,13 +148,15 @@ class Links(NamedTuple):
 
 
 def known_of(links: Links, *waits: Any) -> Known:
-    """Return what is known of groups on some links whose ranks wait for each other: of equal numbers what was known before."""
+    """Return what is known of groups on some links whose ranks wait for each other: of equal
+    numbers what was known before.
+    """
     library = links.library
     own = library._replace(
-        offers=id(library.offers),
-        formats=id(library.formats),
-        kernels=tuple(library.kernels.items()),
-    )  # type: ignore[arg-type]
+        offers=id(library.offers),  # type: ignore[arg-type]
+        formats=id(library.formats),  # type: ignore[arg-type]
+        kernels=tuple(library.kernels.items()),  # type: ignore[arg-type]
+    )
     return known_on((links._replace(library=own), *waits), library)
 
 
@@ -195,7 +210,9 @@ def worlds_of(links: Links, group: Group) -> Any:
 
 
 def links_for(links: Links, group: Group) -> Links:
-    """Return the links a group meets: of a torus the slice it takes, of a mesh those between its chips, of a tray its own, elsewhere all."""
+    """Return the links a group meets: of a torus the slice it takes, of a mesh those between its
+    chips, of a tray its own, elsewhere all.
+    """
     t = links.latencies
     if links.mesh is not None:
         rates = (links.inside, links.direct, links.pairwise, links.spread)
@@ -235,7 +252,9 @@ def links_for(links: Links, group: Group) -> Links:
 
 
 def hops_between(links: Links, group: Group) -> float | None:
-    """Return the mean devices between the chips of one group; None where they reach each other through the scale-out network."""
+    """Return the mean devices between the chips of one group; None where they reach each other
+    through the scale-out network.
+    """
     if worlds_of(links, group) > 1:
         return None
     if group.domains > 1:
@@ -247,13 +266,17 @@ def hops_between(links: Links, group: Group) -> float | None:
 
 @formula(unit="s", source="hockney1994")
 def step_over_hops(step: Second, hop_latency: Second, hops: Pure) -> Any:
-    """Latency of a step over more devices than the one switch the family's step was measured on: alpha + (hops - 1) alpha_hop."""
+    """Latency of a step over more devices than the one switch the family's step was measured on:
+    alpha + (hops - 1) alpha_hop.
+    """
     return step + maximum(hops - 1, 0) * hop_latency
 
 
 @formula(unit="s", source="tco-model")
 def forwarding_hop(hop_latency: Second, unit: Byte, port: BytePerSecond) -> Any:
-    """What a switch on the way adds that takes a unit in before it sends it on: alpha_hop + u / B_port."""
+    """What a switch on the way adds that takes a unit in before it sends it on: alpha_hop + u /
+    B_port.
+    """
     return hop_latency + unit / port
 
 
@@ -270,7 +293,9 @@ def latencies_of(
     network_step: Any,
     age: Any = None,
 ) -> Latencies:
-    """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age where software is young."""
+    """Return a family's latencies at the clock of a chip; the on-chip ones are longer by its age
+    where software is young.
+    """
     prior, part = f"performance.{family}", f"parts.{chip}"
     clock, dies = values[f"{part}.max_clock"], values[f"{part}.dies"]
     scale = latency_scale(
@@ -317,7 +342,9 @@ def latencies_of(
 
 @formula(unit="", source="aws-neuron-trn2")
 def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
-    """Ranks of a chip in its collectives: C / min(d, 2): its logical devices, of larger ones than a pair of cores the pairs, which fan in inside."""
+    """Ranks of a chip in its collectives: C / min(d, 2): its logical devices, of larger ones than a
+    pair of cores the pairs, which fan in inside.
+    """
     return cores / minimum(cores_per_device, 2)
 
 
@@ -333,10 +360,11 @@ def links_of(
     signalled: bool = False,
     port: Any = None,
 ) -> Links:
-    """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or arrays with an entry for each of many chips.
+    """Return what chips meet, from the scopes of their fabric; values may be numbers, traces or
+    arrays with an entry for each of many chips.
 
-    `signalled`: the steps of their collectives are transfers that signal each other. `port` is the bandwidth of a switch port that their
-    lanes enter, where it is known.
+    `signalled`: the steps of their collectives are transfers that signal each other. `port` is the
+    bandwidth of a switch port that their lanes enter, where it is known.
     """
     inner, world, prior, part = tiers[0], tiers[-1], f"performance.{family}", f"parts.{chip}"
     efficiency, direct = values[f"{prior}.link_efficiency"], values[f"{prior}.direct_efficiency"]
@@ -387,7 +415,9 @@ def links_of(
 
 
 def domain_of(values: Mapping[str, Any], chip: str) -> Scope:
-    """Return the scale-up domain of chips without a system: one switch, or a wire to every other chip, at the bandwidth they inject."""
+    """Return the scale-up domain of chips without a system: one switch, or a wire to every other
+    chip, at the bandwidth they inject.
+    """
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
     return Scope(
@@ -411,7 +441,9 @@ def links_of_chips(
     age: Any = None,
     signalled: bool = False,
 ) -> Links:
-    """Return what chips without a system meet inside their scale-up domain and on the network; many chips at once where values are arrays."""
+    """Return what chips without a system meet inside their scale-up domain and on the network; many
+    chips at once where values are arrays.
+    """
     reduces = values[f"parts.{chip}.in_network_reduction"]
     return links_of(
         values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled

@@ -1,4 +1,6 @@
-"""Paces: what the algorithms of a group take of whatever is sent, so that the quickest of many sizes is found without timing each anew."""
+"""Paces: what the algorithms of a group take of whatever is sent, so that the quickest of many
+sizes is found without timing each anew.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tco.foundation.formula import MANY, extent, stacked
 
 
 class Paces(NamedTuple):
-    """What the algorithms of a group take whatever they send, each field with an axis of the algorithms in front of all others."""
+    """What the algorithms of a group take whatever they send, each field with an axis of the
+    algorithms in front of all others.
+    """
 
     latency: Any  # without end where a group does not have the algorithm
     each: Any  # on the wire, of one byte or token
@@ -22,12 +26,15 @@ class Paces(NamedTuple):
 
 
 def evenly(links: Links, operation: str) -> bool:
-    """Say whether times grow evenly with what is on the wire: not where the caller of a library stages what it sends."""
+    """Say whether times grow evenly with what is on the wire: not where the caller of a library
+    stages what it sends.
+    """
     return operation not in links.library.called
 
 
 def paces_of(at: Reach, operation: str, one: Any) -> Paces:
-    """Return the paces of the algorithms that the library of the links offers a group, but of those that another one beats at any size.
+    """Return the paces of the algorithms that the library of the links offers a group, but of those
+    that another one beats at any size.
 
     `one` is the least there is to send: a byte, or one of the `Tokens` of a rank.
     """
@@ -49,7 +56,9 @@ def paces_of(at: Reach, operation: str, one: Any) -> Paces:
 
 
 def unbeaten(paces: Paces) -> list[int]:
-    """Return the places of algorithms that no other is at least as quick as in all that makes its time, for every group."""
+    """Return the places of algorithms that no other is at least as quick as in all that makes its
+    time, for every group.
+    """
     count = len(paces.latency)
     beats = np.ones((count, count), dtype=bool)
     for field in paces:
@@ -63,13 +72,17 @@ def unbeaten(paces: Paces) -> list[int]:
 
 
 def in_front(field: Any, axes: int) -> Any:
-    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent has at least."""
+    """Return a field of paces with its axis of algorithms in front of as many axes as what is sent
+    has at least.
+    """
     missing = axes - (field.ndim - 1)
     return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
 
 
 def quickest(paces: Paces, amount: Any) -> Any:
-    """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken one algorithm by one."""
+    """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken
+    one algorithm by one.
+    """
     paces = Paces(*(in_front(field, np.ndim(amount)) for field in paces))
     if extent((amount, paces.latency))[1] <= MANY:
         found = cost.pipelined_time(paces.latency, paces.each * amount, paces.chunk)

@@ -1,7 +1,8 @@
 """The scale-up fabric: injection, hops, bisection and the uniform all-to-all rate, in closed form.
 
-Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means are over distinct pairs. Only
-active lanes count. Racks, trays, planes, dimensions and chips are structure; lane rates are values. Tests hold the same figures to a graph.
+Bandwidths are per direction. A hop is one intermediate device, a switch or a forwarding chip; means
+are over distinct pairs. Only active lanes count. Racks, trays, planes, dimensions and chips are
+structure; lane rates are values. Tests hold the same figures to a graph.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def rate_of_a_lane(bandwidth: BytePerSecond, lanes: Pure) -> Any:
 
 @formula(unit="byte/s", source="dally2004")
 def served_rate(bandwidth: BytePerSecond, destinations: Pure, chips: Pure) -> Any:
-    """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth: R = B (N-1) / k."""
+    """Uniform all-to-all rate of a chip whose traffic to some of the others must pass a bandwidth:
+    R = B (N-1) / k.
+    """
     return bandwidth * (chips - 1) / destinations
 
 
@@ -66,7 +69,8 @@ class Scope(NamedTuple):
         0,
         0.0,
     )  # chips of a tray and hops between them, where trays have links of their own
-    mesh: Any = None  # one where every chip is wired to every other; an array of ones and zeros for several fabrics
+    # one where every chip is wired to every other; an array of ones and zeros for several fabrics
+    mesh: Any = None
 
 
 def fabric_scopes(system: System, values: Readable) -> list[Scope]:
@@ -76,7 +80,8 @@ def fabric_scopes(system: System, values: Readable) -> list[Scope]:
         raise unknown("fabric.kind", kind, KINDS, system.where)
     if system.chips < 2 and kind != "star":
         raise DataError(
-            f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} {system.chip}"
+            f"{system.where}: a {kind} joins two chips or more, the tree holds {system.chips:g} "
+            f"{system.chip}"
         )
     with scope("fabric"):
         scopes = KINDS[kind](system, values)
@@ -94,7 +99,9 @@ def lanes(system: System, name: str) -> float:
 
 
 def active_lanes(system: System) -> float:
-    """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and its pair in the other rack."""
+    """Return the lanes by which a chip sends: those of all links of a torus, or of tray, planes and
+    its pair in the other rack.
+    """
     if system.fabric.get("kind") == "torus":
         return slice_of(torus_of(system), int(system.chips)).injection
     return sum(
@@ -103,7 +110,9 @@ def active_lanes(system: System) -> float:
 
 
 def from_the_lanes(system: System) -> dict[str, Rule]:
-    """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which everything below rests on."""
+    """Return what follows from the lanes of the tree: the bandwidth a chip sends at, which
+    everything below rests on.
+    """
     if system.fabric.get("kind") not in LANED:
         return {}
     part = f"parts.{system.chip}"
@@ -141,12 +150,15 @@ def count(system: System, name: str) -> int:
 
 
 def whole_racks(system: System) -> int:
-    """Return the racks a fabric of two tiers spans, one or a pair; a world of half a rack stands in one."""
+    """Return the racks a fabric of two tiers spans, one or a pair; a world of half a rack stands in
+    one.
+    """
     racks = max(1.0, system.racks)
     if racks not in (1, 2) or system.chips % racks:
         kind = system.fabric.get("kind")
         raise DataError(
-            f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are {system.chips:g} chips in {racks:g} racks"
+            f"{system.where}: a {kind} fabric joins one rack or two equal ones, here are "
+            f"{system.chips:g} chips in {racks:g} racks"
         )
     return int(racks)
 
@@ -231,11 +243,13 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
         or not all(isinstance(size, int) and size > 0 for size in sizes)
     ):
         raise DataError(
-            f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} dimensions, such as [4, 4, 4]"
+            f"{system.where}: fabric.dims is {sizes!r}, expected the sizes of at most {len(AXES)} "
+            "dimensions, such as [4, 4, 4]"
         )
     if math.prod(sizes) != system.chips:
         raise DataError(
-            f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} chips, the tree holds {system.chips:g}"
+            f"{system.where}: a torus of {' x '.join(map(str, sizes))} holds {math.prod(sizes)} "
+            f"chips, the tree holds {system.chips:g}"
         )
     return [
         (size, lanes(system, axis)) for size, axis in zip(sizes, AXES, strict=False) if size > 1
@@ -243,7 +257,9 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
 
 
 def torus(system: System, values: Readable) -> list[Scope]:
-    """Rings in every dimension, chips forwarding for each other: the whole of it, and where it spans several racks the slice that one is."""
+    """Rings in every dimension, chips forwarding for each other: the whole of it, and where it
+    spans several racks the slice that one is.
+    """
     rate, whole = lane_bandwidth(system, values), torus_of(system)
 
     def extent(name: str, chips: int) -> Scope:
@@ -278,7 +294,9 @@ def torus(system: System, values: Readable) -> list[Scope]:
 
 
 def torus_of(system: System) -> Torus:
-    """Return the structure of a torus, with the block whose multiples its optical switches close into tori of their own."""
+    """Return the structure of a torus, with the block whose multiples its optical switches close
+    into tori of their own.
+    """
     dimensions, block = torus_dimensions(system), system.fabric.get("block", [])
     if not isinstance(block, list) or (
         block
@@ -288,7 +306,8 @@ def torus_of(system: System) -> Torus:
         )
     ):
         raise DataError(
-            f"{system.where}: fabric.block is {block!r}, expected a size for each of the {len(dimensions)} dimensions, such as [4, 4, 4]"
+            f"{system.where}: fabric.block is {block!r}, expected a size for each of the "
+            f"{len(dimensions)} dimensions, such as [4, 4, 4]"
         )
     return Torus(
         tuple(size for size, _ in dimensions), tuple(width for _, width in dimensions), tuple(block)
@@ -296,7 +315,9 @@ def torus_of(system: System) -> Torus:
 
 
 def two_level(system: System, values: Readable) -> list[Scope]:
-    """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in the other rack."""
+    """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in
+    the other rack.
+    """
     rate = lane_bandwidth(system, values)
     racks, chips = whole_racks(system), int(system.chips)
     inside, tray_chips, planes = (
@@ -306,7 +327,8 @@ def two_level(system: System, values: Readable) -> list[Scope]:
     )
     if inside % tray_chips or tray_chips % planes or tray_chips < 2:
         raise DataError(
-            f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over {planes} planes"
+            f"{system.where}: {inside} chips a rack do not divide into trays of {tray_chips} over "
+            f"{planes} planes"
         )
     plane, tray = (lanes_rate(lanes(system, name), rate) for name in ("plane", "tray"))
     injection = lanes_rate(lanes(system, "plane") + lanes(system, "tray"), rate)
@@ -351,10 +373,12 @@ def two_level_rates(
     tray_switched: bool,
     racks: int,
 ) -> list[Any]:
-    """Return the all-to-all rate each group of lanes allows; the least of them is what balanced routing reaches.
+    """Return the all-to-all rate each group of lanes allows; the least of them is what balanced
+    routing reaches.
 
-    Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a chip on the right plane; without a
-    tray switch only the links to those chips serve. The chips of one's own tray and plane may be reached either way.
+    Traffic to other trays passes a plane once. Traffic to other planes passes the tray once, to a
+    chip on the right plane; without a tray switch only the links to those chips serve. The chips of
+    one's own tray and plane may be reached either way.
     """
     per_plane, chips = tray_chips // planes, racks * inside
     other_trays, other_planes, beside = (
@@ -378,7 +402,9 @@ def two_level_rates(
 def two_level_hops(
     racks: int, in_rack: int, tray_chips: int, planes: int, tray_hops: float
 ) -> tuple[float, float]:
-    """Return the mean and the most intermediate devices between two distinct chips of a two-level fabric, which looks alike from every chip."""
+    """Return the mean and the most intermediate devices between two distinct chips of a two-level
+    fabric, which looks alike from every chip.
+    """
     places = itertools.product(range(racks), range(in_rack // tray_chips), range(tray_chips))
     found = [hops_of_place(*place, planes, tray_hops) for place in places if any(place)]
     return sum(found) / len(found), max(found)
@@ -387,9 +413,9 @@ def two_level_hops(
 def hops_of_place(rack: int, tray: int, position: int, planes: int, tray_hops: float) -> float:
     """Return the intermediate devices between the first chip of a two-level fabric and another.
 
-    Inside a tray they are `tray_hops` switches apart, or one plane switch if that is nearer and both are on one plane.
-    In another tray it is one switch on the same plane; on another plane the tray link and its chip are passed as well. The
-    other rack adds the paired chip.
+    Inside a tray they are `tray_hops` switches apart, or one plane switch if that is nearer and
+    both are on one plane. In another tray it is one switch on the same plane; on another plane the
+    tray link and its chip are passed as well. The other rack adds the paired chip.
     """
     one_plane = position % planes == 0
     beside = 0.0 if not position else min(tray_hops, 1.0) if one_plane else tray_hops
@@ -429,7 +455,9 @@ KINDS: dict[str, Callable[[System, Readable], list[Scope]]] = {
 
 
 def port_bandwidth(system: System, values: Readable) -> Any:
-    """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states no width."""
+    """Return the bandwidth of a switch port that lanes of a chip enter; None where the file states
+    no width.
+    """
     if "port_lanes" not in system.fabric:
         return None
     return lanes_rate(count(system, "port_lanes"), lane_bandwidth(system, values))

@@ -1,8 +1,9 @@
 """Slices of a torus: the block of neighbouring chips a group takes that does not fill it.
 
-A slice's size divides the torus' in every dimension, so that equal groups tile it. Its rings close over the wrap-around links where it
-spans a dimension, or where optical switches close them for slices of whole blocks; elsewhere a ring is an open line. All of it is
-structure in whole numbers and lanes; the rate of a lane is a value.
+A slice's size divides the torus' in every dimension, so that equal groups tile it. Its rings close
+over the wrap-around links where it spans a dimension, or where optical switches close them for
+slices of whole blocks; elsewhere a ring is an open line. All of it is structure in whole numbers
+and lanes; the rate of a lane is a value.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from tco.foundation.units import BytePerSecond, Pure
 
 
 class Torus(NamedTuple):
-    """Sizes and lanes a link of the dimensions, and the block whose multiples optical switches make into tori of their own."""
+    """Sizes and lanes a link of the dimensions, and the block whose multiples optical switches make
+    into tori of their own.
+    """
 
     sizes: tuple[int, ...]
     lanes: tuple[float, ...]
@@ -41,7 +44,9 @@ class Slice(NamedTuple):
 
     @property
     def directions(self) -> tuple[int, ...]:
-        """Links by which the worst-placed chip takes part in a dimension: two of a ring, one of a line or a pair."""
+        """Links by which the worst-placed chip takes part in a dimension: two of a ring, one of a
+        line or a pair.
+        """
         return tuple(
             min(size - 1, 2 if closed else 1)
             for size, closed in zip(self.sizes, self.closed, strict=True)
@@ -84,7 +89,9 @@ class Slice(NamedTuple):
 
     @property
     def hops_mean(self) -> float:
-        """Mean intermediate chips between distinct chips: floor(d^2/4)/d links of a ring, (d^2-1)/(3d) of a line."""
+        """Mean intermediate chips between distinct chips: floor(d^2/4)/d links of a ring,
+        (d^2-1)/(3d) of a line.
+        """
         pairs = zip(self.sizes, self.closed, strict=True)
         links = sum(
             (size * size // 4) / size if closed else (size * size - 1) / (3 * size)
@@ -114,7 +121,9 @@ def closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
 
 @lru_cache(maxsize=4096)
 def slice_of(torus: Torus, chips: int) -> Slice:
-    """Return the smallest slice that holds some chips; of several the one with the best all-to-all, then the most compact, then the most lanes."""
+    """Return the smallest slice that holds some chips; of several the one with the best all-to-all,
+    then the most compact, then the most lanes.
+    """
     most = math.prod(torus.sizes)
     if not 1 < chips <= most:
         raise ValueError(f"a slice of {chips} chips of a torus of {most}")
@@ -138,7 +147,9 @@ def slice_of(torus: Torus, chips: int) -> Slice:
 
 
 class Slices(NamedTuple):
-    """The slices of groups of several sizes: every field a number, or an array as the group sizes are."""
+    """The slices of groups of several sizes: every field a number, or an array as the group sizes
+    are.
+    """
 
     chips: Any
     injection: Any
@@ -150,7 +161,9 @@ class Slices(NamedTuple):
 
 
 def slices_of(torus: Torus, chips: Any) -> Slices:
-    """Return the slices that groups of some chips take; one chip alone exchanges nothing, and is given a pair."""
+    """Return the slices that groups of some chips take; one chip alone exchanges nothing, and is
+    given a pair.
+    """
     sizes = np.asarray(chips, dtype=float)
     wanted, where = np.unique(np.maximum(np.ceil(sizes - 1e-9), 2), return_inverse=True)
     each = [slice_of(torus, int(one)) for one in wanted]
@@ -173,7 +186,9 @@ def slices_of(torus: Torus, chips: Any) -> Slices:
 
 @formula(unit="byte/s", source="dally2004")
 def slice_all_to_all(size: Pure, directions: Pure, link: BytePerSecond, chips: Pure) -> Any:
-    """All-to-all rate the narrowest dimension of a slice allows: R = n B d / floor(d^2/4) x (N-1)/N, n = 2 on a ring, 1 on a line."""
+    """All-to-all rate the narrowest dimension of a slice allows: R = n B d / floor(d^2/4) x
+    (N-1)/N, n = 2 on a ring, 1 on a line.
+    """
     return directions * link * size / np.floor(size * size / 4) * (chips - 1) / chips
 
 

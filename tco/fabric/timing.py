@@ -1,4 +1,6 @@
-"""The time of an algorithm of a group: its start, its steps and the wire, of transfers in chunks or in one piece."""
+"""The time of an algorithm of a group: its start, its steps and the wire, of transfers in chunks or
+in one piece.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,22 @@ Ways = Mapping[
 
 
 class Reach(NamedTuple):
-    """A group on the links it meets, with the rate and the steps by which its domains reach each other."""
+    """A group on the links it meets, with the rate and the steps by which its domains reach each
+    other.
+    """
 
     links: Links
     group: Group
     rate: Any  # between domains: the lanes of the world, or the network beyond it
     step: Any  # between domains, to the paired place
-    straight: Any  # to any place of another domain: forwarded on the way inside the world, else as between pairs
+    # to any place of another domain: forwarded on the way inside the world, else as between pairs
+    straight: Any
 
 
 def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
-    """Return the latency of exchanges straight to every place: one step a phase inside the world, beyond it one inside and one across."""
+    """Return the latency of exchanges straight to every place: one step a phase inside the world,
+    beyond it one inside and one across.
+    """
     t = at.links.latencies
     across = cost.direct_latency(start, phases, at.group.ranks, at.group.domains, step, at.step)
     if t.forwarded_step is None:
@@ -53,7 +60,9 @@ def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
 
 
 def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
-    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may pass the same ports."""
+    """Return the time on the wire of bytes that stay and bytes that leave the domain, which may
+    pass the same ports.
+    """
     if not at.links.shared:
         return cost.wire_time(inner, inner_rate, outer, at.rate)
     within = 1.0 * (at.group.worlds <= 1)  # beyond its world a chip has ports of its own

@@ -1,4 +1,6 @@
-"""What computes: numpy's version and the instructions it found. Others round in the last digits, and agree to 1e-9."""
+"""What computes: numpy's version and the instructions it found. Others round in the last digits,
+and agree to 1e-9.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ AGREE = 1e-9  # the same figures on any machine, relative
 
 @cache
 def arithmetic() -> str:
-    """Return numpy's version and the instructions it uses here, for instance 'numpy 2.4.6 (X86_V2 X86_V3)': equal ones round alike."""
+    """Return numpy's version and the instructions it uses here, for instance 'numpy 2.4.6 (X86_V2
+    X86_V3)': equal ones round alike.
+    """
     config: Any = np.show_config(mode="dicts")
     simd = config["SIMD Extensions"]
     return (

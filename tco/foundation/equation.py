@@ -1,4 +1,6 @@
-"""Symbols: calling a formula with them gives its equation as written in the code, for `explain`, workbook and page."""
+"""Symbols: calling a formula with them gives its equation as written in the code, for `explain`,
+workbook and page.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "ceil", "floor"}
 
 
 class Symbol(NDArrayOperatorsMixin):
-    """A name, a literal or an operation on symbols. Like a traced value it refuses to be a bool, a float or an int."""
+    """A name, a literal or an operation on symbols. Like a traced value it refuses to be a bool, a
+    float or an int.
+    """
 
     __slots__ = ("arguments", "operation")
 
@@ -55,7 +59,8 @@ class Symbol(NDArrayOperatorsMixin):
 
     def _refuse(self) -> Any:
         raise TypeError(
-            "a formula may not branch on a value or turn it into a Python number; use select, np.maximum, np.minimum"
+            "a formula may not branch on a value or turn it into a Python number; use select, "
+            "np.maximum, np.minimum"
         )
 
     __bool__ = __float__ = __int__ = __index__ = _refuse
@@ -102,14 +107,18 @@ def expression(formula: Formula) -> Any:
 
 @cache
 def equation(formula: Formula) -> str:
-    """Return the formula's equation as the code computes it, for instance 'max(flops / compute_rate, bytes / bandwidth)'."""
+    """Return the formula's equation as the code computes it, for instance 'max(flops /
+    compute_rate, bytes / bandwidth)'.
+    """
     body = expression(formula)
     return str(body)
 
 
 @cache
 def fingerprint(formula: Formula) -> str:
-    """Return a short hash of all a formula computes with: equation, units of result and parameters, defaults."""
+    """Return a short hash of all a formula computes with: equation, units of result and parameters,
+    defaults.
+    """
     import hashlib  # an answer that keeps nothing starts without it
 
     parts = (

@@ -34,7 +34,9 @@ class DataError(TcoError):
 
 
 class UnavailableError(DataError):
-    """What nobody states, or is not to be had by who asks: a scenario beside it may be answered all the same."""
+    """What nobody states, or is not to be had by who asks: a scenario beside it may be answered all
+    the same.
+    """
 
 
 def library(name: str, what: str, extra: str) -> Any:

@@ -1,7 +1,9 @@
-"""Formulas as rows write them: arithmetic on numbers with units, over names and functions that a scope gives.
+"""Formulas as rows write them: arithmetic on numbers with units, over names and functions that a
+scope gives.
 
-A formula is read as Python's grammar reads it, and nothing but what stands here is carried out. Paths and ids hold dots and hyphens,
-so a name such as `parts.trn3.peak_fp8`, `gb200-nvl72` or `trn3-nl32x2@switch=gen2` is one name, and a minus stands between spaces.
+A formula is read as Python's grammar reads it, and nothing but what stands here is carried out.
+Paths and ids hold dots and hyphens, so a name such as `parts.trn3.peak_fp8`, `gb200-nvl72` or
+`trn3-nl32x2@switch=gen2` is one name, and a minus stands between spaces.
 """
 
 from __future__ import annotations
@@ -90,11 +92,14 @@ def evaluate(text: str, scope: Scope, place: Callable[[int], str]) -> Amount:
 
 
 def in_unit(found: Amount, unit_text: str, place: Callable[[int], str]) -> float:
-    """Return what a formula came to in the unit it is shown in; one of another dimension raises `DataError`."""
+    """Return what a formula came to in the unit it is shown in; one of another dimension raises
+    `DataError`.
+    """
     wanted = unit(unit_text)
     if found.powers != powers_of(wanted.dimension):
         raise DataError(
-            f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in {unit_text or '1'!r} ({wanted.dimension})"
+            f"{place(0)}: the formula gives {dimension_text(found.powers)}, shown in "
+            f"{unit_text or '1'!r} ({wanted.dimension})"
         )
     return found.value / wanted.factor
 
@@ -181,7 +186,8 @@ class Reading:
         if found.powers != powers:
             raise self.fault(
                 node,
-                f"{self.source(node)!r}: {dimension_text(found.powers)}, expected {dimension_text(powers)}",
+                f"{self.source(node)!r}: {dimension_text(found.powers)}, expected "
+                f"{dimension_text(powers)}",
             )
 
     def called(self, node: ast.Call) -> Amount:
@@ -242,7 +248,9 @@ class Reading:
         return result
 
     def argument(self, parameter: Parameter, node: ast.expr) -> Any:
-        """Return an argument: a name that its parameter knows, or a number in the unit of the parameter."""
+        """Return an argument: a name that its parameter knows, or a number in the unit of the
+        parameter.
+        """
         if parameter.annotation == "str":
             name = self.source(node)
             self.asked(node, lambda: self.scope.check(parameter.name, name))

@@ -1,4 +1,6 @@
-"""Finding and reading files: the data folder, CSV and TOML, with errors that name file, line and key."""
+"""Finding and reading files: the data folder, CSV and TOML, with errors that name file, line and
+key.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def _shipped(name: str) -> Path:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """Return the text of a UTF-8 file of at most so many bytes; a folder, a binary or an unreadable file raises `DataError`."""
+    """Return the text of a UTF-8 file of at most so many bytes; a folder, a binary or an unreadable
+    file raises `DataError`.
+    """
     most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
     try:
         with opened(path) as stream:
@@ -62,7 +66,9 @@ def read_text(path: Path, most: int | None = None) -> str:
 
 
 def opened(path: Path | str, flags: int = 0) -> BinaryIO:
-    """Return a regular file, open to be read; any other raises `DataError`: to read a pipe or a socket is to wait for whoever writes to it."""
+    """Return a regular file, open to be read; any other raises `DataError`: to read a pipe or a
+    socket is to wait for whoever writes to it.
+    """
     import os
     import stat
 
@@ -110,7 +116,8 @@ def read_csv(
                 continue
             if len(cells) != len(header):
                 raise DataError(
-                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} ({', '.join(header)})"
+                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)} "
+                    f"({', '.join(header)})"
                 )
             yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
@@ -118,7 +125,9 @@ def read_csv(
 
 
 def place_in(where: str, cell: str) -> Callable[[int], str]:
-    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is the row's file and last line."""
+    """Return what tells where a character of a row's cell stands, as file:line:column; `where` is
+    the row's file and last line.
+    """
 
     def place(offset: int) -> str:
         path, _, last = where.rpartition(":")
@@ -141,7 +150,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     ):  # what reads TOML takes the square of the steps of a dotted key
         if line.count(".") > DEEPEST and QUOTED.sub("", line).count(".") > DEEPEST:
             raise DataError(
-                f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected a plain TOML file"
+                f"{path}:{number}: more than {DEEPEST} dots on a line, nested too deeply, expected "
+                "a plain TOML file"
             )
     try:
         return tomllib.loads(text)
@@ -154,7 +164,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return the content of a JSON file; a broken one, or one no number of which can be read, raises `DataError` that says what was expected."""
+    """Return the content of a JSON file; a broken one, or one no number of which can be read,
+    raises `DataError` that says what was expected.
+    """
     import json
 
     try:
@@ -178,7 +190,9 @@ def is_folder(path: Path) -> bool:
 
 
 def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
-    """Return path, size and time of change of every file below a folder, but in some of its folders."""
+    """Return path, size and time of change of every file below a folder, but in some of its
+    folders.
+    """
     import os
 
     found, left = [], [str(folder)]
@@ -193,7 +207,9 @@ def stamp_of(folder: Path, *unread: str) -> list[tuple[str, int, int]]:
 
 
 def refuse_odd_files(folder: Path) -> None:
-    """Raise `DataError` for what is no file in a folder of files: to read a pipe or a socket is to wait for whoever writes to it."""
+    """Raise `DataError` for what is no file in a folder of files: to read a pipe or a socket is to
+    wait for whoever writes to it.
+    """
     import os
     import stat
 
@@ -217,7 +233,9 @@ def is_there(path: Path) -> bool:
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files by name below a folder, which is made; where one cannot be written a folder that was not there is taken away again."""
+    """Write files by name below a folder, which is made; where one cannot be written a folder that
+    was not there is taken away again.
+    """
     import shutil
 
     from tco.foundation.errors import UsageError
@@ -236,9 +254,11 @@ def write_all(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name and move it into place, so that nothing is ever half-written.
+    """Write a file under a temporary name and move it into place, so that nothing is ever
+    half-written.
 
-    A link is followed, and a file that was there keeps its mode and owner. What is no regular file (a device, a pipe) is written in place.
+    A link is followed, and a file that was there keeps its mode and owner. What is no regular file
+    (a device, a pipe) is written in place.
     """
     import stat
 
@@ -268,7 +288,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def replace(place: Path, data: bytes, finish: Callable[[str], None] = lambda _: None) -> None:
-    """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is the user's alone, but for what `finish` does."""
+    """Write a file beside a path and move it over what stands there, be it a link or a pipe; it is
+    the user's alone, but for what `finish` does.
+    """
     import os
     import tempfile
 

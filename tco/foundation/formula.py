@@ -1,10 +1,12 @@
 """Formulas: plain functions of numbers, written once and read as number, array, quantity or trace.
 
-A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp expm1 log log1p log2 ceil floor`, and the
-helpers of this module. What is small beside what it is the difference of is computed as such: `expm1(x)` for exp(x) - 1, `log1p(x)` for
-log(1 + x), never one near number less another. It is elementwise and branch-free, so the same code serves a float, a million draws, a pint quantity
-and the symbols its equation is printed from. Its parameters and its result carry units; arithmetic between formulas is not
-allowed: while a trace is recorded, one formula call is one node.
+A formula may use only `+ - * / **`, comparisons inside `select`, `np.maximum minimum sqrt exp expm1
+log log1p log2 ceil floor`, and the helpers of this module. What is small beside what it is the
+difference of is computed as such: `expm1(x)` for exp(x) - 1, `log1p(x)` for log(1 + x), never one
+near number less another. It is elementwise and branch-free, so the same code serves a float, a
+million draws, a pint quantity and the symbols its equation is printed from. Its parameters and its
+result carry units; arithmetic between formulas is not allowed: while a trace is recorded, one
+formula call is one node.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Recorder(Protocol):
 
 
 class Formula:
-    """What is known of a formula: name, unit of the result, units of the parameters, defaults, source and text."""
+    """What is known of a formula: name, unit of the result, units of the parameters, defaults,
+    source and text.
+    """
 
     def __init__(self, function: Callable[..., Any], unit: str, source: str) -> None:
         self.function = function
@@ -58,7 +62,9 @@ class Formula:
         )
 
     def __reduce__(self) -> tuple[Callable[[str, str], Formula], tuple[str, str]]:
-        """Pickle the name alone: a trace that is read again rests on the formulas of the program that reads it."""
+        """Pickle the name alone: a trace that is read again rests on the formulas of the program
+        that reads it.
+        """
         return formula_of, (self.function.__module__, self.name)
 
 
@@ -110,7 +116,9 @@ def total(name: str, terms: Sequence[Any]) -> Any:
 
 
 def least(name: str, candidates: Sequence[Any]) -> Any:
-    """The smallest of several candidates of one unit, as a single node: the choice of the cheapest algorithm."""
+    """The smallest of several candidates of one unit, as a single node: the choice of the cheapest
+    algorithm.
+    """
     recorder = in_use()
     if recorder is not None:
         return recorder.gather("least", name, candidates)
@@ -134,12 +142,15 @@ def least_over(
     compute: Callable[..., Any],
     *arguments: Any,
 ) -> Any:
-    """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain numbers: as `least`, in one call.
+    """The least of what `compute(*candidate, *arguments)` gives, candidates being rows of plain
+    numbers: as `least`, in one call.
 
-    The candidates are stacked on an axis in front of all others the arguments have: each of their numbers becomes an array of shape
-    (candidates, 1, ..., 1) with as many ones as the argument of most axes has axes, so it broadcasts against arguments of any shape,
-    and the minimum over the first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays are so
-    large that a call costs less than the memory of all candidates, they are taken one by one; the result is the same.
+    The candidates are stacked on an axis in front of all others the arguments have: each of their
+    numbers becomes an array of shape (candidates, 1, ..., 1) with as many ones as the argument of
+    most axes has axes, so it broadcasts against arguments of any shape, and the minimum over the
+    first axis has the shape the arguments broadcast to. While a trace is recorded, and where arrays
+    are so large that a call costs less than the memory of all candidates, they are taken one by
+    one; the result is the same.
     """
     axes, size = extent(arguments)
     if in_use() is not None or size > MANY:
@@ -157,7 +168,9 @@ def extent(values: Iterable[Any]) -> tuple[int, int]:
 
 
 def stacked(terms: Sequence[Any], axes: int) -> Any:
-    """Return values on an axis in front of the axes that they, and what they are computed with, have at most."""
+    """Return values on an axis in front of the axes that they, and what they are computed with,
+    have at most.
+    """
     shapes = {term.shape for term in terms if isinstance(term, np.ndarray)}
     if not shapes:
         return np.array(terms, dtype=float).reshape(-1, *[1] * axes)
@@ -206,7 +219,9 @@ def minimum(one: Any, other: Any) -> Any:
 
 
 def somewhere(condition: Any) -> bool:
-    """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it is of, or for any of many."""
+    """Say whether a condition on structure, such as the sizes of groups, holds for the one plan it
+    is of, or for any of many.
+    """
     return (
         bool(np.count_nonzero(condition)) if isinstance(condition, np.ndarray) else bool(condition)
     )
@@ -222,12 +237,15 @@ def everywhere(condition: Any) -> bool:
 
 
 def ceil_ratio(numerator: Any, denominator: Any) -> Any:
-    """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the cliff by rounding."""
+    """How many of `denominator` cover `numerator`: ceil(a/b - 1e-9), safe from falling off the
+    cliff by rounding.
+    """
     found = np.ceil(numerator / denominator - 1e-9)
     return float(found) if type(found) is np.float64 else found
 
 
-# Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the highest power down.
+# Hart's rational form of the upper tail of the normal distribution (1968, algorithm 5666), from the
+# highest power down.
 _TAIL_OVER = (
     0.0352624965998911,
     0.700383064443688,
@@ -250,7 +268,9 @@ _TAIL_UNDER = (
 
 
 def normal_cdf(x: Any) -> Any:
-    """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued fraction beyond 7.07."""
+    """Cumulative distribution of the standard normal, to 1e-14: Hart's rational form, a continued
+    fraction beyond 7.07.
+    """
     return x.apply("normal_cdf") if hasattr(x, "select") else normal_form(x)  # an equation names it
 
 
@@ -271,12 +291,16 @@ def normal_form(x: Any) -> Any:
 
 
 class Known(dict[tuple[Any, ...], Any]):
-    """Results of pure calculations by a name and the numbers and small arrays they rest on, all else being the same."""
+    """Results of pure calculations by a name and the numbers and small arrays they rest on, all
+    else being the same.
+    """
 
     held: Any = None
 
     def of(self, name: tuple[str, ...], rests: Iterable[Any], compute: Callable[[], Any]) -> Any:
-        """Return what `compute()` gives, of the same numbers once; None where it is not to be kept: of large arrays, and in a trace."""
+        """Return what `compute()` gives, of the same numbers once; None where it is not to be kept:
+        of large arrays, and in a trace.
+        """
         if in_use() is not None:
             return None
         key: list[Any] = [*name]
@@ -297,9 +321,11 @@ class Known(dict[tuple[Any, ...], Any]):
 
 
 def known_on(rests: tuple[Any, ...], held: Any) -> Known:
-    """Return what is known where all else is the same: of equal numbers what was known before, of arrays nothing yet.
+    """Return what is known where all else is the same: of equal numbers what was known before, of
+    arrays nothing yet.
 
-    `held` is whatever numbers stand for by their `id`: it stays as long as they are among the last that were asked for.
+    `held` is whatever numbers stand for by their `id`: it stays as long as they are among the last
+    that were asked for.
     """
     try:
         found = of_numbers(rests) if in_use() is None else Known()
@@ -320,7 +346,9 @@ Found = TypeVar("Found")
 
 
 def finite(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
-    """Return a function that raises `DataError` where arithmetic of arrays has no finite result; the caller's own settings stay as they are."""
+    """Return a function that raises `DataError` where arithmetic of arrays has no finite result;
+    the caller's own settings stay as they are.
+    """
 
     @wraps(function)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:

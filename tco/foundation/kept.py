@@ -1,6 +1,8 @@
-"""What is kept: what takes long and rests on nothing but what is shipped, in the user's cache folder until any of that changes.
+"""What is kept: what takes long and rests on nothing but what is shipped, in the user's cache
+folder until any of that changes.
 
-It is read without numpy and without the chain: both take longer to start than an answer takes to print.
+It is read without numpy and without the chain: both take longer to start than an answer takes to
+print.
 """
 
 from __future__ import annotations
@@ -31,13 +33,15 @@ ABLE = ("flags", "Features")  # its lines of what a processor can do
 
 
 def kept(key: object, make: Callable[[], Any]) -> Any:
-    """Return what was kept under a key, or make and keep it, as JSON holds it; a folder that cannot be written keeps nothing.
+    """Return what was kept under a key, or make and keep it, as JSON holds it; a folder that cannot
+    be written keeps nothing.
 
     Keys differ where their `repr` does. A key holds every value that the content depends on,
     as it is: joined or defaulted texts would give two questions one answer.
 
-    A file that is not whole, or that another than this program on this data has written or changed, is made anew; so is what is no file of the
-    user's own, such as a link or a pipe, and a folder that others may write to keeps nothing.
+    A file that is not whole, or that another than this program on this data has written or changed,
+    is made anew; so is what is no file of the user's own, such as a link or a pipe, and a folder
+    that others may write to keeps nothing.
     """
     name = repr(key)
     folder, rests = cache_folder(), f"{name} {stamp()}"
@@ -59,7 +63,9 @@ def kept(key: object, make: Callable[[], Any]) -> Any:
 
 
 def own_bytes(path: Path) -> bytes:
-    """Return what is in a file of the user's own; whatever else stands there raises `OSError` or `DataError`."""
+    """Return what is in a file of the user's own; whatever else stands there raises `OSError` or
+    `DataError`.
+    """
     refuse_others(path.parent.lstat())
     with opened(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
         refuse_others(os.fstat(stream.fileno()))
@@ -86,7 +92,9 @@ def cache_folder() -> Path:
 
 @cache
 def stamp() -> str:
-    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and a time say nothing of what is in a file."""
+    """Return a hash of all files an answer rests on, byte by byte, and of what computes: a size and
+    a time say nothing of what is in a file.
+    """
     digest = sha256(computes().encode())
     for folder in (Path(__file__).resolve().parents[1], data_directory(), scenario_directory()):
         begin = len(str(folder)) + 1  # a path within a folder begins here
@@ -101,7 +109,9 @@ def stamp() -> str:
 
 
 def computes() -> str:
-    """Return what computes, as far as figures round by it: versions of Python and libraries, what the processor can do, what numpy may use of it."""
+    """Return what computes, as far as figures round by it: versions of Python and libraries, what
+    the processor can do, what numpy may use of it.
+    """
     return "\n".join(
         [
             sys.version,
@@ -114,7 +124,9 @@ def computes() -> str:
 
 
 def installed(name: str) -> str:
-    """Return what stands beside a library that is called after it and its version; it is not imported, which takes long."""
+    """Return what stands beside a library that is called after it and its version; it is not
+    imported, which takes long.
+    """
     found = find_spec(name)
     beside = Path(found.origin).parents[1] if found and found.origin else None
     return (
@@ -134,7 +146,9 @@ def processor() -> str:
 
 
 def are_shipped(names: Iterable[str]) -> bool:
-    """Say whether scenarios are those that travel with the program, on its data: no file, model or folder `data/` of one's own in their place."""
+    """Say whether scenarios are those that travel with the program, on its data: no file, model or
+    folder `data/` of one's own in their place.
+    """
     own = Path("data")
     known, models = (
         {path.stem for path in scenario_directory().glob("*.toml")},

@@ -1,4 +1,6 @@
-"""Where a number comes from and of when it is: dates, kinds, inputs with their range and source, settings that replace them."""
+"""Where a number comes from and of when it is: dates, kinds, inputs with their range and source,
+settings that replace them.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,18 @@ EXPECTED = (
 
 
 class Period(NamedTuple):
-    """The first and the last day a written date covers. Prices asked for at a date are those of its last day."""
+    """The first and the last day a written date covers. Prices asked for at a date are those of its
+    last day.
+    """
 
     first: date
     last: date
 
 
 def period(text: str, where: str = "") -> Period:
-    """Return the days a date covers; a text that is no date of the calendar raises `DataError` with what was expected."""
+    """Return the days a date covers; a text that is no date of the calendar raises `DataError` with
+    what was expected.
+    """
     found = days_of(text)
     if found is None:
         raise DataError(f"{where + ': ' if where else ''}{text!r} is no date, {EXPECTED}")
@@ -61,7 +67,8 @@ def days_of(text: str) -> Period | None:
 # From the firmest to the weakest; a line carries the worst kind it rests on.
 KINDS = ("measured", "vendor", "filing", "analyst", "press", "derived", "estimate", "assumed")
 RANK = {kind: place for place, kind in enumerate(KINDS)}
-# How near a number stands to whoever makes, sells, files or measured the thing it is said of, the nearest first.
+# How near a number stands to whoever makes, sells, files or measured the thing it is said of, the
+# nearest first.
 DIRECTNESS = ("first-hand", "quoted", "second-hand", "analogy", "recalled", "estimate")
 GUESSED = ("estimate", "assumed")  # kinds that are a belief of ours
 SOURCED = frozenset(("measured", "vendor", "filing", "analyst", "press", "derived"))
@@ -70,21 +77,26 @@ SETTING = "--set"  # where a setting stands that no file holds
 KEPT = "kept earlier"  # the source of a value that an earlier answer rested on
 LEADER = "follows "  # begins the note of a fitted value that is another's, or in proportion to it
 
-P95 = 1.6448536269514722  # standard normal deviate of the 95th percentile: `low` and `high` are P5 and P95 of a belief
+# standard normal deviate of the 95th percentile: `low` and `high` are P5 and P95 of a belief
+P95 = 1.6448536269514722
 
 UNTOLD = "what is wrong is told without --redact"
 ANCHOR = "anchor"  # the key of a scenario that names a file of measured runs
 # Measured runs of one's own that answers are moved by: the file that `--anchor` names.
 anchoring: ContextVar[Any] = ContextVar("anchoring", default=None)
-# A person's own values are read as they are, or in the making of an answer that keeps them back others in their place.
+# A person's own values are read as they are, or in the making of an answer that keeps them back
+# others in their place.
 making: ContextVar[Any] = ContextVar("making", default=None)
 
 
 def refuse_own(what: str) -> None:
-    """Refuse something of a person's own that an answer is to keep back, and that nothing can stand in for, before any of it is told."""
+    """Refuse something of a person's own that an answer is to keep back, and that nothing can stand
+    in for, before any of it is told.
+    """
     if making.get():
         raise KeptBackError(
-            f"--redact: {what} cannot be withheld: nothing can stand in its place; leave it out, or ask without --redact"
+            f"--redact: {what} cannot be withheld: nothing can stand in its place; leave it out, "
+            "or ask without --redact"
         )
 
 
@@ -99,7 +111,8 @@ def least_direct(found: Iterable[str]) -> str:
 
 
 class Input(NamedTuple):
-    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the formulas take.
+    """A number and where it comes from. `value`, `low` and `high` are in `unit`, the unit the
+    formulas take.
 
     The value is an array where many values of the input are asked together.
     """
@@ -136,17 +149,22 @@ class Given(NamedTuple):
     source: str = "set by the user"
     kind: str = "assumed"
     where: str = SETTING
-    many: Any = None  # an array of values in the input's unit, asked together; the text then only says how many
+    # an array of values in the input's unit, asked together; the text then only says how many
+    many: Any = None
     own: bool = True  # a person's own, and not of a file that is shipped
 
     def keeps_back(self, path: str) -> bool:
-        """Say whether it is to be kept back in the making under way: one that a study sets in turn is no value of a person's own."""
+        """Say whether it is to be kept back in the making under way: one that a study sets in turn
+        is no value of a person's own.
+        """
         one = making.get()
         return bool(one) and self.own and (self.where != SETTING or (path, self.text) in one.said)
 
 
 def bounded(given: Input, minimum: float, maximum: float) -> Input:
-    """Return the input if its value lies within the bounds of its attribute; else raise `DataError`."""
+    """Return the input if its value lies within the bounds of its attribute; else raise
+    `DataError`.
+    """
     for name, number in (("value", given.value), ("low", given.low), ("high", given.high)):
         if number is not None and not (math.isfinite(number) and minimum <= number <= maximum):
             unit = given.unit or "1"
@@ -156,7 +174,8 @@ def bounded(given: Input, minimum: float, maximum: float) -> Input:
                 else ""
             )
             raise DataError(
-                f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to {maximum:g} {unit}{hint}"
+                f"{given.where}: {given.path}: {name} {number:g} {unit} is outside {minimum:g} to "
+                f"{maximum:g} {unit}{hint}"
             )
     if given.low is not None and given.low > given.value:
         raise DataError(

@@ -1,4 +1,6 @@
-"""What a notebook shows of a result: a line where it is printed, a table where it stands last in a cell."""
+"""What a notebook shows of a result: a line where it is printed, a table where it stands last in a
+cell.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Stand-ins for a person's own values: an answer that keeps them back is made with these, and never with the values themselves.
+"""Stand-ins for a person's own values: an answer that keeps them back is made with these, and never
+with the values themselves.
 
-A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing that is made with stand-ins tells of the values:
-whoever has other values at the same paths makes the same bytes. Several makings put them far above and far below what is shipped, each path by a
-factor of its own, so that no sum or quotient of them stays, and one near it; a figure that is the same in all makings does not rest on them.
+A stand-in follows from the path of a value and from what is shipped, from nothing else. So nothing
+that is made with stand-ins tells of the values: whoever has other values at the same paths makes
+the same bytes. Several makings put them far above and far below what is shipped, each path by a
+factor of its own, so that no sum or quotient of them stays, and one near it; a figure that is the
+same in all makings does not rest on them.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from tco.foundation.units import convert
 WITHHELD = "withheld"
 PLACES = 2**32  # of a path's mark
 NEAR = 1.1  # how many times as great as what is shipped a stand-in near it is at least
-# Whether a making puts a value above what is shipped, by the parity of its path's mark: what two values do against each other shows in the last two.
+# Whether a making puts a value above what is shipped, by the parity of its path's mark: what two
+# values do against each other shows in the last two.
 WAYS: tuple[Callable[[int], bool], ...] = (
     lambda _: True,
     lambda _: True,
@@ -54,9 +58,11 @@ def made_with(one: Making) -> Iterator[None]:
 
 
 def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
-    """Return what stands for an own value in the making under way; `usual` is what is shipped in its place, if anything is.
+    """Return what stands for an own value in the making under way; `usual` is what is shipped in
+    its place, if anything is.
 
-    Of the input only what is no value goes on: its path, date, kind and source, the unit it is written in, and whether it is a range.
+    Of the input only what is no value goes on: its path, date, kind and source, the unit it is
+    written in, and whether it is a range.
     """
     one: Making = making.get()
     one.met.add(given.path)
@@ -95,7 +101,9 @@ def between(minimum: float, maximum: float) -> float:
 
 
 def moved(middle: float, up: bool, factor: float, minimum: float, maximum: float) -> float:
-    """Return a value moved up or down by a factor; where its bounds come before that, into what is left of them."""
+    """Return a value moved up or down by a factor; where its bounds come before that, into what is
+    left of them.
+    """
     value = middle * factor if up else middle / factor
     if minimum <= value <= maximum:
         return value

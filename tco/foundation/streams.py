@@ -1,4 +1,6 @@
-"""The two streams of a program: an answer goes to stdout to its last byte or is an error, what is said beside it goes to stderr if that takes it."""
+"""The two streams of a program: an answer goes to stdout to its last byte or is an error, what is
+said beside it goes to stderr if that takes it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import sys
 
 from tco.foundation.errors import UsageError
 
-# What would move the cursor, break a row or colour a terminal, and what turns the direction of all that follows.
+# What would move the cursor, break a row or colour a terminal, and what turns the direction of all
+# that follows.
 CONTROLS = (
     *range(32),
     127,
@@ -26,7 +29,9 @@ def plain(text: str) -> str:
 
 
 def put(text: str) -> None:
-    """Print a text on stdout to its last byte; an output that takes less (a full disk, a closed one) raises `UsageError`."""
+    """Print a text on stdout to its last byte; an output that takes less (a full disk, a closed
+    one) raises `UsageError`.
+    """
     stream = sys.stdout
     if stream is None:
         raise UsageError("stdout: is closed, expected somewhere to print")
@@ -46,13 +51,17 @@ def put(text: str) -> None:
 
 
 def full(error: OSError) -> UsageError:
-    """Return the error of a stdout that took no more; what is left in its buffer would fail once more at the end, so it is let go."""
+    """Return the error of a stdout that took no more; what is left in its buffer would fail once
+    more at the end, so it is let go.
+    """
     sys.stdout = None
     return UsageError(f"stdout: cannot be written ({error.strerror or error})")
 
 
 def tell(text: str) -> None:
-    """Print a text as one line on stderr; one that is closed or full changes neither the answer nor how the program ends."""
+    """Print a text as one line on stderr; one that is closed or full changes neither the answer nor
+    how the program ends.
+    """
     if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
         return
     try:

@@ -1,11 +1,13 @@
 """The tracing reading: values that remember how they were made, and the graph they form.
 
-While a trace is recorded every formula call opens one node. A traced value refuses arithmetic outside a formula, so whatever
-reaches a result without a node cannot pass unseen; it also refuses to be a bool, a float or an int.
+While a trace is recorded every formula call opens one node. A traced value refuses arithmetic
+outside a formula, so whatever reaches a result without a node cannot pass unseen; it also refuses
+to be a bool, a float or an int.
 
-Every node has an id that no other node of its trace has: an input its path, any other node the place it was made in and its name,
-`cost/servers/compute-tray/trn3/per_chip_hour`. Places are opened with `scope`. The id of a node follows from what is computed there,
-not from any value, so it names the same cell in every explanation, file and workbook.
+Every node has an id that no other node of its trace has: an input its path, any other node the
+place it was made in and its name, `cost/servers/compute-tray/trn3/per_chip_hour`. Places are opened
+with `scope`. The id of a node follows from what is computed there, not from any value, so it names
+the same cell in every explanation, file and workbook.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ class _Scope:
 
 
 def scope(*names: str) -> _Scope | _Nowhere:
-    """Open a place below the one that is open: nodes made in it carry its name. Without a trace it costs nothing."""
+    """Open a place below the one that is open: nodes made in it carry its name. Without a trace it
+    costs nothing.
+    """
     return _Scope(names) if isinstance(in_use(), Trace) else NOWHERE
 
 
@@ -156,7 +160,8 @@ class Trace:
                 if isinstance(argument, Traced):
                     if not same_unit(argument.node.unit, unit):
                         raise TypeError(
-                            f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in {argument.node.unit!r}"
+                            f"{formula.name}({name}) takes {unit!r}, got {argument.node.name!r} in "
+                            f"{argument.node.unit!r}"
                         )
                     plain[name] = argument.value
                     node.inputs.append((name, argument.node))
@@ -170,7 +175,9 @@ class Trace:
         return Traced(node.value, node)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
-        """Return the sum, the least or the greatest of the terms as one node; of plain numbers, or of nothing, the plain number it is."""
+        """Return the sum, the least or the greatest of the terms as one node; of plain numbers, or
+        of nothing, the plain number it is.
+        """
         gathering = {"total": total, "least": least, "greatest": greatest}[operation]
         traced = [term for term in terms if isinstance(term, Traced)]
         if not traced:
@@ -234,7 +241,9 @@ def _hashable(value: Any) -> Any:
 
 
 def _below(place: str, node: Node) -> str:
-    """Return what a term is called in a sum made at a place: the part of its own place that lies below, else its name."""
+    """Return what a term is called in a sum made at a place: the part of its own place that lies
+    below, else its name.
+    """
     inner = node.id.removeprefix(f"{place}/").rpartition("/")[0]
     return inner or node.name
 
@@ -248,7 +257,9 @@ def recording() -> Iterator[Trace]:
 
 @contextmanager
 def recorded_by(recorder: Recorder) -> Iterator[None]:
-    """Let a recorder keep what is computed while the block runs: what other threads and tasks compute meanwhile stays theirs."""
+    """Let a recorder keep what is computed while the block runs: what other threads and tasks
+    compute meanwhile stays theirs.
+    """
     token = RECORDER.set(recorder)
     try:
         yield

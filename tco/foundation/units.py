@@ -1,8 +1,9 @@
 """Units: the names used in annotations, the committed unit table, and the pint registry behind it.
 
-Reading a catalogue uses the table `data/units.csv` (unit text -> factor to base units and dimension), so that no command has
-to import pint. The table is generated from our own unit file `data/units.txt` by `python -m tco.foundation.units`, and a test proves
-the two equal. pint itself is imported only for a unit text the table lacks, and by the tests of the formulas.
+Reading a catalogue uses the table `data/units.csv` (unit text -> factor to base units and
+dimension), so that no command has to import pint. The table is generated from our own unit file
+`data/units.txt` by `python -m tco.foundation.units`, and a test proves the two equal. pint itself
+is imported only for a unit text the table lacks, and by the tests of the formulas.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", bound=Any)  # a float or an array
 
-# A formula takes whatever its reading gives: a float, an array, a quantity, a symbol. The annotation carries its unit.
+# A formula takes whatever its reading gives: a float, an array, a quantity, a symbol. The
+# annotation carries its unit.
 Pure = Annotated[Any, ""]
 Second = Annotated[Any, "s"]
 Hour = Annotated[Any, "h"]
@@ -108,7 +110,9 @@ CURRENCIES = frozenset(
 
 @cache
 def registry() -> pint.UnitRegistry[Any]:
-    """Return the pint registry of `data/units.txt`. Slow to import: for tests and unknown unit texts only."""
+    """Return the pint registry of `data/units.txt`. Slow to import: for tests and unknown unit
+    texts only.
+    """
     import pint
 
     return pint.UnitRegistry(
@@ -118,13 +122,17 @@ def registry() -> pint.UnitRegistry[Any]:
 
 @cache
 def unit(text: str) -> Unit:
-    """Return factor and dimension of a unit text; a text that is no unit raises `DataError` with the nearest one."""
+    """Return factor and dimension of a unit text; a text that is no unit raises `DataError` with
+    the nearest one.
+    """
     found = unit_table().get(text)
     return found if found is not None else from_registry(text)
 
 
 def from_registry(text: str) -> Unit:
-    """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as '#', ',' or '?', which are refused."""
+    """Return factor and dimension of a unit text as pint reads it; pint passes over marks such as
+    '#', ',' or '?', which are refused.
+    """
     wrong = DataError(f"{text!r} is not a unit{other_money(text) or nearest(text, unit_table())}")
     if not all(mark.isalnum() or mark in " */^()%.-" for mark in text):
         raise wrong
@@ -141,7 +149,9 @@ def from_registry(text: str) -> Unit:
 
 
 def other_money(text: str) -> str:
-    """Return '; ...' with what to write in place of a price in another money than dollars, or an empty string."""
+    """Return '; ...' with what to write in place of a price in another money than dollars, or an
+    empty string.
+    """
     money = "".join(re.findall(r"^[^\W\d_]+", text))
     dollars = f"USD{text[len(money) :]}"
     if money in CENTS:
@@ -154,7 +164,9 @@ def other_money(text: str) -> str:
 
 
 def dimension_text(powers: Mapping[str, float]) -> str:
-    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'; the order of pint's own depends on what it read before."""
+    """Return a dimension in one spelling, such as '[currency] / [chip] / [time]'; the order of
+    pint's own depends on what it read before.
+    """
 
     def factor(name: str) -> str:
         power = abs(powers[name])
@@ -166,13 +178,16 @@ def dimension_text(powers: Mapping[str, float]) -> str:
 
 
 def convert(value: Number, source: str, target: str) -> Number:
-    """Return `value`, a number or an array, given in unit `source`, in unit `target`; a different dimension raises `DataError`."""
+    """Return `value`, a number or an array, given in unit `source`, in unit `target`; a different
+    dimension raises `DataError`.
+    """
     if source == target:
         return value
     have, want = unit(source), unit(target)
     if have.dimension != want.dimension:
         raise DataError(
-            f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} ({want.dimension})"
+            f"unit {source or '1'!r} is {have.dimension}, expected {target or 'a pure number'!r} "
+            f"({want.dimension})"
         )
     if have.factor == want.factor:
         return value
@@ -207,7 +222,9 @@ SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "B": 1e9}
 
 
 def number_and_unit(text: str) -> tuple[float, str] | None:
-    """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh'; None where no number begins it."""
+    """Return a quantity as people write it, '20 MW', '20MW', '9,000 USD', '9k USD' or '$0.09/kWh';
+    None where no number begins it.
+    """
     found = QUANTITY.fullmatch(text.strip())
     if found is None:
         return None
@@ -223,7 +240,8 @@ def number_and_unit(text: str) -> tuple[float, str] | None:
 def parse_quantity(text: str, target: str) -> float:
     """Return the number of a text such as '0.083 USD/kWh' in unit `target`.
 
-    A bare number is taken as pure, so it is accepted only where `target` is dimensionless. Raises `DataError`.
+    A bare number is taken as pure, so it is accepted only where `target` is dimensionless. Raises
+    `DataError`.
     """
     found = number_and_unit(text)
     if found is None:
@@ -236,13 +254,16 @@ def parse_quantity(text: str, target: str) -> float:
         raise DataError(f"{text!r} is not a finite number")
     if not unit_text and not is_pure(target):
         raise DataError(
-            f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as '{meant(text, target)}'"
+            f"{text!r} has no unit, expected {target!r} ({unit(target).dimension}), such as "
+            f"'{meant(text, target)}'"
         )
     return convert(value, unit_text, target)
 
 
 def meant(text: str, target: str) -> str:
-    """Return how what was probably meant is written: the number that the text holds, with the unit that is expected."""
+    """Return how what was probably meant is written: the number that the text holds, with the unit
+    that is expected.
+    """
     number = re.match(
         r"(\d+(?:\.\d+)?)([kKmM](?![a-zA-Z]))?", re.sub(r"(?<=\d),(?=\d{3})", "", text)
     )

@@ -1,8 +1,9 @@
 """The one mapping every quantity comes from: `values[path]`. The mapping alone chooses the reading.
 
-A path is a dotted name such as `parts.trn3.tdp` or `site.electricity_price`. What it gives is a float, an array, a quantity or
-a traced leaf. Derived values are named too: `values.derived(path, unit, compute)` computes one, unless the user has set that
-path; then the given value cuts off whatever lay below it.
+A path is a dotted name such as `parts.trn3.tdp` or `site.electricity_price`. What it gives is a
+float, an array, a quantity or a traced leaf. Derived values are named too: `values.derived(path,
+unit, compute)` computes one, unless the user has set that path; then the given value cuts off
+whatever lay below it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def as_traced(trace: Trace) -> Reader:
 
 
 class Readings(dict[str, float]):
-    """Inputs that were read to decide structure, as plain numbers, or true where only whether they are above zero counts, and all they decided."""
+    """Inputs that were read to decide structure, as plain numbers, or true where only whether they
+    are above zero counts, and all they decided.
+    """
 
     def __init__(
         self, found: Mapping[str, float] | None = None, decisions: Decisions | None = None
@@ -68,7 +71,9 @@ class Readings(dict[str, float]):
         self.decisions |= others.decisions
 
     def decide_alike(self, others: Mapping[str, float]) -> bool:
-        """Say whether other numbers of some of these inputs decide the same; one that nothing is known of stays as it is."""
+        """Say whether other numbers of some of these inputs decide the same; one that nothing is
+        known of stays as it is.
+        """
         every = {**self, **others}
         judged = {path for _, paths, _ in self.decisions for path in paths}
         if any(
@@ -82,14 +87,18 @@ class Readings(dict[str, float]):
 
 
 class Readable(dict[str, Any]):
-    """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is found on first use."""
+    """Values by path, whoever asks: a scenario, a trace or measured rows. What is not held yet is
+    found on first use.
+    """
 
     @abstractmethod
     def structure(self, path: str) -> float:
         """Return an input as a plain number to decide which parts, operators or formats exist."""
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
-        """Return what plain numbers of some inputs decide, with the `rest`: other numbers that decide the same change no structure."""
+        """Return what plain numbers of some inputs decide, with the `rest`: other numbers that
+        decide the same change no structure.
+        """
         return decide(*[self.structure(path) for path in paths], *rest)
 
     def exists(self, path: str) -> bool:
@@ -101,16 +110,20 @@ class Readable(dict[str, Any]):
         return path in self
 
     def unless_zero(self, path: str) -> Any:
-        """Return an input, or None where it is a plain zero, with which what rests on it changes nothing and need not be computed.
+        """Return an input, or None where it is a plain zero, with which what rests on it changes
+        nothing and need not be computed.
 
-        An array or a traced value is never left out: one of its values, or a later one, may be another.
+        An array or a traced value is never left out: one of its values, or a later one, may be
+        another.
         """
         value = self[path]
         return None if isinstance(value, float | int) and not value else value
 
 
 class Reads(NamedTuple):
-    """What a calculation read of values: every input in the order it was met, and the paths it only asked whether they are set."""
+    """What a calculation read of values: every input in the order it was met, and the paths it only
+    asked whether they are set.
+    """
 
     inputs: dict[str, Input]
     derived: dict[str, str]
@@ -158,7 +171,9 @@ class Values(Readable):
         return value
 
     def rule(self, path: str) -> Rule | None:
-        """Return the rule a path's value follows from; None for an input, and where the user has set the path."""
+        """Return the rule a path's value follows from; None for an input, and where the user has
+        set the path.
+        """
         self.looked.add(path)
         return None if path in self.given else self.follows.get(path)
 
@@ -178,7 +193,9 @@ class Values(Readable):
         return found
 
     def grounds(self, paths: Iterable[str]) -> tuple[str, tuple[str, ...], bool]:
-        """Return what a figure rests on that is priced by some inputs: their worst kind, their sources, and whether one is a person's own."""
+        """Return what a figure rests on that is priced by some inputs: their worst kind, their
+        sources, and whether one is a person's own.
+        """
         given = [self.input(path) for path in paths]
         return (
             worst([one.kind for one in given]),
@@ -187,36 +204,46 @@ class Values(Readable):
         )
 
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide which parts, operators or formats exist: with another number they may be others."""
+        """Return an input as a plain number to decide which parts, operators or formats exist: with
+        another number they may be others.
+        """
         return self.decided(float, path)
 
     def decided(self, decide: Callable[..., T], *paths: str, rest: tuple[Any, ...] = ()) -> T:
-        """Return what plain numbers of some inputs decide, with the `rest`; it is remembered in `readings`, as they are."""
+        """Return what plain numbers of some inputs decide, with the `rest`; it is remembered in
+        `readings`, as they are.
+        """
         found = self.readings.decisions[decide, paths, rest] = decide(
             *[self.plain(path) for path in paths], *rest
         )
         return found
 
     def plain(self, path: str) -> float:
-        """Return an input as a plain number: what is held in `readings` is what was read, whatever the input is now."""
+        """Return an input as a plain number: what is held in `readings` is what was read, whatever
+        the input is now.
+        """
         found = self.readings.get(path)
         if found is None or isinstance(found, bool):
             found = self.number(path)
             if isinstance(found, np.ndarray):
                 raise DataError(
-                    f"{path} decides what exists and has {found.size} values: give one value, or the structure to evaluate them on"
+                    f"{path} decides what exists and has {found.size} values: give one value, or "
+                    "the structure to evaluate them on"
                 )
             self.readings[path] = found
         return found
 
     def exists(self, path: str) -> bool:
-        """Say whether an input is above zero, to decide whether what it describes exists; remembered as `structure` does."""
+        """Say whether an input is above zero, to decide whether what it describes exists;
+        remembered as `structure` does.
+        """
         found = self.readings.get(path)
         if found is None:
             above = self.number(path) > 0
             if somewhere(above) != everywhere(above):
                 raise DataError(
-                    f"{path} decides what exists and is zero in some of {above.size} values: give the structure to evaluate them on"
+                    f"{path} decides what exists and is zero in some of {above.size} values: give "
+                    "the structure to evaluate them on"
                 )
             found = self.readings[path] = somewhere(above)
         above = self.readings.decisions[operator.gt, (path,), (0,)] = found > 0
@@ -231,7 +258,9 @@ class Values(Readable):
             return rule(self.number)
 
     def at(self, date: str) -> Values:
-        """Return the same inputs at another date, in the same reading: for what is bought later than the rest."""
+        """Return the same inputs at another date, in the same reading: for what is bought later
+        than the rest.
+        """
         if date not in self.dates:
             if self.other_date is None:
                 raise DataError(f"these inputs have no dates to look up {date} at")
@@ -239,7 +268,9 @@ class Values(Readable):
         return self.dates[date]
 
     def override(self, path: str, unit: str, given: Given) -> Input:
-        """Return the input a setting gives for a path, checked for unit, finiteness and the bounds of its attribute."""
+        """Return the input a setting gives for a path, checked for unit, finiteness and the bounds
+        of its attribute.
+        """
         if given.many is not None:
             made = Input(
                 path,
@@ -287,7 +318,8 @@ class Values(Readable):
         except DataError:
             if keeps_back:
                 raise DataError(
-                    f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its bounds; {UNTOLD}"
+                    f"{given.where}: {path}: is no quantity in {unit or 'pure numbers'} within its "
+                    f"bounds; {UNTOLD}"
                 ) from None
             raise
         if keeps_back:
@@ -327,7 +359,9 @@ class Values(Readable):
         return value
 
     def reads_of(self, compute: Callable[[], Any]) -> tuple[Any, Reads]:
-        """Return what `compute()` gives, and all that it read here, as if nothing had been read before."""
+        """Return what `compute()` gives, and all that it read here, as if nothing had been read
+        before.
+        """
         held, before = dict(self), Reads(self.inputs, self.derived_units, self.looked)
         self.clear()
         self.inputs, self.derived_units, self.looked = {}, {}, set()
@@ -347,7 +381,9 @@ class Values(Readable):
         self.looked |= reads.looked
 
     def check_given(self, known: Callable[[str], bool]) -> list[str]:
-        """Return the set paths that had no effect; a path that is no input at all raises `DataError`."""
+        """Return the set paths that had no effect; a path that is no input at all raises
+        `DataError`.
+        """
         unused = [path for path in self.given if path not in self.inputs]
         for path in unused:
             if not known(path):
@@ -356,7 +392,9 @@ class Values(Readable):
 
 
 def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
-    """Return a setting as the inputs take it: one number as its text, many as an array in the input's unit; anything else raises `DataError`."""
+    """Return a setting as the inputs take it: one number as its text, many as an array in the
+    input's unit; anything else raises `DataError`.
+    """
     if isinstance(setting, str):
         return Given(setting)
     number, unit = setting if isinstance(setting, tuple) and len(setting) == 2 else (setting, "")
@@ -366,13 +404,15 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
         found = None
     if found is None or not found.size or not isinstance(unit, str):
         raise DataError(
-            f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), or a pure number"
+            f"{path}: {setting!r} is no setting; expected a text such as '5 GB', (numbers, unit), "
+            "or a pure number"
         )
     wanted = unit_of(path)
     if not unit and not is_pure(wanted):
         one = "numbers" if found.ndim else repr(float(found))
         raise DataError(
-            f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as ({one}, {wanted!r})"
+            f"{path}: {one} without a unit, expected {wanted!r} or another of its kind, such as "
+            f"({one}, {wanted!r})"
         )
     if not found.ndim:
         return Given(f"{float(found)!r} {unit}".strip())
@@ -384,7 +424,9 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
 
 
 def shape_of(given: Mapping[str, Given]) -> tuple[int, ...]:
-    """Return the shape of what is asked together: empty where every input is one number; shapes that do not fit raise `DataError`."""
+    """Return the shape of what is asked together: empty where every input is one number; shapes
+    that do not fit raise `DataError`.
+    """
     shapes = {path: one.many.shape for path, one in given.items() if one.many is not None}
     try:
         return np.broadcast_shapes(*shapes.values())

@@ -1,8 +1,9 @@
 """The arithmetic of a program for some inputs that vary, all others being the numbers they are.
 
-Formulas are taken apart into single operations of numpy: what rests on numbers alone is computed when the kernel is made, equal operations
-are one, powers become products and roots, and a product or a sum takes first what varies least. Each operation is known by the axes it
-varies on: the draws, the batch that is solved for, and those of plans.
+Formulas are taken apart into single operations of numpy: what rests on numbers alone is computed
+when the kernel is made, equal operations are one, powers become products and roots, and a product
+or a sum takes first what varies least. Each operation is known by the axes it varies on: the draws,
+the batch that is solved for, and those of plans.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ POWERS: dict[float, str] = {2.0: "square", 4.0: "square square", 0.5: "root", 0.
 
 
 class Recipe(NamedTuple):
-    """The operations of a formula: operands below zero are its parameters, from the last one on, others its operations before, or numbers."""
+    """The operations of a formula: operands below zero are its parameters, from the last one on,
+    others its operations before, or numbers.
+    """
 
     operations: tuple[tuple[str, tuple[Any, ...]], ...]
     result: Any
@@ -99,12 +102,16 @@ def recipe(formula: Formula) -> Recipe:
 
 
 def weight(varies: int) -> tuple[int, int]:
-    """Return how much is computed of what varies on some axes: most along the batch, which is tried again and again, then along the draws."""
+    """Return how much is computed of what varies on some axes: most along the batch, which is tried
+    again and again, then along the draws.
+    """
     return varies & (BATCH | DRAW), varies.bit_count()
 
 
 class Kernel:
-    """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it varies on, `numbers` what is known already."""
+    """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it
+    varies on, `numbers` what is known already.
+    """
 
     def __init__(self, program: Program, varying: Iterable[str], plans: Mapping[int, Any]) -> None:
         self.operation: list[str] = []
@@ -148,14 +155,18 @@ class Kernel:
         return self.inputs[path]
 
     def leaf(self, number: float | Row) -> int:
-        """Return the place of a number of the structure, or of those of the plans that are asked for."""
+        """Return the place of a number of the structure, or of those of the plans that are asked
+        for.
+        """
         if not isinstance(number, Row):
             return self.number(number)
         some = number.numbers[self.plans.get(number.axis, slice(None))]
         return self.number(some, PLANS << number.axis)
 
     def number(self, value: Any, varies: int = 0) -> int:
-        """Return the place of a number, or of a row of numbers along an axis of plans: one number where they are all the same."""
+        """Return the place of a number, or of a row of numbers along an axis of plans: one number
+        where they are all the same.
+        """
         if isinstance(value, np.ndarray) and value.ndim and (value == value[0]).all():
             value, varies = float(value[0]), 0
         key = ("number", varies, value.tobytes() if varies else float(value))
@@ -198,9 +209,11 @@ class Kernel:
         )
 
     def gather(self, operation: str, terms: Sequence[int]) -> int:
-        """Return the place of a sum, a least or a greatest: what terms share is taken once, and those that vary least come first.
+        """Return the place of a sum, a least or a greatest: what terms share is taken once, and
+        those that vary least come first.
 
-        x a + x b is x (a + b), min(x + a, x + b) is x + min(a, b), and min(max(x, a), max(x, b)) is max(x, min(a, b)).
+        x a + x b is x (a + b), min(x + a, x + b) is x + min(a, b), and min(max(x, a), max(x, b)) is
+        max(x, min(a, b)).
         """
         terms = self.opened(operation, terms)
         for within in SHARING[operation]:
@@ -237,7 +250,9 @@ class Kernel:
         return found if operation == "+" else [*dict.fromkeys(found)]
 
     def put(self, operation: str, *taken: int) -> int:
-        """Return the place of an operation: computed at once of numbers, and without what changes nothing."""
+        """Return the place of an operation: computed at once of numbers, and without what changes
+        nothing.
+        """
         numbers, varies = self.numbers, 0
         for one in taken:
             varies |= self.varies[one]
@@ -260,7 +275,9 @@ class Kernel:
         return self.numbers.get(place) if not self.varies[place] else None
 
     def simpler(self, operation: str, taken: tuple[int, ...]) -> int | None:
-        """Return the place of what an operation comes to that is none, or a quicker one; none where it stays."""
+        """Return the place of what an operation comes to that is none, or a quicker one; none where
+        it stays.
+        """
         one, other = taken[0], taken[-1]
         first, last = self.plain(one), self.plain(other)
         if operation == "select":
@@ -282,7 +299,8 @@ class Kernel:
         return one if operation in ("max", "min") and one == other else None
 
     def apart(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
-        """Return the place of a product, sum, least or greatest whose terms that vary less are taken by themselves; none where none does.
+        """Return the place of a product, sum, least or greatest whose terms that vary less are
+        taken by themselves; none where none does.
 
         (x c) d is x (c d) and x / d is x (1 / d): what varies most is touched once.
         """
@@ -303,7 +321,9 @@ class Kernel:
         return (self.varies[place] // PLANS).bit_length() - 1
 
     def values(self, drawn: Mapping[str, Any]) -> dict[int, Any]:
-        """Return the numbers that are known, and those of inputs that vary: draws on the last axis, plans on the one before."""
+        """Return the numbers that are known, and those of inputs that vary: draws on the last axis,
+        plans on the one before.
+        """
         known = {
             place: value[:, None] if self.varies[place] else np.array(value)
             for place, value in self.numbers.items()
@@ -313,7 +333,9 @@ class Kernel:
         }
 
     def before(self, axes: int, wanted: Sequence[int]) -> list[int]:
-        """Return the places that do not vary on some axes, and that what does rests on directly, or that are wanted themselves."""
+        """Return the places that do not vary on some axes, and that what does rests on directly, or
+        that are wanted themselves.
+        """
         key = axes, tuple(wanted)
         if key not in self.borders:
             found, seen, stack = set[int](), set[int](), list(wanted)
@@ -330,7 +352,9 @@ class Kernel:
         return self.borders[key]
 
     def needed(self, wanted: Iterable[int], given: Container[int]) -> set[int]:
-        """Return the places that lead to what is wanted: operations, and what they begin with, which is given or known."""
+        """Return the places that lead to what is wanted: operations, and what they begin with,
+        which is given or known.
+        """
         found, stack, numbers = set[int](), list(wanted), self.numbers
         while stack:
             place = stack.pop()
@@ -341,7 +365,9 @@ class Kernel:
         return found
 
     def common(self, asked: Sequence[Sequence[int]], given: Iterable[int]) -> list[int]:
-        """Return the places that several of some results rest on, and that what only one of them rests on takes."""
+        """Return the places that several of some results rest on, and that what only one of them
+        rests on takes.
+        """
         key = tuple(map(tuple, asked)), frozenset(given)
         if key not in self.shared:
             begin = key[1] | self.numbers.keys()
@@ -363,7 +389,9 @@ class Kernel:
 
 
 class Line(NamedTuple):
-    """An operation of a schedule: where what it takes stands, where its result goes, and whose memory that takes over, if any's."""
+    """An operation of a schedule: where what it takes stands, where its result goes, and whose
+    memory that takes over, if any's.
+    """
 
     function: Callable[..., Any]
     one: int
@@ -376,8 +404,8 @@ class Line(NamedTuple):
 class Schedule:
     """Operations that lead from what is given to what is wanted.
 
-    They work on registers: the result of the last one that takes an array stands in its memory, and a register that nobody reads any more
-    goes to the next.
+    They work on registers: the result of the last one that takes an array stands in its memory, and
+    a register that nobody reads any more goes to the next.
     """
 
     def __init__(self, kernel: Kernel, wanted: Sequence[int], given: frozenset[int]) -> None:

@@ -1,8 +1,10 @@
 """A program: the steps of a scenario, each once, with inputs by path.
 
-The chain walks a scenario and its structure once while the program records: its steps are the calls of formulas and the sums in it, those
-that are computed alike from the same steps being one, whichever structure they are met in. Whoever asks for other numbers reads the program
-and walks nothing. What the structure states is a number, or a row of numbers along an axis of plans: plans of a search are asked for together.
+The chain walks a scenario and its structure once while the program records: its steps are the calls
+of formulas and the sums in it, those that are computed alike from the same steps being one,
+whichever structure they are met in. Whoever asks for other numbers reads the program and walks
+nothing. What the structure states is a number, or a row of numbers along an axis of plans: plans of
+a search are asked for together.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class Recorded(Traced):
 
 
 class Program:
-    """Steps in the order they are computed in: leaves have a number, a row, or an input whose number may be another each time."""
+    """Steps in the order they are computed in: leaves have a number, a row, or an input whose
+    number may be another each time.
+    """
 
     def __init__(self) -> None:
         self.steps: list[Step | None] = []  # none of a leaf
@@ -61,7 +65,9 @@ class Program:
         return self.values[self.leaf(given.value, given.path)]
 
     def leaf(self, value: Any, path: str | None = None) -> int:
-        """Return the place of a leaf: inputs of one path and number are one, and so are numbers of the structure."""
+        """Return the place of a leaf: inputs of one path and number are one, and so are numbers of
+        the structure.
+        """
         key = (
             (path, value.shape, value.tobytes())
             if isinstance(value, np.ndarray)
@@ -82,7 +88,9 @@ class Program:
         return len(self.values) - 1
 
     def place(self, value: Any) -> int:
-        """Return the place of a value: that of the step that gave it, or of a number of the structure."""
+        """Return the place of a value: that of the step that gave it, or of a number of the
+        structure.
+        """
         return value.place if isinstance(value, Recorded) else self.leaf(value)
 
     def call(self, formula: Formula, arguments: tuple[Any, ...], named: dict[str, Any]) -> Recorded:
@@ -95,7 +103,9 @@ class Program:
         return self.step(formula, arguments, formula.function)
 
     def gather(self, operation: str, name: str, terms: Sequence[Any]) -> Any:
-        """Return the sum, the least or the greatest of some terms; of plain numbers, or of nothing, the plain number it is."""
+        """Return the sum, the least or the greatest of some terms; of plain numbers, or of nothing,
+        the plain number it is.
+        """
         if not any(isinstance(term, Recorded) for term in terms):
             with paused():
                 return GATHERINGS[operation](name, terms)
@@ -119,7 +129,9 @@ class Program:
 
 
 def number_or_row(value: Any) -> float | Row:
-    """Return what a leaf holds: one number, or those of the plans along the one axis on which they differ."""
+    """Return what a leaf holds: one number, or those of the plans along the one axis on which they
+    differ.
+    """
     if not isinstance(value, np.ndarray) or value.size == 1:
         return float(value)
     (axis,) = (place for place, length in enumerate(value.shape) if length > 1)

@@ -38,7 +38,8 @@ NONE: Mapping[int, Array] = {}
 def keep_memory() -> None:
     """Let the C library of Linux keep what arrays leave free.
 
-    It gives it back and fetches it anew, which takes several times as long as what is computed in the memory.
+    It gives it back and fetches it anew, which takes several times as long as what is computed in
+    the memory.
     """
     import ctypes
 
@@ -49,10 +50,12 @@ def keep_memory() -> None:
 
 
 def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield what is made of each of some, with its place among them: on Linux each core makes its share in a process of its own.
+    """Yield what is made of each of some, with its place among them: on Linux each core makes its
+    share in a process of its own.
 
-    Such a process is a copy of this one, which knows all that is known here and is gone with its share; threads would wait for one another
-    at each operation. A program that has threads is not copied. What is made so makes nothing so itself, and a share that failed is made here.
+    Such a process is a copy of this one, which knows all that is known here and is gone with its
+    share; threads would wait for one another at each operation. A program that has threads is not
+    copied. What is made so makes nothing so itself, and a share that failed is made here.
     """
     cores = (
         min(CORES, len(many)) if sys.platform == "linux" and threading.active_count() == 1 else 1
@@ -87,7 +90,9 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
 
 
 def copied(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
-    """Return a process that makes something of each of some, and the file in memory it writes that to."""
+    """Return a process that makes something of each of some, and the file in memory it writes that
+    to.
+    """
     file, failed, parent = os.fdopen(os.memfd_create("made"), "w+b"), 1, os.getpid()
     try:
         with (
@@ -120,7 +125,9 @@ def end_with(parent: int) -> None:
 
 
 class Run:
-    """A schedule for some values: its results for `count` draws on the last axis, or some of them, with values that come with each call."""
+    """A schedule for some values: its results for `count` draws on the last axis, or some of them,
+    with values that come with each call.
+    """
 
     def __init__(self, schedule: Schedule, values: Mapping[int, Any], count: int) -> None:
         self.schedule, self.count = schedule, count
@@ -132,11 +139,14 @@ class Run:
         }
         self.rows = rows_of(self.values.values())
         self.few: tuple[Array, Run] | None = (
-            None  # where each draw stands among those asked for last, below zero elsewhere, and their own run
+            # where each draw stands among those asked for last, below zero elsewhere, and their own
+            # run
+            None
         )
 
     def __call__(self, draws: Array | None = None, own: Mapping[int, Array] = NONE) -> list[Any]:
-        """Return the results in all draws, or in some, in their order: one number each, or as many. The values `own` are already of those.
+        """Return the results in all draws, or in some, in their order: one number each, or as many.
+        The values `own` are already of those.
 
         Whoever asks for fewer and fewer draws has them picked from those asked for before.
         """
@@ -192,7 +202,9 @@ def evaluated(
     count: int,
     draws: Array | None = None,
 ) -> list[Any]:
-    """Return what stands in some places of a kernel, from values of others, in all of `count` draws or in some."""
+    """Return what stands in some places of a kernel, from values of others, in all of `count` draws
+    or in some.
+    """
     return Run(kernel.schedule(wanted, values), values, count)(draws)
 
 
@@ -203,7 +215,8 @@ def taken(
     rows: Any,
     draws: Array | None = None,
 ) -> dict[int, Any]:
-    """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by its row on each axis, and a draw.
+    """Return values in some places: of a slice of the plans in all draws, or of pairs of a plan, by
+    its row on each axis, and a draw.
 
     Without draws the pairs are of all of them, one each.
     """
@@ -233,7 +246,9 @@ def apart(
     values: Mapping[int, Any],
     count: int,
 ) -> list[list[Any]]:
-    """Return what stands in some places in some draws, for each of several that are asked so: what they have in common is computed in all draws."""
+    """Return what stands in some places in some draws, for each of several that are asked so: what
+    they have in common is computed in all draws.
+    """
     order = kernel.common([wanted for wanted, _ in asked], values)
     known = {**values, **dict(zip(order, evaluated(kernel, order, values, count), strict=True))}
     found = []

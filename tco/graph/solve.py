@@ -25,12 +25,14 @@ ROUNDS = 60  # far more than it takes
 def largest_within(
     times: Times, allowed: Array, low: Array, high: Array, first: Array, power: Array
 ) -> tuple[Array, Array]:
-    """Return the largest numbers from `low` to `high` whose time is no more than allowed, else `low`, and their times.
+    """Return the largest numbers from `low` to `high` whose time is no more than allowed, else
+    `low`, and their times.
 
-    Times rise with the number: from `first`, which is tried first, by about as much as a `power` of it there, evenly, but in steps where
-    another tile or wave begins. What is looked for lies between the largest number in time and the smallest that is late. Along a smooth
-    curve the tangent, a secant and inverse parabolas lead there; after these the method of Chandrupatla does, which halves what is left
-    where three points tell of a step.
+    Times rise with the number: from `first`, which is tried first, by about as much as a `power` of
+    it there, evenly, but in steps where another tile or wave begins. What is looked for lies
+    between the largest number in time and the smallest that is late. Along a smooth curve the
+    tangent, a secant and inverse parabolas lead there; after these the method of Chandrupatla does,
+    which halves what is left where three points tell of a step.
     """
     aim = allowed * (1 - OVER)
 
@@ -81,7 +83,9 @@ def largest_within(
 
 
 def onward(points: tuple[Array, Array, Array], power: Array) -> Array:
-    """Return where the time aimed at is expected: by a power of the number, from two points by a secant, from three by their inverse parabola."""
+    """Return where the time aimed at is expected: by a power of the number, from two points by a
+    secant, from three by their inverse parabola.
+    """
     (near, a), (before, b), (first, c) = points
     with np.errstate(divide="ignore", invalid="ignore"):
         usual, secant, last = (
@@ -97,10 +101,11 @@ def onward(points: tuple[Array, Array, Array], power: Array) -> Array:
 
 
 def across(newest: Array, other: Array, third: Array) -> Array:
-    """Return the number to try next between the newest and the one on the other side of the time aimed at, after Chandrupatla (1997).
+    """Return the number to try next between the newest and the one on the other side of the time
+    aimed at, after Chandrupatla (1997).
 
-    It is the root of the inverse parabola through three points where they lie on a smooth curve, else the middle; an end that is not known
-    is tried itself.
+    It is the root of the inverse parabola through three points where they lie on a smooth curve,
+    else the middle; an end that is not known is tried itself.
     """
     (near, a), (far, b), (before, c) = newest, other, third
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,6 @@
-"""The bill of materials: every place of the tree with its price and its power, chips that are built up from silicon among them."""
+"""The bill of materials: every place of the tree with its price and its power, chips that are built
+up from silicon among them.
+"""
 
 from __future__ import annotations
 
@@ -61,19 +63,25 @@ def gross_dies_per_wafer(
 def negative_binomial_yield(
     area: SquareMillimetre, defect_density: PerSquareMillimetre, defect_clustering: Pure
 ) -> Any:
-    """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0 S / alpha)^-alpha."""
+    """Share of the dies without a defect in an area S, where defects come in clusters: y = (1 + D0
+    S / alpha)^-alpha.
+    """
     return (1 + defect_density * area / defect_clustering) ** -defect_clustering
 
 
 @formula(unit="", source="stapper1983")
 def poisson_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
-    """Share of the dies without a defect in an area S, where defects fall anywhere alike: y = exp(-D0 S); the least of the three."""
+    """Share of the dies without a defect in an area S, where defects fall anywhere alike: y =
+    exp(-D0 S); the least of the three.
+    """
     return np.exp(-defect_density * area)
 
 
 @formula(unit="", source="murphy1964")
 def murphy_yield(area: SquareMillimetre, defect_density: PerSquareMillimetre) -> Any:
-    """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1 - exp(-D0 S)) / (D0 S))^2."""
+    """Share of the dies without a defect in an area S, where densities vary as a triangle: y = ((1
+    - exp(-D0 S)) / (D0 S))^2.
+    """
     return (np.expm1(-defect_density * area) / (defect_density * area)) ** 2
 
 
@@ -108,9 +116,11 @@ def chip_cost(
     partner_margin: Pure,
     wafers_through_partner: Pure,
 ) -> Any:
-    """Cost of a packaged chip without HBM: c = dies x die (1 + margin t) + (packaging + substrate + test + loss) (1 + margin).
+    """Cost of a packaged chip without HBM: c = dies x die (1 + margin t) + (packaging + substrate +
+    test + loss) (1 + margin).
 
-    t is the share of the wafers that the design partner buys: the owner who buys them himself pays its margin on the rest alone.
+    t is the share of the wafers that the design partner buys: the owner who buys them himself pays
+    its margin on the rest alone.
     """
     made = packaging_cost + substrate_cost + test_cost + assembly_loss
     return dies * die * (1 + partner_margin * wafers_through_partner) + made * (1 + partner_margin)
@@ -127,7 +137,9 @@ USUAL_YIELD = "negative-binomial"
 
 
 def built_up_price(values: Values, part: str, model: str = USUAL_YIELD) -> Any:
-    """Return what chip `part` costs without its HBM, from its wafer up, with one model of its yield."""
+    """Return what chip `part` costs without its HBM, from its wafer up, with one model of its
+    yield.
+    """
     area = values[f"parts.{part}.die_area"]
     gross = gross_dies_per_wafer(area, values[f"parts.{part}.wafer_diameter"])
     yield_of, rests_on = YIELDS[model]
@@ -176,7 +188,9 @@ def domain_peak(chips: Pure, peak: FLOPPerSecond) -> Any:
 
 @formula(unit="byte", source="tco-model")
 def joint_capacity(number: Pure, capacity: Byte) -> Any:
-    """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a cluster: C = n c."""
+    """Memory of some dies of a stack, or chips of a scale-up domain, together, or of a share of a
+    cluster: C = n c.
+    """
     return number * capacity
 
 
@@ -212,7 +226,9 @@ def conversion_loss(load: Watt, efficiency: Pure) -> Any:
 
 @dataclass(slots=True)
 class BillLine:
-    """One leaf of the bill. `unit_price` is None where the price lies in the line named by `included_in`."""
+    """One leaf of the bill. `unit_price` is None where the price lies in the line named by
+    `included_in`.
+    """
 
     path: str
     part: str
@@ -341,7 +357,9 @@ def place_of(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
 def bill_of_materials(
     system: System, values: Values, catalogue: Catalogue, dies: str = USUAL_YIELD
 ) -> Bill:
-    """Price and power of every place of the tree, with one model of the yield of dies; a missing price or power raises `DataError`."""
+    """Price and power of every place of the tree, with one model of the yield of dies; a missing
+    price or power raises `DataError`.
+    """
     pricing = Pricing(values, catalogue, dies)
     lines: list[BillLine] = []
     included: dict[str, str] = {}  # path -> the path whose price holds it
@@ -390,7 +408,9 @@ def bill_line(
     paths: tuple[str, ...],
     holder: str | None,
 ) -> BillLine:
-    """Return the line of a leaf with the worst kind and all sources of the inputs its price rests on."""
+    """Return the line of a leaf with the worst kind and all sources of the inputs its price rests
+    on.
+    """
     kind, sources, overlay = values.grounds(paths)
     near = least_direct(values.input(path).directness for path in paths) if paths else ""
     return BillLine(
@@ -413,8 +433,10 @@ def assembly_line(values: Values, leaf: Leaf, labour: list[Labour], system: Syst
     """Return the line of assembly and test: the hours of every tray and rack at one rate."""
     if not labour:
         raise DataError(
-            f"{system.where}: {leaf.part} prices hours of assembly, but nothing in the tree takes any;"
-            f" give trays and racks an {ASSEMBLY_TIME}, or leave {leaf.part} out where the price is of finished racks"
+            f"{system.where}: {leaf.part} prices hours of assembly, but nothing in the tree takes "
+            "any;"
+            f" give trays and racks an {ASSEMBLY_TIME}, or leave {leaf.part} out where the price "
+            "is of finished racks"
         )
     rate = f"parts.{leaf.part}.{LABOUR_RATE}"
     costs = []
@@ -447,13 +469,16 @@ def add_conversion_loss(
 def chosen_among(
     system: System, catalogue: Catalogue, values: Values, date: str
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return the cheapest part for each place, the inputs by which it is that, and notes on what it was chosen among."""
+    """Return the cheapest part for each place, the inputs by which it is that, and notes on what it
+    was chosen among.
+    """
     chosen, compared, notes = {}, list[str](), list[str]()
     for place, found in offers(system, values, catalogue).items():
         for offer in found:
             if np.ndim(offer.price):
                 raise DataError(
-                    f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest stands there: give the structure"
+                    f"{place}: {offer.part} has {np.size(offer.price)} prices and the cheapest "
+                    "stands there: give the structure"
                 )
             compared += offer.rests_on
         best, *others = sorted(found, key=lambda offer: float(offer.price))
@@ -463,6 +488,7 @@ def chosen_among(
                 f"{other.quantity:g} {other.part} {other.price:,.0f}" for other in others
             )
             notes.append(
-                f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at {date}; {rest}"
+                f"{place}: {best.quantity:g} {best.part} at {best.price:,.0f} USD, the cheapest at "
+                f"{date}; {rest}"
             )
     return chosen, compared, notes

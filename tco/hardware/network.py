@@ -1,4 +1,6 @@
-"""The scale-out network of a cluster: NICs, switches by tier, links, optics, cables and their power and price."""
+"""The scale-out network of a cluster: NICs, switches by tier, links, optics, cables and their power
+and price.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def clos_endpoints(radix: Pure, tiers: Pure) -> Any:
 
 @formula(unit="", source="clos-fat-tree")
 def grown_reach(reach: Pure, radix: Pure, oversubscription: Pure) -> Any:
-    """Endpoints after one more tier below: n' = n k s / (1 + s), s being downlink over uplink bandwidth (k/2 at s = 1)."""
+    """Endpoints after one more tier below: n' = n k s / (1 + s), s being downlink over uplink
+    bandwidth (k/2 at s = 1).
+    """
     return reach * radix * oversubscription / (1 + oversubscription)
 
 
@@ -88,13 +92,16 @@ class ReachError(DataError):
 
 
 def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> int:
-    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises `ReachError`."""
+    """Return the fewest tiers that hold `chips` endpoints; a size no sensible Clos reaches raises
+    `ReachError`.
+    """
     for tiers in range(1, MOST_TIERS + 1):
         if chips <= reach_of([radix] * tiers, oversubscription) * (1 + 1e-9):
             return tiers
     most = math.floor(reach_of([radix] * MOST_TIERS, oversubscription))
     raise ReachError(
-        f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port switches: it reaches {most:,}; "
+        f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port "
+        f"switches: it reaches {most:,}; "
         "take slower ports or larger switches"
     )
 
@@ -133,7 +140,8 @@ def cards_of(system: System, network: str) -> Cards | None:
         raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
     if not is_count(hosts) or (hosts and below is None):
         raise DataError(
-            f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that `below` names"
+            f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that "
+            "`below` names"
         )
     held = sum(
         leaf.quantity
@@ -145,7 +153,9 @@ def cards_of(system: System, network: str) -> Cards | None:
 
 
 def network_parts(system: System) -> frozenset[str]:
-    """Return the parts of the tree that belong to the scale-out network and the front end: cards, and the switches and cables of the racks."""
+    """Return the parts of the tree that belong to the scale-out network and the front end: cards,
+    and the switches and cables of the racks.
+    """
 
     def parts() -> frozenset[str]:
         cards = [
@@ -158,7 +168,9 @@ def network_parts(system: System) -> frozenset[str]:
 
 
 def converged(system: System) -> bool:
-    """Say whether the front end runs over the switches of the scale-out network that stand in the racks."""
+    """Say whether the front end runs over the switches of the scale-out network that stand in the
+    racks.
+    """
     return bool(system.network.get(FRONTEND, {}).get("converged", False))
 
 
@@ -171,14 +183,18 @@ def nic_faults(system: System) -> Iterator[str]:
     for network in NETWORKS:
         found = cards_of(system, network)
         if found is not None and found.quantity <= 0:
-            yield f"network.{network} names {found.part}, of which the tree holds none for the chips"
+            yield (
+                f"network.{network} names {found.part}, of which the tree holds none for the chips"
+            )
     for part in system.network.get(IN_RACKS, ()):
         if not system.quantity.get(part):
             yield f"network.{IN_RACKS} names {part}, of which the tree holds none"
 
 
 def from_the_tree(system: System, catalogue: Catalogue) -> dict[str, Rule]:
-    """Return how each bandwidth of the chip follows from the NICs of the tree; a card whose ports nobody counts is rated as a whole."""
+    """Return how each bandwidth of the chip follows from the NICs of the tree; a card whose ports
+    nobody counts is rated as a whole.
+    """
     found = {}
     for network, attribute in NETWORKS.items():
         if (cards := cards_of(system, network)) is not None:
@@ -278,7 +294,8 @@ def clos_size(
     joined = chips or reach
     if joined > reach:
         raise DataError(
-            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach {reach:,}; `--tiers {levels + 1}` or slower ports"
+            f"{joined:,} chips do not fit {levels} tiers of {radix:.0f}-port switches, which reach "
+            f"{reach:,}; `--tiers {levels + 1}` or slower ports"
         )
     return ClosSize(joined, radix, levels, reach)
 
@@ -342,7 +359,8 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
         longest = max(optics, key=lambda part: reaches[part])
         farthest = f"{longest} covers {reaches[longest] / 1000:g} km"
         raise DataError(
-            f"a link of {length / 1000:g} km is beyond the reach of every optical module of cluster.optic; {farthest}"
+            f"a link of {length / 1000:g} km is beyond the reach of every optical module of "
+            f"cluster.optic; {farthest}"
         )
     return list(shortest.values())
 

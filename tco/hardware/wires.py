@@ -1,7 +1,9 @@
-"""What wires allow: the lanes of a chip, the lanes and the number of its switches, the reach of its cables.
+"""What wires allow: the lanes of a chip, the lanes and the number of its switches, the reach of its
+cables.
 
-The fabric of a system's file states lanes a chip, the switch they end on and the cables they run through; the tree of the same file
-holds so many of each. Where the two cannot both be true the system is refused, with the arithmetic.
+The fabric of a system's file states lanes a chip, the switch they end on and the cables they run
+through; the tree of the same file holds so many of each. Where the two cannot both be true the
+system is refused, with the arithmetic.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ NOT_SCALE_UP = ("host", "nic")  # purposes of lanes that are no part of the scal
 
 
 def wire_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
-    """Yield what the wires cannot do: more lanes than the chip has, more ports than its switches, a link beyond its reach."""
+    """Yield what the wires cannot do: more lanes than the chip has, more ports than its switches, a
+    link beyond its reach.
+    """
     for faults in (
         chip_faults(system, catalogue, values),
         switch_faults(system, catalogue, values),
@@ -45,25 +49,36 @@ def refuse_unjoined(system: System, catalogue: Catalogue, values: Values) -> Non
     stated = values.has(rate) or catalogue.has_part_value(system.chip, "scale_up_bandwidth")
     if system.chips > 1 and stated and somewhere(values[rate] <= 0):
         raise DataError(
-            f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a scale-up domain"
+            f"{rate} is 0, and nothing else joins the {system.chips:g} chips of {system.id} to a "
+            "scale-up domain"
         )
 
 
 def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
-    """Yield what a complete system states so that its wires can be judged: its switch, and the lanes of its chip."""
+    """Yield what a complete system states so that its wires can be judged: its switch, and the
+    lanes of its chip.
+    """
     if system.fabric.get("kind") not in SWITCHLESS and "switch" not in system.fabric:
-        yield f"{system.where}: fabric.switch is missing; it names the part of the tree that the chips' lanes end on"
+        yield (
+            f"{system.where}: fabric.switch is missing; it names the part of the tree that the "
+            "chips' lanes end on"
+        )
     used = table(system, "lanes")
     wanted = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
     for attribute in wanted:
         if not catalogue.has_part_value(system.chip, attribute):
-            yield f"{system.where}: parts.{system.chip}.{attribute} is missing, by which fabric.lanes are judged"
+            yield (
+                f"{system.where}: parts.{system.chip}.{attribute} is missing, by which "
+                "fabric.lanes are judged"
+            )
     if not used:
         yield f"{system.where}: fabric.lanes is missing: the lanes of one chip by purpose"
 
 
 def used_lanes(system: System) -> dict[str, float]:
-    """Return the lanes of one chip by purpose, spares included: a torus has two links in most dimensions, a mesh one to every chip."""
+    """Return the lanes of one chip by purpose, spares included: a torus has two links in most
+    dimensions, a mesh one to every chip.
+    """
     stated = {name: lanes(system, name) for name in table(system, "lanes")}
     kind = system.fabric.get("kind")
     if kind == "torus":
@@ -112,9 +127,15 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
         )
         on_plane, of_plane = system.chips / racks / planes, standing / racks / planes
         if on_plane * port > have:
-            yield f"{on_plane:g} chips a plane by x{port} are {on_plane * port:g} lanes, a {switch} has {have:g}"
+            yield (
+                f"{on_plane:g} chips a plane by x{port} are {on_plane * port:g} lanes, a "
+                f"{switch} has {have:g}"
+            )
         if of_plane * port < lanes(system, "plane"):
-            yield f"{of_plane:g} {switch} a plane by x{port} give a chip {of_plane * port:g} lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
+            yield (
+                f"{of_plane:g} {switch} a plane by x{port} give a chip {of_plane * port:g} "
+                f"lanes, fabric.lanes.plane is {lanes(system, 'plane'):g}"
+            )
     elif kind in ("star", "two-star"):
         each = sum(scale_up(used_lanes(system)).values())
         across = (
@@ -123,7 +144,10 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
         need = system.chips * each * (1 + across)
         if need > standing * have * (1 + 1e-9):
             crossing = f", {across:g} of them once more to the other rack," if across else ""
-            yield f"{system.chips:g} chips by {each:g} lanes{crossing} are {need:g}, {standing:g} {switch} have {standing * have:g}"
+            yield (
+                f"{system.chips:g} chips by {each:g} lanes{crossing} are {need:g}, {standing:g} "
+                f"{switch} have {standing * have:g}"
+            )
 
 
 def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
@@ -141,11 +165,16 @@ def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterat
             continue
         reach = values.structure(f"parts.{cables[name]}.reach")
         if span > reach:
-            yield f"fabric.span.{name}: {span:g} m is beyond the reach of {cables[name]} ({reach:g} m)"
+            yield (
+                f"fabric.span.{name}: {span:g} m is beyond the reach of {cables[name]} "
+                f"({reach:g} m)"
+            )
 
 
 def absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterator[str]:
-    """Yield that the tree holds none of a part the fabric names; a part nobody knows raises `DataError`."""
+    """Yield that the tree holds none of a part the fabric names; a part nobody knows raises
+    `DataError`.
+    """
     if part not in catalogue.parts:
         raise unknown("part", str(part), catalogue.parts, f"{system.where}: {key}")
     if not system.quantity.get(part):

@@ -1,4 +1,5 @@
-"""Model architectures, read from the `config.json` that Hugging Face publishes for a model, or from stated figures.
+"""Model architectures, read from the `config.json` that Hugging Face publishes for a model, or from
+stated figures.
 
 An architecture is structure: whole numbers that say which operators exist and how large they are.
 """
@@ -39,9 +40,11 @@ def is_stated(name: str) -> bool:
 def load_model(
     catalogue: Catalogue, name: str, size: Callable[[], float] | None = None
 ) -> Architecture:
-    """Return the architecture of a model of the catalogue, of figures stated in its place, or of a `config.json` a path leads to.
+    """Return the architecture of a model of the catalogue, of figures stated in its place, or of a
+    `config.json` a path leads to.
 
-    A model of a given size may be asked for in another: `size` says how many parameters, zero as many as its config says.
+    A model of a given size may be asked for in another: `size` says how many parameters, zero as
+    many as its config says.
     """
     if is_stated(name):
         refuse_own("a model stated by its figures")
@@ -68,13 +71,17 @@ def load_model(
 
 
 def of_size(content: dict[str, Any], size: Callable[[], float] | None) -> dict[str, Any]:
-    """Return the config of a model, in another size if it is one of a given size and another is asked for."""
+    """Return the config of a model, in another size if it is one of a given size and another is
+    asked for.
+    """
     wanted = round(size()) if size is not None and SIZE in content else 0
     return content | {SIZE: wanted} if wanted else content
 
 
 def reader_of(kind: str, where: str) -> Callable[[Config], Layout]:
-    """Return what reads a model type; one without a reader is refused: why it has none, or the nearest that has one."""
+    """Return what reads a model type; one without a reader is refused: why it has none, or the
+    nearest that has one.
+    """
     from tco.models.families import READERS, REASONS  # the headline's model is read without them
 
     if kind in READERS:
@@ -85,7 +92,8 @@ def reader_of(kind: str, where: str) -> Callable[[Config], Layout]:
 
 
 def architecture(content: dict[str, Any], name: str, where: str) -> Architecture:
-    """Return the architecture a config describes; a model type not known here raises `DataError` by name.
+    """Return the architecture a config describes; a model type not known here raises `DataError` by
+    name.
 
     A model that also sees or hears keeps its language model in `text_config`; the rest is left out.
     """

@@ -1,4 +1,6 @@
-"""A model's `config.json` behind checked access: what is missing or wrong is named with its file and key."""
+"""A model's `config.json` behind checked access: what is missing or wrong is named with its file
+and key.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Config:
         return DataError(f"{self.where}: {what}")
 
     def either(self, *keys: str) -> str:
-        """Return the key that is given, of several that releases of a family use for one figure: the first where none is."""
+        """Return the key that is given, of several that releases of a family use for one figure:
+        the first where none is.
+        """
         return next((key for key in keys if self.has(key)), keys[0])
 
     def whole(self, key: str, default: int | None = None, least: int = 1, most: int = 10**9) -> int:
@@ -105,7 +109,8 @@ class Config:
                 )
             if kind not in known:
                 raise DataError(
-                    f"{self.where}: {self.inside}{key} holds {kind!r}, expected {', '.join(map(str, known))}"
+                    f"{self.where}: {self.inside}{key} holds {kind!r}, expected "
+                    f"{', '.join(map(str, known))}"
                 )
         return list(value[:length])
 
@@ -126,7 +131,9 @@ class Config:
         return self.whole(key, most=10_000)
 
     def layout(self, blocks: tuple[Block, ...], tied: bool = False, prediction: str = "") -> Layout:
-        """Return the layout of a config with the usual keys and one last norm; `prediction` is the key of layers that predict ahead."""
+        """Return the layout of a config with the usual keys and one last norm; `prediction` is the
+        key of layers that predict ahead.
+        """
         hidden = self.whole("hidden_size")
         context, ahead = (
             self.whole("max_position_embeddings", 2048),

@@ -1,4 +1,6 @@
-"""Readers of config.json by family: what one expression says is a row of the table, what it does not is a function above it."""
+"""Readers of config.json by family: what one expression says is a row of the table, what it does
+not is a function above it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def even(
     tied: bool = False,
     layers: str = "num_hidden_layers",
 ) -> Layout:
-    """Return equal layers, with two norms of scales alone unless `norms` says how many weights they have."""
+    """Return equal layers, with two norms of scales alone unless `norms` says how many weights they
+    have.
+    """
     return c.layout(
         (
             Block(
@@ -90,7 +94,9 @@ def after_gpt(
 
 
 def plain(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
-    """Return a feed-forward part without a gate; where the key of the model's width is given, four times as wide unless its own says otherwise."""
+    """Return a feed-forward part without a gate; where the key of the model's width is given, four
+    times as wide unless its own says otherwise.
+    """
     return FeedForward(c.whole(key, 4 * c.whole(hidden) if hidden else None), 2, bias=bias)
 
 
@@ -127,7 +133,9 @@ def with_positions(made: Layout, spare: int = 0) -> Layout:
 
 
 def read_gemma3(c: Config) -> Layout:
-    """Five of six layers see a window, queries and keys have norms, four more norms a layer, one embedding."""
+    """Five of six layers see a window, queries and keys have norms, four more norms a layer, one
+    embedding.
+    """
     heads = {} if any(c.has(key) for key in GEMMA3_HEADS) else GEMMA3_HEADS
     c = Config(
         GEMMA3 | heads | {key: value for key, value in c.content.items() if value is not None},
@@ -141,7 +149,9 @@ def read_gemma3(c: Config) -> Layout:
 
 
 def read_gemma4(c: Config) -> Layout:
-    """Windows, and every sixth layer wider heads that see all and whose values are keys; in a mixture a dense part beside the experts."""
+    """Windows, and every sixth layer wider heads that see all and whose values are keys; in a
+    mixture a dense part beside the experts.
+    """
     c.without("hidden_size_per_layer_input", "num_kv_shared_layers", "use_double_wide_mlp")
     layers, near, width = (
         c.layers(),
@@ -193,7 +203,9 @@ def read_gemma2(c: Config) -> Layout:
 
 
 def read_llama4(c: Config) -> Layout:
-    """Three of four layers see their own chunk only; every layer or every other one has experts and a shared one."""
+    """Three of four layers see their own chunk only; every layer or every other one has experts and
+    a shared one.
+    """
     step, every, full = (
         c.whole("interleave_moe_layer_step", 1),
         c.whole("no_rope_layer_interval", 4),
@@ -237,7 +249,9 @@ def read_gpt_oss(c: Config) -> Layout:
 
 
 def read_minimax_m3(c: Config) -> Layout:
-    """The first layers dense with full attention, the others experts and blocks of keys that an indexer scores."""
+    """The first layers dense with full attention, the others experts and blocks of keys that an
+    indexer scores.
+    """
     layers, attention, sparse = (
         c.layers(),
         grouped_query(c, head_norm=c.flag("use_qk_norm")),
@@ -296,7 +310,9 @@ def read_dbrx(c: Config) -> Layout:
 
 
 def read_chatglm(c: Config) -> Layout:
-    """ChatGLM 2 and 3, GLM-4-9B: groups of queries share keys and values; biases on queries, keys and values."""
+    """ChatGLM 2 and 3, GLM-4-9B: groups of queries share keys and values; biases on queries, keys
+    and values.
+    """
     c.without("add_bias_linear")
     hidden, heads = c.whole("hidden_size"), c.whole("num_attention_heads")
     if c.whole("kv_channels", hidden // heads) * heads != hidden:
@@ -325,7 +341,9 @@ def read_chatglm(c: Config) -> Layout:
 
 
 def read_falcon(c: Config) -> Layout:
-    """Attention and feed-forward side by side behind one norm or two, one head of keys and values or groups of them."""
+    """Attention and feed-forward side by side behind one norm or two, one head of keys and values
+    or groups of them.
+    """
     bias, grouped, parallel = (
         c.flag("bias"),
         c.flag("new_decoder_architecture"),
@@ -345,7 +363,8 @@ def read_opt(c: Config) -> Layout:
     hidden, bias = c.whole("hidden_size"), c.flag("enable_bias", True)
     if c.whole("word_embed_proj_dim", hidden) != hidden or not c.flag("do_layer_norm_before", True):
         raise c.misfit(
-            "word_embed_proj_dim unlike hidden_size, or do_layer_norm_before false: OPT's models with it are not read"
+            "word_embed_proj_dim unlike hidden_size, or do_layer_norm_before false: OPT's models "
+            "with it are not read"
         )
     return with_positions(
         after_gpt(c, multi_head(c, bias=bias), plain(c, "ffn_dim", bias), tied=True), spare=2
@@ -378,7 +397,9 @@ def read_mpt(c: Config) -> Layout:
 
 
 def read_arctic(c: Config) -> Layout:
-    """Beside the experts a dense part as wide as the model, which every token passes as it would a shared expert."""
+    """Beside the experts a dense part as wide as the model, which every token passes as it would a
+    shared expert.
+    """
     beside = c.whole("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
     return even(
         c.every_layer("moe_layer_frequency"),
@@ -430,7 +451,9 @@ def read_ernie_moe(c: Config) -> Layout:
 
 
 def read_hunyuan(c: Config) -> Layout:
-    """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are lists, a number a layer."""
+    """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are
+    lists, a number a layer.
+    """
     layers, same = (
         c.without("use_cla", "moe_layer_num_skipped", "mlp_bias").layers(),
         dict(c.content),
@@ -589,12 +612,22 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     ),
 }
 
-# Model types that are not read, and why: what one token costs in them differs from what a decoder's layers say.
+# Model types that are not read, and why: what one token costs in them differs from what a decoder's
+# layers say.
 ENCODER = "an encoder, which makes no tokens one by one"
 BOTH = "an encoder and a decoder, which attends to the encoder's output: only decoders are read"
-TOWER = "a language model behind a vision tower, whose work on images is not modelled; give the config of its language model"
-MAMBA1 = "layers of the first Mamba, whose recurrence decays each number of the state by itself: only Mamba-2 is read"
-SHARED = "layers that share one set of weights, with adapters of their own: layers are counted with weights of their own"
+TOWER = (
+    "a language model behind a vision tower, whose work on images is not modelled; give the "
+    "config of its language model"
+)
+MAMBA1 = (
+    "layers of the first Mamba, whose recurrence decays each number of the state by itself: "
+    "only Mamba-2 is read"
+)
+SHARED = (
+    "layers that share one set of weights, with adapters of their own: layers are counted "
+    "with weights of their own"
+)
 
 REASONS = {
     **dict.fromkeys(

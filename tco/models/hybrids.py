@@ -13,7 +13,9 @@ UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
 def read_qwen35(c: Config, part: FeedForward) -> Layout:
-    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the feed-forward part of all is experts or dense."""
+    """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
+    feed-forward part of all is experts or dense.
+    """
     c.without("mlp_only_layers")
     layers, every = c.layers(), c.whole("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
@@ -51,7 +53,9 @@ def gated_experts(c: Config) -> FeedForward:
 
 
 def nemotron_order(c: Config) -> list[str]:
-    """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of `layers_block_type` that newer releases give."""
+    """Return the kind of each layer: the letters of `hybrid_override_pattern`, or the words of
+    `layers_block_type` that newer releases give.
+    """
     words = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
     if not c.has("layers_block_type"):
         return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
@@ -63,7 +67,9 @@ def nemotron_order(c: Config) -> list[str]:
 
 
 def read_nemotron(c: Config) -> Layout:
-    """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a dense feed-forward (-)."""
+    """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a
+    dense feed-forward (-).
+    """
     hidden = c.whole("hidden_size")
     heads, head, groups, state = (
         c.whole("mamba_num_heads"),
@@ -108,9 +114,11 @@ def read_nemotron(c: Config) -> Layout:
 
 
 def read_kimi_linear(c: Config) -> Layout:
-    """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer latent attention; experts on a narrower width.
+    """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer
+    latent attention; experts on a narrower width.
 
-    What joins the residuals of earlier layers (attention residuals) is left out: its weights are few.
+    What joins the residuals of earlier layers (attention residuals) is left out: its weights are
+    few.
     """
     layers, hidden, linear = (
         c.every_layer("moe_layer_freq").layers(),
@@ -161,7 +169,9 @@ def read_kimi_linear(c: Config) -> Layout:
 
 
 def read_mamba2(c: Config) -> Layout:
-    """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a sequence may be of any length."""
+    """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a
+    sequence may be of any length.
+    """
     c.without("use_bias")
     hidden, heads, head = c.whole("hidden_size"), c.whole("num_heads"), c.whole("head_dim")
     if heads * head != c.whole("expand", 2) * hidden:

@@ -1,4 +1,6 @@
-"""Readers of the config.json of models with latent or sparse attention, by family, and of parametric mixtures of experts."""
+"""Readers of the config.json of models with latent or sparse attention, by family, and of
+parametric mixtures of experts.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engin
 
 
 def latent_attention(c: Config, value: int | None = None) -> Attention:
-    """Return multi-head latent attention, with an indexer where the config has one; `value` is the usual width of a value head."""
+    """Return multi-head latent attention, with an indexer where the config has one; `value` is the
+    usual width of a value head.
+    """
     rope, nope, heads = (
         c.whole("qk_rope_head_dim"),
         c.whole("qk_nope_head_dim"),
@@ -38,7 +42,8 @@ def indexed(c: Config, attention: Attention) -> Attention:
 
 
 def read_deepseek(c: Config) -> Layout:
-    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then fine-grained experts with shared ones.
+    """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then
+    fine-grained experts with shared ones.
 
     From GLM-5.2 on some layers have no indexer and take the choice of one before them.
     """
@@ -68,7 +73,9 @@ def read_minicpm3(c: Config) -> Layout:
 
 
 def read_deepseek4(c: Config) -> Layout:
-    """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone; several residual streams."""
+    """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
+    several residual streams.
+    """
     layers, heads, width, hidden = (
         c.layers(),
         c.whole("num_attention_heads"),
@@ -113,7 +120,8 @@ def read_deepseek4(c: Config) -> Layout:
 
 
 def read_parametric(c: Config) -> Layout:
-    """A mixture of experts of a given size: the expert width follows from `total_parameters` and the other shapes.
+    """A mixture of experts of a given size: the expert width follows from `total_parameters` and
+    the other shapes.
 
     width = (total - all other weights) / (layers x experts x 3 h), to the nearest multiple of 16.
     """

@@ -1,4 +1,6 @@
-"""What a model is made of: attention, feed-forward parts, mixers, the block that joins them, and all layers with what they count."""
+"""What a model is made of: attention, feed-forward parts, mixers, the block that joins them, and
+all layers with what they count.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ import numpy as np
 class Attention(NamedTuple):
     """Attention of one kind of layer; without heads the layer has none.
 
-    `latent` is zero for grouped-query attention, else MLA's cached width without rope. A query reaches every earlier token, or
-    the last `window` ones (with `chunked`: those of its own chunk of `window`), or the `top_tokens` that an indexer scores
-    highest. With `compression` c one cached entry stands for c tokens, and the last `window` tokens are reached beside them.
+    `latent` is zero for grouped-query attention, else MLA's cached width without rope. A query
+    reaches every earlier token, or the last `window` ones (with `chunked`: those of its own chunk
+    of `window`), or the `top_tokens` that an indexer scores highest. With `compression` c one
+    cached entry stands for c tokens, and the last `window` tokens are reached beside them.
     """
 
     heads: int
@@ -38,12 +41,15 @@ class Attention(NamedTuple):
     in_bias: bool = False
     out_bias: bool = False
     gated: bool = False  # an output gate as wide as the query, in latent attention as the values
-    value_of_key: bool = False  # a value is the key before its rotation: one product makes both, the cache keeps both
+    # a value is the key before its rotation: one product makes both, the cache keeps both
+    value_of_key: bool = False
     sinks: bool = False  # a learned logit a head, which takes part in no product
 
     @property
     def cached(self) -> int:
-        """Numbers cached per entry and layer: 2 H_kv d, or MLA's latent with its rotary part; the indexer's keys left out."""
+        """Numbers cached per entry and layer: 2 H_kv d, or MLA's latent with its rotary part; the
+        indexer's keys left out.
+        """
         if self.latent:
             return self.latent + self.rope_dim
         return self.kv_heads * (self.qk_dim if self.shared_key_value else self.qk_dim + self.v_dim)
@@ -75,7 +81,9 @@ class Attention(NamedTuple):
         return gates * (hidden * width + (width if self.in_bias else 0)) + self.qk_norm
 
     def key_value(self, hidden: int) -> int:
-        """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the way up."""
+        """Weights of keys and values: h 2 H_kv d, or the way down to the latent, its norm, and the
+        way up.
+        """
         made = self.cached - (self.kv_heads * self.v_dim if self.value_of_key else 0)
         down = hidden * made + (made if self.in_bias else 0)
         if self.latent:
@@ -94,7 +102,9 @@ class Attention(NamedTuple):
         return weights + (hidden if self.out_bias else 0) + (self.heads if self.sinks else 0)
 
     def compressor(self, hidden: int, width: int = 0) -> int:
-        """Weights that pool c tokens into an entry: value and gate projections, position bias, norm; overlapping where an indexer selects."""
+        """Weights that pool c tokens into an entry: value and gate projections, position bias,
+        norm; overlapping where an indexer selects.
+        """
         if not self.compression:
             return 0
         width = width or self.qk_dim
@@ -102,7 +112,9 @@ class Attention(NamedTuple):
         return 2 * hidden * pooled + self.compression * pooled + width
 
     def indexer(self, hidden: int) -> int:
-        """Weights of the indexer: queries from the query's low rank, if it has one, one key an entry, a weight a head."""
+        """Weights of the indexer: queries from the query's low rank, if it has one, one key an
+        entry, a weight a head.
+        """
         if not self.index_heads:  # none, or another layer's choice is taken
             return 0
         keys = (
@@ -121,7 +133,9 @@ NO_ATTENTION = Attention(0, 0, 0, 0)
 
 
 class FeedForward(NamedTuple):
-    """Feed-forward part of one kind of layer: dense where `experts` is zero, absent where `width` is."""
+    """Feed-forward part of one kind of layer: dense where `experts` is zero, absent where `width`
+    is.
+    """
 
     width: int  # dense width, or the width of one expert
     matrices: int  # 3 with a gate, 2 without
@@ -141,7 +155,9 @@ class FeedForward(NamedTuple):
         )
 
     def common_parameters(self, hidden: int) -> int:
-        """Weights every token of a layer with experts passes: router, shared experts, the ways into the latent and out."""
+        """Weights every token of a layer with experts passes: router, shared experts, the ways into
+        the latent and out.
+        """
         router = self.experts * (hidden + (1 if self.router_bias else 0))
         shared = self.matrices * hidden * self.shared_width + (hidden if self.shared_gate else 0)
         return router + shared + 2 * hidden * self.latent
@@ -165,19 +181,24 @@ NO_FEED_FORWARD = FeedForward(0, 0)
 
 
 class StateMixer(NamedTuple):
-    """A state-space or linear-attention layer: it caches no tokens, but keeps a state of fixed size for each sequence."""
+    """A state-space or linear-attention layer: it caches no tokens, but keeps a state of fixed size
+    for each sequence.
+    """
 
     heads: int
     head_dim: int  # width of a value head
     groups: int  # heads share the keys and queries of a group (Mamba's B and C)
     state: int  # width of a key
     kernel: int  # taps of the short convolution before the recurrence
-    controls: int  # numbers a head and token that steer the recurrence: 1 for Mamba-2, 2 for the gated delta rule
+    # numbers a head and token that steer the recurrence: 1 for Mamba-2, 2 for the gated delta rule
+    controls: int
     scalars: int  # learned scalars a head
     norm: int  # scales of the gated norm behind the recurrence
     passes: int  # multiply-adds a token spends on each number of the state
     conv_bias: bool = False
-    decay_rank: int = 0  # each number of a key decays by itself, by a product through this rank; zero: one decay a head, among the controls
+    # each number of a key decays by itself, by a product through this rank; zero: one decay a head,
+    # among the controls
+    decay_rank: int = 0
 
     @property
     def inner(self) -> int:
@@ -196,7 +217,9 @@ class StateMixer(NamedTuple):
 
     @property
     def held(self) -> int:
-        """Numbers kept per sequence and layer: the recurrent state and the convolution's last inputs."""
+        """Numbers kept per sequence and layer: the recurrent state and the convolution's last
+        inputs.
+        """
         return self.state_numbers + self.convolved * (self.kernel - 1)
 
     @property
@@ -221,7 +244,9 @@ class StateMixer(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Equal layers, wherever they stand in the stack. A layer has attention or a mixer, a feed-forward part, or one of them only."""
+    """Equal layers, wherever they stand in the stack. A layer has attention or a mixer, a
+    feed-forward part, or one of them only.
+    """
 
     layers: int
     attention: Attention = NO_ATTENTION
@@ -253,7 +278,9 @@ def gathered(layers: Iterable[Block]) -> tuple[Block, ...]:
 
 
 class Architecture(NamedTuple):
-    """A decoder-only model, its modules for other media and for predicting further tokens left out of every count."""
+    """A decoder-only model, its modules for other media and for predicting further tokens left out
+    of every count.
+    """
 
     id: str
     hidden: int
@@ -332,13 +359,17 @@ class Architecture(NamedTuple):
 
     @property
     def prediction_parameters(self) -> int:
-        """Weights of the layers that predict further tokens, each with the product that joins two hidden states, and three norms."""
+        """Weights of the layers that predict further tokens, each with the product that joins two
+        hidden states, and three norms.
+        """
         layer = self.blocks[-1].parameters(self.hidden) + 2 * self.hidden**2 + 3 * self.hidden
         return self.prediction_layers * layer
 
     @property
     def cached(self) -> int:
-        """Numbers the cache grows by with each token, windows left out: entries and indexer keys of all layers."""
+        """Numbers the cache grows by with each token, windows left out: entries and indexer keys of
+        all layers.
+        """
         kinds = [
             (layers, a, max(a.compression, 1))
             for a, layers in self.attentions.items()
@@ -350,7 +381,9 @@ class Architecture(NamedTuple):
 
     @property
     def held(self) -> int:
-        """Numbers a sequence holds at most whatever its length: states of mixers, and entries inside windows."""
+        """Numbers a sequence holds at most whatever its length: states of mixers, and entries
+        inside windows.
+        """
         windows = sum(layers * a.window * a.cached for a, layers in self.attentions.items())
         return windows + sum(layers * mixer.held for mixer, layers in self.mixers.items())
 
@@ -369,7 +402,9 @@ def up_and_down(f: FeedForward, hidden: int, width: Any) -> tuple[Side, Side]:
 
 
 def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Side]:
-    """Return one chip's projections by name: per-head ones split over the group, latent and compressed ones whole on every rank."""
+    """Return one chip's projections by name: per-head ones split over the group, latent and
+    compressed ones whole on every rank.
+    """
     heads = a.heads / tensor_parallel
     out = {"attention out": (heads * a.v_dim, hidden)}
     if a.out_rank:  # heads leave in groups, each through a low rank
@@ -402,5 +437,7 @@ def projections(a: Attention, hidden: int, tensor_parallel: Any) -> dict[str, Si
 
 
 def keys_and_values(a: Attention, tensor_parallel: Any) -> Any:
-    """Return the numbers of a token's keys and values that one chip makes: heads beyond their number stand on several ranks."""
+    """Return the numbers of a token's keys and values that one chip makes: heads beyond their
+    number stand on several ranks.
+    """
     return np.ceil(a.kv_heads / tensor_parallel) * (a.qk_dim + (0 if a.value_of_key else a.v_dim))

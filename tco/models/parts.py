@@ -1,4 +1,6 @@
-"""What readers of several families share: grouped-query attention, dense and routed feed-forward parts, and how layers are ordered."""
+"""What readers of several families share: grouped-query attention, dense and routed feed-forward
+parts, and how layers are ordered.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from tco.models.layers import Attention, Block, FeedForward, gathered
 
 
 def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Attention:
-    """Return grouped-query attention as Llama's config spells it; `head_norm` gives queries and keys a norm a head wide."""
+    """Return grouped-query attention as Llama's config spells it; `head_norm` gives queries and
+    keys a norm a head wide.
+    """
     heads = c.whole("num_attention_heads")
     width = c.whole("head_dim", c.whole("hidden_size") // heads)
     groups = c.whole("num_key_value_heads", heads, most=heads)
@@ -32,12 +36,15 @@ def multi_head(
     groups: int = 0,
     bias: bool = False,
 ) -> Attention:
-    """Return attention whose heads divide the model's width, by the keys of both; without `groups` every head has keys and values of its own."""
+    """Return attention whose heads divide the model's width, by the keys of both; without `groups`
+    every head has keys and values of its own.
+    """
     width, number = c.whole(hidden), c.whole(heads)
     groups = groups or number
     if width % number or number % groups:
         raise c.misfit(
-            f"{heads}: {number} heads with {groups} of keys and values do not divide a width of {width}"
+            f"{heads}: {number} heads with {groups} of keys and values do not divide a width of "
+            f"{width}"
         )
     return Attention(number, groups, width // number, width // number, in_bias=bias, out_bias=bias)
 
@@ -50,7 +57,9 @@ def dense(c: Config, key: str = "intermediate_size") -> FeedForward:
 def routed(
     c: Config, width: str, experts: str, shared: int = 0, active: str = "num_experts_per_tok"
 ) -> FeedForward:
-    """Return a gated mixture of experts: `width`, `experts` and `active` are keys, `shared` the width of the experts every token passes."""
+    """Return a gated mixture of experts: `width`, `experts` and `active` are keys, `shared` the
+    width of the experts every token passes.
+    """
     number = c.whole(experts, most=10**6)
     return FeedForward(c.whole(width), 3, number, c.whole(active, most=number), shared)
 
@@ -66,7 +75,9 @@ def layer_norms(hidden: int, number: int) -> int:
 
 
 def all_heads_norm(attention: Attention, wanted: bool = True) -> Attention:
-    """Return an attention whose queries and keys have a scale for every number of every head, if that is wanted."""
+    """Return an attention whose queries and keys have a scale for every number of every head, if
+    that is wanted.
+    """
     return (
         attention._replace(qk_norm=(attention.heads + attention.kv_heads) * attention.qk_dim)
         if wanted
@@ -75,7 +86,9 @@ def all_heads_norm(attention: Attention, wanted: bool = True) -> Attention:
 
 
 def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
-    """Return the attention of each layer: every so many sees all tokens, the others a window, unless `layer_types` says otherwise."""
+    """Return the attention of each layer: every so many sees all tokens, the others a window,
+    unless `layer_types` says otherwise.
+    """
     layers = c.layers()
     kinds = {
         "sliding_attention": full._replace(window=c.whole("sliding_window")),
@@ -88,7 +101,9 @@ def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
 
 
 def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
-    """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts with shared ones."""
+    """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts
+    with shared ones.
+    """
     layers, width = c.layers(), c.every_layer("moe_layer_freq").whole("moe_intermediate_size")
     first, shared = (
         c.count("first_k_dense_replace", layers),

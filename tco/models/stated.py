@@ -1,7 +1,9 @@
-"""A model built from the figures a paper or a row of measurements states, instead of from a `config.json`.
+"""A model built from the figures a paper or a row of measurements states, instead of from a
+`config.json`.
 
-The text form `layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000` names such a model wherever a model is named; a row
-of measurements with columns of these names is turned into the same text first, so that both are read by one function.
+The text form `layers=40,hidden=5120,heads=40,kv_heads=40,ffn=13824,vocab=32000` names such a model
+wherever a model is named; a row of measurements with columns of these names is turned into the same
+text first, so that both are read by one function.
 """
 
 from __future__ import annotations
@@ -48,12 +50,16 @@ def missing_figures(figures: Mapping[str, Any]) -> list[str]:
 
 
 def figures_text(figures: Mapping[str, Any]) -> str:
-    """Return figures as the text that names their model: known keys in one order, whole numbers without a decimal point."""
+    """Return figures as the text that names their model: known keys in one order, whole numbers
+    without a decimal point.
+    """
     return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
 
 
 def figures_of(text: str) -> dict[str, Any]:
-    """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises `DataError`."""
+    """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
+    `DataError`.
+    """
     found: dict[str, Any] = {}
     for pair in text.split(","):
         key, sign, value = (part.strip() for part in pair.partition("="))
@@ -73,7 +79,9 @@ def figures_of(text: str) -> dict[str, Any]:
 
 
 def number(text: str) -> Any:
-    """Return a value as the whole number, the decimal number or the word it is; what a key may hold is checked where it is used."""
+    """Return a value as the whole number, the decimal number or the word it is; what a key may hold
+    is checked where it is used.
+    """
     for kind in (int, float):
         try:
             return kind(text)
@@ -83,13 +91,16 @@ def number(text: str) -> Any:
 
 
 def stated_model(text: str) -> Architecture:
-    """Return the model of stated figures: equal layers of grouped-query attention and a dense or routed feed-forward part, no biases.
+    """Return the model of stated figures: equal layers of grouped-query attention and a dense or
+    routed feed-forward part, no biases.
 
-    `kv_heads` left out is as many as heads, `head_dim` hidden over heads; `ffn` is the width of one expert where there are `experts`,
-    of which `active` see a token beside a shared one of width `shared`. `matrices` (2, or 3 with a gate) and `tied` (one matrix for
-    both embeddings) left out follow custom: no gate and tied embeddings, as in GPT, where a dense feed-forward part is exactly four
-    times as wide as the model and every head has keys of its own, else a gate and untied ones. A stated `params_b` (billions) that
-    this misses by more than its last digit decides instead.
+    `kv_heads` left out is as many as heads, `head_dim` hidden over heads; `ffn` is the width of one
+    expert where there are `experts`, of which `active` see a token beside a shared one of width
+    `shared`. `matrices` (2, or 3 with a gate) and `tied` (one matrix for both embeddings) left out
+    follow custom: no gate and tied embeddings, as in GPT, where a dense feed-forward part is
+    exactly four times as wide as the model and every head has keys of its own, else a gate and
+    untied ones. A stated `params_b` (billions) that this misses by more than its last digit decides
+    instead.
     """
     c = Config(figures_of(text), f"model {text!r}")
     every_head = c.whole("kv_heads", c.whole("heads")) == c.whole("heads")
@@ -113,7 +124,8 @@ def stated_model(text: str) -> Architecture:
     best = min(made, key=rank)
     if abs(best.parameters - target) > max(FARTHEST * target, rounding):
         raise DataError(
-            f"{c.where}: the figures make {best.parameters / 1e9:,.4g} billion parameters, params_b says {target / 1e9:,.4g}"
+            f"{c.where}: the figures make {best.parameters / 1e9:,.4g} billion parameters, "
+            f"params_b says {target / 1e9:,.4g}"
         )
     return best
 
@@ -127,7 +139,9 @@ def billions(c: Config) -> tuple[float, float]:
 
 
 def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
-    """Return the model of the figures with so many matrices a feed-forward part and tied embeddings or not."""
+    """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
+    or not.
+    """
     layers, hidden, heads = c.whole("layers", most=10_000), c.whole("hidden"), c.whole("heads")
     groups = c.whole("kv_heads", heads, most=heads)
     if not c.has("head_dim") and hidden % heads:

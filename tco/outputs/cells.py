@@ -1,6 +1,8 @@
-"""The cells of a trace as a live output lays them out: in the order they are computed, inputs told apart, in the units people write.
+"""The cells of a trace as a live output lays them out: in the order they are computed, inputs told
+apart, in the units people write.
 
-The workbook and the page both write one cell for each call of a formula; what they share stands here.
+The workbook and the page both write one cell for each call of a formula; what they share stands
+here.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def ordered(roots: Iterable[Node]) -> list[Node]:
 
 
 def cost_behind(ratio: str, names: Collection[str]) -> str | None:
-    """Return the cost that a ratio to the baseline is of, among the metrics there are; of training that before rebates has no cell."""
+    """Return the cost that a ratio to the baseline is of, among the metrics there are; of training
+    that before rebates has no cell.
+    """
     if RATIOS[ratio] in names:
         return RATIOS[ratio]
     return (
@@ -61,7 +65,9 @@ def place_of(path: str) -> tuple[int, str]:
 
 
 def own_unit(node: Node | Input) -> tuple[float, str, float]:
-    """Return value and unit of an input as its file writes it, and what takes it to the unit the formulas take."""
+    """Return value and unit of an input as its file writes it, and what takes it to the unit the
+    formulas take.
+    """
     if node.shown is not None:
         value, name = node.shown
         factor = unit(name).factor / unit(node.unit).factor

@@ -1,4 +1,6 @@
-"""What others publish beside what comes out: the answer of `tco claims`, and the figures that `tco scenarios check` shows."""
+"""What others publish beside what comes out: the answer of `tco claims`, and the figures that `tco
+scenarios check` shows.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     sources = dict.fromkeys(found.claim.source for found in findings)
     below = [
-        f"{said or 'no claim'}; {f'{moved} not as the ledger expects' if moved else 'all as the ledger expects'}."
+        f"{said or 'no claim'}; "
+        f"{f'{moved} not as the ledger expects' if moved else 'all as the ledger expects'}."
     ]
     below += [f"{source}: {catalogue.source_title(source)}" for source in sources]
     columns = ("id", "verdict", "claimed", "computed", "from-to", "unit", "claim")
@@ -113,7 +116,9 @@ def chances_text(judged: Judged) -> str:
 
 # ---------------------------------------------------------------- figures of publications
 def published_table(kind: str, figures: Sequence[Figure]) -> Table:
-    """Return figures of a kind with what comes out and how far it is from what was published, and below why some miss."""
+    """Return figures of a kind with what comes out and how far it is from what was published, and
+    below why some miss.
+    """
     rows = []
     for one in figures:
         off = (

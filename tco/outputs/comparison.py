@@ -1,4 +1,6 @@
-"""Scenarios side by side: the table, rows and document of `tco compare`, the answer first and what it rests on last."""
+"""Scenarios side by side: the table, rows and document of `tco compare`, the answer first and what
+it rests on last.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +71,10 @@ SITE = "the site filled"
 PURE = "1"  # the unit of a number without one
 DIGITS = 3  # of an estimate; more than the chain is right to says nothing
 LEGEND = (
-    "~ before a number, or before a row for all of its numbers: it is based on an estimate, an assumption or a prior; "
-    "prior: no measurement of this kind is public of this chip or of those it shares its practice with."
+    "~ before a number, or before a row for all of its numbers: it is based on an estimate, an "
+    "assumption or a prior; "
+    "prior: no measurement of this kind is public of this chip or of those it shares its practice "
+    "with."
 )
 # What a filled site comes to: key -> (label, unit shown, size of that unit in the key's own)
 HALL: tuple[tuple[str, str, str, float], ...] = (
@@ -203,7 +207,9 @@ ASKED = (
 
 
 def asked_for(result: Result) -> dict[str, Any]:
-    """Return what a CSV row says of how it came about, so that it can be told from another and made again."""
+    """Return what a CSV row says of how it came about, so that it can be told from another and made
+    again.
+    """
     asked = asked_of(result) | {
         "perspective": result.perspective,
         "plan": plan_words(result.report.plan),
@@ -369,15 +375,23 @@ def base_case_words(one: BaseCase) -> str:
     named = ", ".join(
         f"{short_name(cause.path)} {cause.factor:.2f}" for cause in one.causes[:NAMED]
     )
-    causes = f"{one.medians:.2f} times as much by inputs whose value is not their median{f' ({named})' if named else ''}"
+    causes = (
+        f"{one.medians:.2f} times as much by inputs whose value is not their "
+        f"median{f' ({named})' if named else ''}"
+    )
     spread = (
         f"{one.spread:.2f} times by inputs that move together, steps of plans and missed targets"
     )
-    return f"Base case of {one.scenario}, every input at its value: {base} USD/M tokens. The middle of its draws is {middle}: {causes}, {spread}."
+    return (
+        f"Base case of {one.scenario}, every input at its value: {base} USD/M tokens. The "
+        f"middle of its draws is {middle}: {causes}, {spread}."
+    )
 
 
 def first_notes(results: Sequence[Result]) -> list[str]:
-    """Return the notes that change what is to be believed: without what was chosen, and bills by rows of other dates in a line each."""
+    """Return the notes that change what is to be believed: without what was chosen, and bills by
+    rows of other dates in a line each.
+    """
     some = [
         (one, note)
         for one in results
@@ -406,7 +420,9 @@ def comparison_table(
     ranges: Sequence[Row] = (),
     drivers: Sequence[str] = (),
 ) -> Table:
-    """Return the table: `ranges` stand under the answer, `halls` are what each system makes of its site, `drivers` stand below."""
+    """Return the table: `ranges` stand under the answer, `halls` are what each system makes of its
+    site, `drivers` stand below.
+    """
     kinds = {result.texts["workload.kind"] for result in results}
     groups = {
         title: [
@@ -481,7 +497,9 @@ def metric_row(
 
 
 def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> Row:
-    """Return a row with a tilde before each estimate, or before the row where all of its numbers are estimates: it tells nothing apart there."""
+    """Return a row with a tilde before each estimate, or before the row where all of its numbers
+    are estimates: it tells nothing apart there.
+    """
     weak = [is_weak for cell, is_weak in zip(cells, estimated, strict=True) if cell != "-"]
     if weak and all(weak):
         return (f"~ {label}", *cells)
@@ -495,7 +513,9 @@ def row_marked(label: str, cells: Sequence[str], estimated: Sequence[bool]) -> R
 
 
 def available_rows(results: Sequence[Result]) -> list[Row]:
-    """Return when each system comes in numbers, and what waiting for it costs; nothing where nobody states it."""
+    """Return when each system comes in numbers, and what waiting for it costs; nothing where nobody
+    states it.
+    """
     dates = [one.available for one in results]
     costs = [one.metrics["waiting_usd_per_chip"] for one in results]
     rows = (
@@ -524,7 +544,9 @@ def own_row(results: Sequence[Result]) -> list[Row]:
 
 
 def hall_rows(halls: Sequence[Hall]) -> list[Row]:
-    """Return the rows that say what each system makes of the site's power; none where no site is filled."""
+    """Return the rows that say what each system makes of the site's power; none where no site is
+    filled.
+    """
     rows: list[Row] = []
     for key, label, unit, size in HALL if halls else ():
         values = [None if hall is None else hall[key] for hall in halls]

@@ -123,7 +123,9 @@ def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> A
 
 
 def cost_table(result: Result) -> Table:
-    """Return the cost lines of one scenario by class of asset with its sum and its share, the largest line first within each."""
+    """Return the cost lines of one scenario by class of asset with its sum and its share, the
+    largest line first within each.
+    """
     rows: list[Sequence[str]] = []
     whole = float(result.metrics["tco_usd_per_chip_hour"])
     order = list(dict.fromkeys(line.asset for line in result.lines))
@@ -157,11 +159,14 @@ def cost_table(result: Result) -> Table:
         result.metrics["tco_usd_per_used_chip_hour"],
     )
     below = [
-        f"Before rebates {mark}{significant(gross)}; a utilised chip-hour costs {mark}{significant(used)}. "
+        f"Before rebates {mark}{significant(gross)}; a utilised chip-hour costs "
+        f"{mark}{significant(used)}. "
         f"USD of one scale-up domain of {result.metrics['chips']:g} chips.",
-        f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms and site {kinds_in_words(result, 'terms')}. "
+        f"Sourced/estimated/assumed: hardware price {kinds_in_words(result, 'hardware')}, terms "
+        f"and site {kinds_in_words(result, 'terms')}. "
         "~ based on an estimate or an assumption.",
-        f"How direct the sources of the hardware price are: {', '.join(direct) or 'nothing is bought'}.",
+        "How direct the sources of the hardware price are: "
+        f"{', '.join(direct) or 'nothing is bought'}.",
         *available_words(result),
     ]
     return Table(
@@ -175,7 +180,9 @@ def cost_table(result: Result) -> Table:
 
 
 def sums(lines: Sequence[Flow], whole: float, digits: int = 4) -> tuple[str, str, str]:
-    """Return what some lines come to: the purchase, a chip-hour, marked where any of them rests on an estimate, and its share in per cent."""
+    """Return what some lines come to: the purchase, a chip-hour, marked where any of them rests on
+    an estimate, and its share in per cent.
+    """
     hourly = sum(float(line.usd_per_chip_hour) for line in lines)
     bought = [float(line.usd) for line in lines if line.usd is not None]
     mark = "" if all(line.kind in SOURCED for line in lines) else "~"
@@ -190,7 +197,9 @@ COLUMNS = ("once", "recurring", "income", "debt")
 
 
 def payment_table(result: Result, money: Money) -> Table:
-    """Return what is paid before operation begins and in each of its years, by kind; what comes in is negative."""
+    """Return what is paid before operation begins and in each of its years, by kind; what comes in
+    is negative.
+    """
     recurring = {line.path for line in result.lines if line.recurs}
     kinds = {INCOME: "income", DEBT: "debt"} | dict.fromkeys(recurring, "recurring")
     years: dict[int, dict[str, float]] = {}
@@ -250,22 +259,37 @@ def lines_below(result: Result, money: Money) -> Iterator[str]:
         if money.break_even_tokens is None
         else f", or {significant(money.break_even_tokens)} a million output tokens"
     )
-    yield f"Paid back with interest at {significant(money.break_even_hour)} USD a utilised chip-hour{tokens}."
+    yield (
+        f"Paid back with interest at {significant(money.break_even_hour)} USD a utilised "
+        f"chip-hour{tokens}."
+    )
     if money.npv is not None:
         back = "never paid back" if money.payback is None else f"paid back by month {money.payback}"
         rate, equity = (
             "none" if one is None else f"{one * 100:.1f} %" for one in (money.irr, money.equity_irr)
         )
         lent = f", of equity {equity}" if any(one.line == DEBT for one in money.payments) else ""
-        yield f"Net present value {significant(money.npv)} USD, {back}; internal rate of return {rate}{lent}."
+        yield (
+            f"Net present value {significant(money.npv)} USD, {back}; internal rate of return "
+            f"{rate}{lent}."
+        )
     if money.break_even_utilisation is not None:
-        yield f"At the rent stated, owning pays from a utilisation of {money.break_even_utilisation * 100:.0f} %."
+        yield (
+            "At the rent stated, owning pays from a utilisation of "
+            f"{money.break_even_utilisation * 100:.0f} %."
+        )
     if money.market_rent is not None:
         when = "never within its life" if money.turns is None else f"by month {money.turns}"
         rent = significant(money.market_rent)
-        yield f"Rented at {rent} USD a chip-hour, committed, the chips would have cost as much as owning them has {when}, without interest."
+        yield (
+            f"Rented at {rent} USD a chip-hour, committed, the chips would have cost as much as "
+            f"owning them has {when}, without interest."
+        )
     if money.delay_cost is not None:
         yield f"A month's delay costs {significant(money.delay_cost)} USD a rack."
     if money.carrying > 0:
         interest = significant(money.carrying)
-        yield f"{significant(money.tied_up)} USD are paid before the first month of operation; interest on it until then is {interest}."
+        yield (
+            f"{significant(money.tied_up)} USD are paid before the first month of operation; "
+            f"interest on it until then is {interest}."
+        )

@@ -1,4 +1,6 @@
-"""What makes one system dearer than another, a line for each group of things: the answer of `tco diff` between systems."""
+"""What makes one system dearer than another, a line for each group of things: the answer of `tco
+diff` between systems.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ STRIDE = Record(
 
 
 def way_table(way: Counterfactual) -> Table:
-    """Return the way from one system to the other: what each step adds to the cost, by how much that multiplies it, and what it leaves."""
+    """Return the way from one system to the other: what each step adds to the cost, by how much
+    that multiplies it, and what it leaves.
+    """
     words, unit, size = TITLES[way.metric]
     first, last = way.ends
     told = [step for step in way.steps if shown(step.start) != shown(step.end)]
@@ -79,10 +83,14 @@ def way_table(way: Counterfactual) -> Table:
     ]
     if way.metric in RATES:
         rows.append(("rest: domain, cores, ...", "", "", *moved(last - way.residual, last, size)))
-    title = f"{way.own.scenario} -> {way.other.scenario}: {words} {shown(first, size)} -> {shown(last, size)} {unit}, {times(first, last)}"
+    title = (
+        f"{way.own.scenario} -> {way.other.scenario}: {words} {shown(first, size)} -> "
+        f"{shown(last, size)} {unit}, {times(first, last)}"
+    )
     names = (way.own.system, way.other.system)
     above = [
-        f"Each line puts what {names[1]} has in the place of what {names[0]} has, all lines above it kept; costs are USD a chip-hour."
+        f"Each line puts what {names[1]} has in the place of what {names[0]} has, all lines above "
+        "it kept; costs are USD a chip-hour."
     ]
     return Table(
         ("", *names, unit, "times", "leaves"),

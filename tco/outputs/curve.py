@@ -1,4 +1,6 @@
-"""The first table of a comparison: what the work costs at each speed, how each stands to the baseline there and how sure that is; and why."""
+"""The first table of a comparison: what the work costs at each speed, how each stands to the
+baseline there and how sure that is; and why.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ TURN = Record(
 
 
 def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> Record:
-    """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on by the name of its scenario."""
+    """Return the record of a row of a CSV, one for each scenario and speed, with what it rests on
+    by the name of its scenario.
+    """
     kept = [
         Member(f"share_of_best_{at}", float | None, f"share_of_best.{at}")
         for at in ("mean", "p10", "p50")
@@ -142,7 +146,9 @@ def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> R
 
 # ---------------------------------------------------------------- words
 def together(drivers: Sequence[Driver]) -> list[Driver]:
-    """Return drivers with what is unexplained of a system and of one run of it, two levels of one thing, as one that has the variance of both."""
+    """Return drivers with what is unexplained of a system and of one run of it, two levels of one
+    thing, as one that has the variance of both.
+    """
     found: dict[str, Driver] = {}
     for one in drivers:
         path = (
@@ -258,7 +264,9 @@ def cell(value: float | None, digits: int = DIGITS) -> str:
 def cost_rows(
     results: Sequence[Result], found: Confidence, digits: int = DIGITS
 ) -> list[tuple[str, ...]]:
-    """Return what a million output tokens cost at each speed, in the middle of the draws where there are any, what to choose marked."""
+    """Return what a million output tokens cost at each speed, in the middle of the draws where
+    there are any, what to choose marked.
+    """
     own = {speed_of(result) for result in results}
     picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds}
     rows: list[tuple[str, ...]] = []
@@ -292,7 +300,9 @@ def cost_rows(
 
 
 def middle_of(one: AtSpeed, drawn: bool) -> float | None:
-    """Return what is printed of a cost: the middle of its draws, or, where none were made, every input at its value."""
+    """Return what is printed of a cost: the middle of its draws, or, where none were made, every
+    input at its value.
+    """
     return (
         one.median_usd_per_million_output_tokens
         if drawn and one.meets is not None
@@ -356,7 +366,9 @@ def chance_cell(point: AtSpeed | Sureness | None) -> str:
 
 
 def is_of_one_run(path: str) -> bool:
-    """Say whether an input is what nothing explains, of the model or of one system's deployment: nobody can act on it."""
+    """Say whether an input is what nothing explains, of the model or of one system's deployment:
+    nobody can act on it.
+    """
     return path.rpartition(".")[2] in (SERVING, TRAINING) or path.startswith(
         f"performance.{SYSTEM_OWNER}-"
     )
@@ -385,12 +397,14 @@ def flips_at(one: Driver) -> str:
     return turn_words(one.flips_at, one.value, one.unit, one.shown).removesuffix(" ratio")
 
 
-# ---------------------------------------------------------------- why, and which measurements notice
+# ---------------------------------------------------------------- why, and which measurements
+# notice
 MEASURED = {
     "kernels": "tco measure -o kernels.csv on a chip of {}",
     "collectives": "tco measure --kind collectives -o collectives.csv on chips of {}",
     "inference": "a serving run of this model on {}, published or your own (--anchor runs.csv)",
-    "training": "a training run of this model on {}, published or your own (tco validate, tco calibrate)",
+    "training": "a training run of this model on {}, published or your own (tco validate, tco "
+    "calibrate)",
 }
 NOTICE = Record(
     Member("path", label="input", show=lambda one: short_name(one.path)),
@@ -423,7 +437,8 @@ def why_table(one: Regime) -> Table:
         []
         if one.keeps is None
         else [
-            f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the choice loses on average."
+            f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the "
+            "choice loses on average."
         ]
     )
     below += [
@@ -434,15 +449,21 @@ def why_table(one: Regime) -> Table:
 
 
 def worth_words(one: Measurement) -> str:
-    """Return by how much a measurement narrows a regime's ratio, and what it is worth before choosing."""
+    """Return by how much a measurement narrows a regime's ratio, and what it is worth before
+    choosing.
+    """
     exact, as_rows = (f"{100 * share:.1f} %" for share in (one.worth, one.worth_with_error))
-    return f"Would narrow it by {percent(one.narrows)}, worth {exact} of the best if exact, {as_rows} with the error of measured rows"
+    return (
+        f"Would narrow it by {percent(one.narrows)}, worth {exact} of the best if exact, "
+        f"{as_rows} with the error of measured rows"
+    )
 
 
 def evidence_table(some: Sequence[Notice]) -> Table:
     """Return which rows would notice what moves the answer."""
     above = [
-        "How far the error of the measured rows moves as each input goes from its P5 to its P95: the root mean square of log(predicted / measured)."
+        "How far the error of the measured rows moves as each input goes from its P5 to its P95: "
+        "the root mean square of log(predicted / measured)."
     ]
     below = ["none: no measured row would notice; its range is what is believed of it."]
     return NOTICE.table(some, "Which measurements notice what moves the answer", above, below)

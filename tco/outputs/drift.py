@@ -1,4 +1,6 @@
-"""What moved since, in which steps and why: the answers of `tco baseline` and `tco diff`, and what moved in the forms of GitHub and JUnit."""
+"""What moved since, in which steps and why: the answers of `tco baseline` and `tco diff`, and what
+moved in the forms of GitHub and JUnit.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +178,9 @@ def drift_answer(
     found: Sequence[Drift],
     moved: Sequence[Shift],
 ) -> Answer:
-    """Return what moved since a baseline; `checked` are the metrics that were looked at, by scenario, `moved` is what its draws say otherwise."""
+    """Return what moved since a baseline; `checked` are the metrics that were looked at, by
+    scenario, `moved` is what its draws say otherwise.
+    """
     texts = {
         "github": lambda: to_github(name, len(checked), found, moved),
         "junit": lambda: to_junit(name, checked, found),
@@ -184,7 +188,8 @@ def drift_answer(
     asked = {"name": name, "drift": found, "shifts": moved}
     notes = (
         [
-            f"{len(moved)} figures of the draws moved, what is to be chosen or what a choice stands to lose among them"
+            f"{len(moved)} figures of the draws moved, what is to be chosen or what a choice "
+            "stands to lose among them"
         ]
         if moved
         else []
@@ -259,7 +264,9 @@ def diff_answer(
     metrics: Sequence[str],
     full: bool = False,
 ) -> Answer:
-    """Return what changed between two states, with the steps of some metrics; of two systems the way from one to the other, all else in full."""
+    """Return what changed between two states, with the steps of some metrics; of two systems the
+    way from one to the other, all else in full.
+    """
     said = {"a": a, "b": b, "way": found.way, "metrics": found.moves, "why": found.causes}
 
     def tables() -> list[Table]:
@@ -289,7 +296,9 @@ def diff_answer(
 def diff_table(
     a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]
 ) -> Table:
-    """Return the table of `tco diff`: metrics first, then what differs, each old -> new; below, the steps of some metrics."""
+    """Return the table of `tco diff`: metrics first, then what differs, each old -> new; below, the
+    steps of some metrics.
+    """
     rows = [
         (sign(m), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change)) for m in moved
     ]
@@ -378,7 +387,9 @@ def saved_answer(
 
 
 def list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, Any]]) -> Answer:
-    """Return the baselines of a folder, each with its file and its states, or with what is wrong with it."""
+    """Return the baselines of a folder, each with its file and its states, or with what is wrong
+    with it.
+    """
     items = [
         {"id": name, "path": path, "error" if isinstance(kept, str) else "scenarios": kept}
         for name, (path, kept) in found.items()
@@ -444,12 +455,18 @@ def kept_answer(
 def made_by(state: dict[str, Any]) -> str:
     """Return by which program, on which data a state was made."""
     dated = f", prices up to {state['data_date']}" if state.get("data_date") else ""
-    return f"tco {state['tco_version']}, data {state['data_hash']}{dated}, {len(state['inputs'])} inputs, {len(state['formulas'])} formulas"
+    return (
+        f"tco {state['tco_version']}, data {state['data_hash']}{dated}, {len(state['inputs'])} "
+        f"inputs, {len(state['formulas'])} formulas"
+    )
 
 
-# ---------------------------------------------------------------- what moved, for machines that show it beside a change
+# ---------------------------------------------------------------- what moved, for machines that
+# show it beside a change
 def to_github(name: str, scenarios: int, found: Sequence[Drift], moved: Sequence[Shift]) -> str:
-    """Return a workflow command for each scenario that moved: why, the metric that tells most with its steps, and how much else moved."""
+    """Return a workflow command for each scenario that moved: why, the metric that tells most with
+    its steps, and how much else moved.
+    """
     lines = []
     for scenario in dict.fromkeys(
         [*(one.scenario for one in found), *(one.scenario for one in moved)]
@@ -469,7 +486,8 @@ def to_github(name: str, scenarios: int, found: Sequence[Drift], moved: Sequence
         )
         more = [f"{count} {what}" for count, what in counts if count]
         lines.append(
-            f"::error title=baseline {in_title(f'{name}, {scenario}')}::{in_message(chr(10).join(filter(None, [*told, *more])))}\n"
+            "::error title=baseline "
+            f"{in_title(f'{name}, {scenario}')}::{in_message(chr(10).join(filter(None, [*told, *more])))}\n"
         )
     return (
         "".join(lines)
@@ -488,7 +506,9 @@ def in_title(text: str) -> str:
 
 
 def to_junit(name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Drift]) -> str:
-    """Return a test suite for each scenario, with a case for each metric that was checked; one that moved is a failure."""
+    """Return a test suite for each scenario, with a case for each metric that was checked; one that
+    moved is a failure.
+    """
     moved = {(drift.scenario, drift.move.metric): drift for drift in found}
     whole = sum(map(len, checked.values()))
     lines = [

@@ -1,6 +1,8 @@
-"""The explanation of a number: its equation, its inputs and their sources, as a tree read off the trace.
+"""The explanation of a number: its equation, its inputs and their sources, as a tree read off the
+trace.
 
-A node is known by its id, which no other node has and which does not move with values. A depth of None opens everything.
+A node is known by its id, which no other node has and which does not move with values. A depth of
+None opens everything.
 """
 
 from __future__ import annotations
@@ -97,7 +99,9 @@ def source_text(node: Node, catalogue: Catalogue) -> str:
 
 
 def origin(node: Node, view: View) -> str:
-    """Return where a leaf comes from, in few words: what kind of value it is, of which date, by whom."""
+    """Return where a leaf comes from, in few words: what kind of value it is, of which date, by
+    whom.
+    """
     if node.source == STRUCTURE:
         return STRUCTURE
     own, date = (" (own)" * node.given.overlay, node.given.as_of) if node.given else ("", "")
@@ -105,7 +109,9 @@ def origin(node: Node, view: View) -> str:
 
 
 def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
-    """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is named by its id."""
+    """Yield the lines of the tree, the terms of a sum from the largest down; a node met again is
+    named by its id.
+    """
     seen: set[str] = set()
 
     def visit(
@@ -140,7 +146,9 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
 
 
 def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
-    """Return what lies below a node, the terms of a sum by their share of it, and a word on those beyond the largest."""
+    """Return what lies below a node, the terms of a sum by their share of it, and a word on those
+    beyond the largest.
+    """
     if node.operation != "total" or not node.value:
         return [(name, inner, "") for name, inner in node.inputs], ""
     parts = sorted(
@@ -203,7 +211,10 @@ EXPLAIN = Document(
 def explanation_answer(result: Result, metric: str, root: Node, view: View, short: View) -> Answer:
     """Return the tree below a number; `short` is how deep a table shows it."""
     title = f"{result.title}: {METRICS[metric].label if metric in METRICS else metric}"
-    deeper = f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain {result.scenario} CELL` what lies below a cell"
+    deeper = (
+        f"--depth {(short.depth or 0) + 1} opens one more, --all everything, `tco explain "
+        f"{result.scenario} CELL` what lies below a cell"
+    )
     below = [f"{STRUCTURE}: {STRUCTURE_TITLE}; ~ an estimate or an assumption."]
     below += [] if short.depth is None else [f"{short.depth} levels; {deeper}."]
     below += structure_text(result.structure)
@@ -221,9 +232,12 @@ def explanation_answer(result: Result, metric: str, root: Node, view: View, shor
     )
 
 
-# ---------------------------------------------------------------- what was decided before anything was computed
+# ---------------------------------------------------------------- what was decided before anything
+# was computed
 def structure_document(structure: Structure | None) -> dict[str, Any] | None:
-    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to decide, as they were then."""
+    """Return the structure for a JSON document: choices, the plan, and the inputs that were read to
+    decide, as they were then.
+    """
     if structure is None:
         return None
     return {
@@ -247,7 +261,8 @@ def structure_text(structure: Structure | None) -> list[str]:
     formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
     return [
-        f"Fixed: the plan, {', '.join(parts)}; decided by {counted(len(structure.readings), 'input')}, listed with --format json."
+        f"Fixed: the plan, {', '.join(parts)}; decided by "
+        f"{counted(len(structure.readings), 'input')}, listed with --format json."
     ]
 
 

@@ -1,4 +1,6 @@
-"""Results as tables for other programs, each number with its unit: one JSON document, Parquet, and a data package."""
+"""Results as tables for other programs, each number with its unit: one JSON document, Parquet, and
+a data package.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def package_files(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str
 
 
 def description(tables: Mapping[str, ExportTable], data_hash: str) -> dict[str, Any]:
-    """Return the description of a data package: a Table Schema for each table, with a unit for each number."""
+    """Return the description of a data package: a Table Schema for each table, with a unit for each
+    number.
+    """
     return {
         "profile": "tabular-data-package",
         "name": "tco-export",
@@ -132,7 +136,9 @@ def fields_of(table: ExportTable) -> list[dict[str, str]]:
 
 
 def export_document(tables: Mapping[str, ExportTable], baseline: str) -> dict[str, Any]:
-    """Return the content of the JSON document: the scenarios, each with what belongs to it, and the units."""
+    """Return the content of the JSON document: the scenarios, each with what belongs to it, and the
+    units.
+    """
     rows = []
     for record in tables["scenarios"].objects():
         metrics = {name: record.pop(name) for name in METRICS}

@@ -105,7 +105,8 @@ def fleet_table(fleet: Fleet) -> Table:
         else [f"{taken / 1e6:,.0f} of {fleet.power / 1e6:,.0f} MW are taken."]
     )
     below.append(
-        "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens are those of chips up and used; "
+        "MW are the grid's at the worst hour, MUSD the IT price, MUSD/year the whole cost; tokens "
+        "are those of chips up and used; "
         "waiting is what it costs until a system arrives in numbers."
     )
     results = [one.result for one in fleet.asked]

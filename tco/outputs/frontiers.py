@@ -1,4 +1,6 @@
-"""Throughput and cost against interactivity: the answer of `tco frontier`, and with `--pareto` designs held against each other."""
+"""Throughput and cost against interactivity: the answer of `tco frontier`, and with `--pareto`
+designs held against each other.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,9 @@ DOCUMENT = Document(
 def frontier_answer(
     catalogue: Catalogue, frontiers: Sequence[Frontier], designs: Sequence[Design] | None = None
 ) -> Answer:
-    """Return every frontier, or where designs are held against each other those that none beats and those that are beaten."""
+    """Return every frontier, or where designs are held against each other those that none beats and
+    those that are beaten.
+    """
     notes = [
         f"{one.decode.result.scenario}: {note}"
         for one in frontiers
@@ -173,12 +177,16 @@ def places_of(frontiers: Sequence[Frontier]) -> list[Place]:
 
 
 def point_row(drawn: bool) -> Record:
-    """Return the record of a row of a CSV: a point with both pools, and its bands where some are drawn."""
+    """Return the record of a row of a CSV: a point with both pools, and its bands where some are
+    drawn.
+    """
     return Record(POOLS.within("0"), OF_POINT, *([BANDS.within(band_of)] if drawn else []))
 
 
 def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | None:
-    """Return the cost at the workload's interactivity over that of the decode system with a prefill pool of its own kind."""
+    """Return the cost at the workload's interactivity over that of the decode system with a prefill
+    pool of its own kind.
+    """
     decode, _ = names(frontier)
     own = next((other for other in frontiers if names(other) == (decode, decode)), None)
     if own is None or own.chosen is None or frontier.chosen is None:
@@ -258,15 +266,20 @@ def frontier_table(frontier: Frontier) -> Table:
             )
         )
     below = [
-        f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, {len(places)} shown; {frontier.feasible:,} fit.",
-        "* the cheapest at this workload's interactivity; + no other system of the call is cheaper.",
-        "Output tokens/s for each user and each chip, those that prefill among them. All are estimates.",
-        f"plan: chips/tensor parallel/batch of a decode instance; a prefill instance has {frontier.points[places[0]].prefill_chips} chips.",
+        f"{len(frontier.points)} points that no other of {frontier.plans:,} pairs of plans beats, "
+        f"{len(places)} shown; {frontier.feasible:,} fit.",
+        "* the cheapest at this workload's interactivity; + no other system of the call is "
+        "cheaper.",
+        "Output tokens/s for each user and each chip, those that prefill among them. All are "
+        "estimates.",
+        "plan: chips/tensor parallel/batch of a decode instance; a prefill instance has "
+        f"{frontier.points[places[0]].prefill_chips} chips.",
     ]
     if frontier.bands:
         plan = "of the point held" if frontier.hold else "re-optimised in each"
         below.append(
-            f"P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, the batch solved for the point's tokens/s a user; "
+            f"P10 to P90 of $/M out: every input drawn within its low and high, the plan {plan}, "
+            "the batch solved for the point's tokens/s a user; "
             "draws: the share that reaches them. The others lie beyond P90 as costs without end."
         )
     columns = (
@@ -320,8 +333,10 @@ def pair_table(frontiers: Sequence[Frontier]) -> Table:
         )
         below.append(f"{names(frontier)[1]} for {names(frontier)[0]}: {why}.")
     below += [
-        "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out network, after the prompt.",
-        "vs own: against a prefill pool of the decode system. Each pool costs what its own scenario says. All are estimates.",
+        "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out "
+        "network, after the prompt.",
+        "vs own: against a prefill pool of the decode system. Each pool costs what its own "
+        "scenario says. All are estimates.",
     ]
     columns = ("prefill", "decode", "ratio", "TTFT s", "KV ms", "$/M out", "vs own")
     return Table(columns, rows, "Pairs of pools, the cheapest first", above, below, "llrrrrr")
@@ -346,7 +361,9 @@ def called(frontier: Frontier) -> str:
 
 
 def design_row(drawn: bool) -> Record:
-    """Return the record of a row of a CSV: a design, what beats it, and by which share that has more or less."""
+    """Return the record of a row of a CSV: a design, what beats it, and by which share that has
+    more or less.
+    """
     by = [
         field
         for field in CONTEST.within("by", "beaten_by_").members
@@ -389,9 +406,12 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
     }
     apart = len({frontier.decode.workload for frontier in frontiers}) > 1
     below = [
-        f"{len(free)} of {len(found)} designs (a system on one of its plans): {', '.join(f'{many} of {name}' for name, many in counts.items())}.",
-        "None is as good or better in cost, output tokens a chip, a user and a site MW, and better in one.",
-        "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a decode instance. All are estimates.",
+        f"{len(free)} of {len(found)} designs (a system on one of its plans): "
+        f"{', '.join(f'{many} of {name}' for name, many in counts.items())}.",
+        "None is as good or better in cost, output tokens a chip, a user and a site MW, and better "
+        "in one.",
+        "* the cheapest at this workload's interactivity. plan: chips/tensor parallel/batch of a "
+        "decode instance. All are estimates.",
         *(
             ["A design is held against those of its own workload, date and owner alone."]
             if apart
@@ -414,7 +434,9 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
 
 
 def held_table(found: Sequence[Design]) -> Table:
-    """Return designs that are beaten, system by system, each with what beats it and by how much on every axis."""
+    """Return designs that are beaten, system by system, each with what beats it and by how much on
+    every axis.
+    """
     rows: list[Sequence[str]] = []
     for name in dict.fromkeys(called(one.frontier) for one in found):
         every = [one for one in found if called(one.frontier) == name]
@@ -434,13 +456,15 @@ def held_table(found: Sequence[Design]) -> Table:
                     [speed, beside, called(one.by.frontier), plan_words(one.by.point), *changes]
                 )
     below = [
-        "Of those that beat a design the one is named that leads most where it leads least. Changes: from the design to what beats it, in cost, "
+        "Of those that beat a design the one is named that leads most where it leads least. "
+        "Changes: from the design to what beats it, in cost, "
         "output tokens a chip, a user and a site MW. Every design is in --format csv and json."
     ]
     drawn = any(one.chance is not None for one in found)
     below += (
         [
-            "draws: of those in which both keep their tokens/s a user, the share in which the design is beaten still."
+            "draws: of those in which both keep their tokens/s a user, the share in which the "
+            "design is beaten still."
         ]
         if drawn
         else []
@@ -459,7 +483,9 @@ def held_table(found: Sequence[Design]) -> Table:
 
 
 def change_words(change: float) -> str:
-    """Return a change in per cent, or from twice as much on as a factor; one that is not seen at three digits is none."""
+    """Return a change in per cent, or from twice as much on as a factor; one that is not seen at
+    three digits is none.
+    """
     if change >= 1:
         return f"{significant(1 + change, 3)}x"
     return (

@@ -1,4 +1,6 @@
-"""Racks and what they are made of: the answers of `tco bom`, `fabric`, `network`, `collective` and `kernel`."""
+"""Racks and what they are made of: the answers of `tco bom`, `fabric`, `network`, `collective` and
+`kernel`.
+"""
 
 from __future__ import annotations
 
@@ -101,14 +103,16 @@ def bill_table(made: SystemBill) -> Table:
     """Return the bill, indented as the tree."""
     system, bill = made.system, made.bill
     below = [
-        f"{significant(float(bill.price) / system.chips, 5)} USD and {significant(float(bill.power) / system.chips)} W a chip "
+        f"{significant(float(bill.price) / system.chips, 5)} USD and "
+        f"{significant(float(bill.power) / system.chips)} W a chip "
         f"({system.chips:g} chips, {system.racks:g} racks). "
         "~ based on an estimate or an assumption."
     ]
     for rebate in made.rebates:
         part = float(rebate.value) / float(rebate.spend) if float(rebate.spend) else 0.0
         below.append(
-            f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of {significant(rebate.spend)}. {rebate.note}"
+            f"Rebate {rebate.supplier}: {significant(rebate.value)} USD, {part * 100:.3g} % of "
+            f"{significant(rebate.spend)}. {rebate.note}"
         )
     whole = ("WHOLE WORLD", "", "", significant(bill.price, 5), significant(bill.power, 5), "", "")
     return BILL.table(
@@ -167,7 +171,9 @@ def fabric_answer(inputs: Inputs, scopes: Sequence[Scope], notes: Sequence[str])
 
 
 def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
-    """Return what each scope of the fabric gives, with its lanes and what all-to-all costs against injection."""
+    """Return what each scope of the fabric gives, with its lanes and what all-to-all costs against
+    injection.
+    """
     below = [
         f"{s.scope}: lanes a chip "
         + ", ".join(f"{name} {count:g}" for name, count in s.lanes.items())
@@ -175,7 +181,8 @@ def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
         if s.lanes
     ]
     below.append(
-        "GB/s per direction and chip (bisection: whole scope). A hop is one intermediate device. Spare, host and NIC lanes carry none of it."
+        "GB/s per direction and chip (bisection: whole scope). A hop is one intermediate device. "
+        "Spare, host and NIC lanes carry none of it."
     )
     above = [variants(system)] if system.variant else []
     return Record(SCOPE, OVER).table(
@@ -239,7 +246,10 @@ def network_answer(
 
     def tables() -> list[Table]:
         chips = design["chips"]
-        each = f"{significant(float(network.price) / chips)} USD and {significant(float(network.power) / chips)} W a chip. ~ based on an estimate."
+        each = (
+            f"{significant(float(network.price) / chips)} USD and "
+            f"{significant(float(network.power) / chips)} W a chip. ~ based on an estimate."
+        )
         whole = (
             "WHOLE NETWORK",
             "",
@@ -315,8 +325,10 @@ def collective_answer(
     left = "l" * len(names.members)
     below = [
         "call: what the caller of the library adds.",
-        "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: cutting the buffer into pieces.",
-        "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other family.",
+        "ends: trips to HBM at both ends; reduction: what steps that add up take longer; chunks: "
+        "cutting the buffer into pieces.",
+        "Latencies and efficiencies are fitted for NVIDIA, priors with ranges for every other "
+        "family.",
     ]
 
     def tables() -> list[Table]:
@@ -394,7 +406,8 @@ def kernel_facts(found: KernelAnswer) -> list[str]:
     facts = [f"{found.operation} of {sides}; {found.form.stored}, library {found.library}"]
     if not found.form.own:
         facts.append(
-            f"computed as {found.form.computed_as}{', unpacked by the vector units' if found.form.unpacked else ''}"
+            "computed as "
+            f"{found.form.computed_as}{', unpacked by the vector units' if found.form.unpacked else ''}"
         )
     time = float(found.made.time)
     facts.append(f"{significant(time * 1e6)} us; {found.bound} binds")
@@ -411,12 +424,14 @@ def kernel_facts(found: KernelAnswer) -> list[str]:
         )
         spread = f"single shapes lie {found.correction.spread:.0%} off"
         facts.append(
-            f"{significant(found.factor, 3)} times as long as physics has it, by a table on {chip}; {spread}"
+            f"{significant(found.factor, 3)} times as long as physics has it, by a table on "
+            f"{chip}; {spread}"
         )
     if found.cut:
         cut = found.cut
         shared = f", {significant(cut.sharing, 3)} cores to a tile" if cut.sharing > 1 else ""
         facts.append(
-            f"{significant(cut.tiles)} tiles of {cut.rows:.0f} x {cut.columns:.0f} in {significant(cut.waves)} waves{shared}"
+            f"{significant(cut.tiles)} tiles of {cut.rows:.0f} x {cut.columns:.0f} in "
+            f"{significant(cut.waves)} waves{shared}"
         )
     return facts

@@ -45,7 +45,9 @@ SCENARIO = Document(
 
 
 def stated(result: Result, as_written: bool = True) -> list[Input]:
-    """Return what a result rests on, texts first; numbers in the unit they are written in, as `--set` takes them, or in that of the formulas."""
+    """Return what a result rests on, texts first; numbers in the unit they are written in, as
+    `--set` takes them, or in that of the formulas.
+    """
     said = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
     numbers = [given for _, given in sorted(result.inputs.items())]
     return said + (list(map(written, numbers)) if as_written else numbers)
@@ -60,7 +62,8 @@ def listed(catalogue: Catalogue, result: Result) -> list[Input]:
 
 
 def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
-    """Return the inputs that all words tell of, in any order: by the path first, then by what the attribute is or is also called.
+    """Return the inputs that all words tell of, in any order: by the path first, then by what the
+    attribute is or is also called.
 
     What belongs to the chip of a system is told of by `chip` too.
     """
@@ -70,7 +73,10 @@ def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]
         group, _, rest = path.partition(".")
         part, _, name = rest.rpartition(".")
         known = attributes().get((group, name))
-        return f"{path} {known.description if known else ''} {known.also if known else ''} {'chip' if part == chip else ''}".lower()
+        return (
+            f"{path} {known.description if known else ''} {known.also if known else ''} "
+            f"{'chip' if part == chip else ''}"
+        ).lower()
 
     found = [row for row in rows if all(word in told(row.path) for word in asked)]
     return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
@@ -111,6 +117,7 @@ def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
 def inputs_table(result: Result, rows: Sequence[Input]) -> Table:
     """Return inputs as a table: an estimate is marked, and a value of one's own named."""
     below = [
-        f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set 'PATH=VALUE UNIT'."
+        f"{len(rows)} inputs; ~ an estimate or an assumption. Replace one: tco compare --set "
+        "'PATH=VALUE UNIT'."
     ]
     return INPUT.table(rows, result.title, (), below)._replace(align="lrlrrlll")

@@ -1,4 +1,6 @@
-"""Performance of a scenario: the plan, each figure with its bound, time by operator, and what the search saw."""
+"""Performance of a scenario: the plan, each figure with its bound, time by operator, and what the
+search saw.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,21 @@ CUTS = {
     "context": "context parallel",
 }
 HOPS = (
-    "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a step, over all layers. "
+    "hops: devices on the way, on average. GB: what a chip hands to the axis' collectives in a "
+    "step, over all layers. "
     "waits: of the ms, until the last rank has come; `tco collective` has all start together."
 )
-MFU = "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the dense peak of the format the forward pass computes in."
+MFU = (
+    "Model FLOPs: 6 a weight and token, attention causal, nothing computed again; over the "
+    "dense "
+    "peak of the format the forward pass computes in."
+)
 
 
 class Pools(NamedTuple):
-    """How the chips of a serving workload divide between its pools, in a fleet and in one domain by itself."""
+    """How the chips of a serving workload divide between its pools, in a fleet and in one domain by
+    itself.
+    """
 
     prefill_share: float | None = None
     alone: WholeEngines | None = None
@@ -56,20 +65,29 @@ def pools_of(result: Result) -> Pools:
 
 
 def pool_words(result: Result) -> list[str]:
-    """Say which share of the chips reads prompts, and what one domain by itself makes of whole engines."""
+    """Say which share of the chips reads prompts, and what one domain by itself makes of whole
+    engines.
+    """
     share, alone = pools_of(result)
     if share is None:
         return []
     plan, rate = result.report.plan, result.metrics["output_tokens_per_s_per_chip"]
     reads, makes = plan["prefill"]["chips"], plan["decode"]["chips"]
-    said = f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of {reads:g}; the others decode, in engines of {makes:g}."
+    said = (
+        f"Of a fleet {share * 100:.0f} % of the chips read prompts, in engines of {reads:g}; "
+        f"the others decode, in engines of {makes:g}."
+    )
     if alone is None or not rate:
         return [said]
     made = alone.output_tokens_per_s_per_chip
-    engines = f"{alone.decode_engines} of {alone.decode_chips} and {alone.prefill_engines} of {alone.prefill_chips} for prompts"
+    engines = (
+        f"{alone.decode_engines} of {alone.decode_chips} and {alone.prefill_engines} of "
+        f"{alone.prefill_chips} for prompts"
+    )
     return [
         said,
-        f"One domain of {alone.chips} chips by itself, in whole engines ({engines}): {significant(made)} token/s/chip, {made / rate * 100:.0f} %.",
+        f"One domain of {alone.chips} chips by itself, in whole engines ({engines}): "
+        f"{significant(made)} token/s/chip, {made / rate * 100:.0f} %.",
     ]
 
 
@@ -255,7 +273,8 @@ def performance_tables(result: Result) -> list[Table]:
             f"{name} {size / 1e9:.1f}" for name, size in result.report.memory.items() if size
         )
         below.append(
-            f"Memory of the fullest chip, GB: {used}; {sum(result.report.memory.values()) / 1e9:.1f} in all."
+            f"Memory of the fullest chip, GB: {used}; "
+            f"{sum(result.report.memory.values()) / 1e9:.1f} in all."
         )
     if result.metrics["mfu"] is not None:
         below.append(MFU)

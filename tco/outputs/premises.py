@@ -1,4 +1,6 @@
-"""What answers say of what they rest on, in words and as records: workload, terms, formats, measurements, what was asked for."""
+"""What answers say of what they rest on, in words and as records: workload, terms, formats,
+measurements, what was asked for.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SER
 from tco.performance.serving.plans import DRAFTS, ServingPlan
 from tco.performance.software import DRAWN, LEVELS, PUBLIC, SOFTWARE, THE_BEST
 
-# What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit in the metric's own)
+# What tables print, in readable units: heading -> metric -> (label, unit shown, size of that unit
+# in the metric's own)
 GROUPS: dict[str, dict[str, tuple[str, str, float]]] = {
     "performance per cost, more is better": {
         "perf_per_tco_vs_baseline": ("performance per cost", "x", 1),
@@ -72,7 +75,9 @@ def is_estimated(result: Result, metric: str) -> bool:
 
 
 def marked(result: Result, metric: str, text: str) -> str:
-    """Return a number with a tilde before it where it rests on an estimate, an assumption or a prior."""
+    """Return a number with a tilde before it where it rests on an estimate, an assumption or a
+    prior.
+    """
     return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
 
 
@@ -106,7 +111,9 @@ def workloads(results: Sequence[Result]) -> list[str]:
 
 
 def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[str]:
-    """Return what is said of results: one line if it is common to all, else a line for each that differs, and one for most of them."""
+    """Return what is said of results: one line if it is common to all, else a line for each that
+    differs, and one for most of them.
+    """
     lines = [words(result) for result in results]
     most = max(lines, key=lines.count)
     if lines.count(most) == len(lines):
@@ -120,7 +127,9 @@ def by_words(results: Sequence[Result], words: Callable[[Result], str]) -> list[
 
 
 def premise(result: Result, names_hall: bool = True) -> str:
-    """Return the terms and the site a result rests on, in one line: a renter has no rate, no site, and a contract in place of a life."""
+    """Return the terms and the site a result rests on, in one line: a renter has no rate, no site,
+    and a contract in place of a life.
+    """
     inputs, texts = result.inputs, result.texts
     terms = {
         name: inputs[f"terms.{name}"].value
@@ -148,7 +157,9 @@ def premise(result: Result, names_hall: bool = True) -> str:
 
 
 def site_words(result: Result, names_hall: bool) -> list[str]:
-    """Return the site and its hall in words, with the price of its electricity; nothing where the answer rests on none."""
+    """Return the site and its hall in words, with the price of its electricity; nothing where the
+    answer rests on none.
+    """
     price = result.inputs.get("site.electricity_price")
     if price is None:
         return []
@@ -165,15 +176,23 @@ def kinds_in_words(result: Result, name: str) -> str:
 
 
 def title_of(results: Sequence[Result], target: bool = True) -> str:
-    """Return the workload, with the speed it asks for or without, and before it whose cost stands beside whose where that is not one owner's."""
+    """Return the workload, with the speed it asks for or without, and before it whose cost stands
+    beside whose where that is not one owner's.
+    """
     views = {result.scenario: result.perspective for result in results}
     if len(set(views.values())) == 1:
         return workload_line(results, target)
-    return f"different perspectives: {', '.join(f'{name} {view}' for name, view in views.items())} | {workload_line(results, target)}"
+    return (
+        "different perspectives: "
+        f"{', '.join(f'{name} {view}' for name, view in views.items())} "
+        f"| {workload_line(results, target)}"
+    )
 
 
 def workload_line(results: Sequence[Result], target: bool = True) -> str:
-    """Return the workload in words, where all results share it; formats that differ have rows of their own."""
+    """Return the workload in words, where all results share it; formats that differ have rows of
+    their own.
+    """
     for words in (
         partial(workload_words, target=target),
         partial(workload_words, formats=common_formats(results), target=target),
@@ -193,7 +212,9 @@ PARTS = {
 
 
 def formats_of(result: Result) -> dict[str, str]:
-    """Return the format of the weights, and of the parts of a model that have another and not the usual one."""
+    """Return the format of the weights, and of the parts of a model that have another and not the
+    usual one.
+    """
     texts = result.texts
     whole = texts.get("workload.precision")  # no model, no format
     if whole is None:
@@ -241,7 +262,8 @@ def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
 
 
 SOFTWARE_WORDS = {
-    DRAWN: "between what is public and the best written by hand, as far as is believed of each family",
+    DRAWN: "between what is public and the best written by hand, as far as is believed of each "
+    "family",
     PUBLIC: "as it is public by the date",
     THE_BEST: "the best written by hand for such chips",
 }
@@ -266,7 +288,9 @@ def software_words(results: Sequence[Result]) -> str:
 def workload_words(
     result: Result, formats: Mapping[str, str] | None = None, target: bool = True
 ) -> str:
-    """Return the workload of one result in words, with all its formats or those given, and the speed it asks for."""
+    """Return the workload of one result in words, with all its formats or those given, and the
+    speed it asks for.
+    """
     texts = result.texts
     if texts["workload.kind"] == "stated":
         return "no model is run: rates, if any, are stated"
@@ -276,8 +300,14 @@ def workload_words(
         if path.startswith(("workload.", "cluster."))
     }
     if texts["workload.kind"] == "training":
-        step = f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} tokens a step"
-        return f"{texts['workload.model']} training, {step}, {texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
+        step = (
+            f"{values['global_batch']:,.0f} sequences of {values['sequence_length']:,.0f} "
+            "tokens a step"
+        )
+        return (
+            f"{texts['workload.model']} training, {step}, "
+            f"{texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
+        )
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
     words = formats_words(formats_of(result) if formats is None else formats)
     asked = (
@@ -318,7 +348,9 @@ WAITING = Record(
 
 
 def available_words(result: Result) -> list[str]:
-    """Return when a system is there, and what waiting for it costs where it is not yet; nothing where nobody states it."""
+    """Return when a system is there, and what waiting for it costs where it is not yet; nothing
+    where nobody states it.
+    """
     found, cost = result.available, result.metrics["waiting_usd_per_chip"]
     if found is None:
         return []
@@ -328,7 +360,8 @@ def available_words(result: Result) -> list[str]:
         else ""
     )
     return [
-        f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first token ~{found.first_token or '-'}."
+        f"Available: generally {found.general or '-'}, in volume ~{found.words}{waits}; first "
+        f"token ~{found.first_token or '-'}."
     ]
 
 
@@ -393,7 +426,9 @@ PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "worklo
 
 
 def promise(result: Result) -> dict[str, float | None]:
-    """Return what every user is promised: the least speed and the latest first token; none where nothing is."""
+    """Return what every user is promised: the least speed and the latest first token; none where
+    nothing is.
+    """
     return {
         name: result.inputs[path].value or None
         for name, path in PROMISED.items()
@@ -402,7 +437,9 @@ def promise(result: Result) -> dict[str, float | None]:
 
 
 def deployed_words(results: Sequence[Result]) -> str:
-    """Return what is on beyond the model, its lengths and its formats, whose software where that is not drawn, and who deploys it."""
+    """Return what is on beyond the model, its lengths and its formats, whose software where that is
+    not drawn, and who deploys it.
+    """
     drafts = set(map(drafts_of, results))
     software = (
         [software_words(results)]
@@ -433,7 +470,9 @@ def deployed_words(results: Sequence[Result]) -> str:
 def shared(
     results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = asked_of
 ) -> dict[str, Any]:
-    """Return what is told of results, by name: one value where all have the same, else that of each by its scenario."""
+    """Return what is told of results, by name: one value where all have the same, else that of each
+    by its scenario.
+    """
     found: dict[str, dict[str, Any]] = {}
     for result in results:
         for name, value in told(result).items():
@@ -454,7 +493,9 @@ def plan_words(plan: Mapping[str, Any] | None) -> str:
 
 
 def bill_dates(result: Result) -> dict[str, float]:
-    """Return the shares of the bill that later and old prices make up, and of the chip-hour old evidence does."""
+    """Return the shares of the bill that later and old prices make up, and of the chip-hour old
+    evidence does.
+    """
     return {
         "later": result.ages.later,
         "older": result.ages.older,

@@ -1,4 +1,6 @@
-"""How far a long task is, on stderr: one line that moves on a terminal, elsewhere a line from time to time."""
+"""How far a long task is, on stderr: one line that moves on a terminal, elsewhere a line from time
+to time.
+"""
 
 from __future__ import annotations
 

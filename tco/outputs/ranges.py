@@ -36,7 +36,9 @@ def drawn(key: str, shape: Any, read: Any) -> Member:
 
 
 def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
-    """Return an end of a range; one among draws that miss the target is none of a rate, and of a cost or of a ratio without end."""
+    """Return an end of a range; one among draws that miss the target is none of a rate, and of a
+    cost or of a ratio without end.
+    """
     if value is not None:
         return significant(value / size, DIGITS)
     return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
@@ -64,7 +66,9 @@ SURE = Record(  # what a row of a comparison says of its ranges
 
 
 def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
-    """Return the rows of the table under the answer: its range, and the chance to beat the baseline; of training the range of its cost."""
+    """Return the rows of the table under the answer: its range, and the chance to beat the
+    baseline; of training the range of its cost.
+    """
     rows: list[tuple[str, ...]] = []
     for metric, label, size in (
         (RATIO, "P10 to P90", 1.0),
@@ -91,14 +95,18 @@ def between(one: Sureness, metric: str, size: float) -> str:
 
 
 def chance(one: Sureness) -> str:
-    """Return the chance to be better with its standard error, both in per cent; none of the baseline itself."""
+    """Return the chance to be better with its standard error, both in per cent; none of the
+    baseline itself.
+    """
     if one.error is None:
         return "-"
     return f"{percent(one.probability)} ± {one.error * 100:.1f}"
 
 
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:
-    """Return what drives each answer and what would flip it, in the unit the catalogue writes it in, and how the ranges were found."""
+    """Return what drives each answer and what would flip it, in the unit the catalogue writes it
+    in, and how the ranges were found.
+    """
     lines = []
     for name, of in zip(names, found, strict=bool(found)):
         told = []
@@ -120,14 +128,21 @@ def drawn_words(found: Sequence[Sureness]) -> list[str]:
     if not drawn:
         return []
     plan = "the plan of the point held" if drawn[0].hold else "the plan re-optimised in each"
-    lost = "a missed target counts as zero, as a win where only the baseline misses; where both do it is a tie, and no win"
+    lost = (
+        "a missed target counts as zero, as a win where only the baseline misses; where both "
+        "do "
+        "it is a tie, and no win"
+    )
     return [
-        f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. ±: of sampling."
+        f"Ranges: {drawn[0].draws} draws of every input within its low and high, {plan}; {lost}. "
+        "±: of sampling."
     ]
 
 
 def turn_words(at: float, value: float, unit: str, shown: tuple[float, str] | None) -> str:
-    """Say on which side of about which value of an input the order turns, in the unit the catalogue writes it in."""
+    """Say on which side of about which value of an input the order turns, in the unit the catalogue
+    writes it in.
+    """
     number, unit = shown if shown and shown[0] else (value, unit)
     scale = number / value if value else 1.0
     return f"{'below' if at < value else 'above'} about {significant(at * scale, DIGITS)} {unit}".rstrip()

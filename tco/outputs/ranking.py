@@ -35,7 +35,9 @@ DIGITS = 3
 
 
 def ranking_answer(found: Ranking) -> Answer:
-    """Return systems in the order of their cost, each with its place, or with the reason why it has none."""
+    """Return systems in the order of their cost, each with its place, or with the reason why it has
+    none.
+    """
     results = [row.result for row in found.rows]
     said = {
         "ranked_by": found.metric,
@@ -56,7 +58,8 @@ def ranking_table(found: Ranking) -> Table:
     results = [row.result for row in found.rows]
     title = f"{len(rows)} systems by cost: {title_of(results)}"
     below = [
-        "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank is: tco compare SYSTEM SYSTEM."
+        "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank "
+        "is: tco compare SYSTEM SYSTEM."
     ]
     columns = (
         "",

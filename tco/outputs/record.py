@@ -1,7 +1,9 @@
-"""An answer's record: each figure told once, by its key, its shape, how it is read and how people see it.
+"""An answer's record: each figure told once, by its key, its shape, how it is read and how people
+see it.
 
-JSON, its schema, the cells of a CSV and the rows of a table are renderings of a record; `tco/cli/emit.py` lists the forms they are printed in.
-Documents are the same bytes for the same input on one machine, and the same figures to 1e-9 on any.
+JSON, its schema, the cells of a CSV and the rows of a table are renderings of a record;
+`tco/cli/emit.py` lists the forms they are printed in. Documents are the same bytes for the same
+input on one machine, and the same figures to 1e-9 on any.
 """
 
 from __future__ import annotations
@@ -43,14 +45,16 @@ class Maybe(NamedTuple):
 class Member(NamedTuple):
     """One figure of a record; its key has its unit as suffix.
 
-    A shape is a type (`float`, `str | None`, a NamedTuple, `dict` of what is printed as it is), a `Record` of what lies within, `[shape]` for
-    many, `{str: shape}` for many by name.
+    A shape is a type (`float`, `str | None`, a NamedTuple, `dict` of what is printed as it is), a
+    `Record` of what lies within, `[shape]` for many, `{str: shape}` for many by name.
     """
 
     key: str
     shape: Any = str
     read: Callable[[Any], Any] | str | None = (
-        None  # from what the record is of, such as by the path `point.speed`; left out: its member of this name
+        # from what the record is of, such as by the path `point.speed`; left out: its member of
+        # this name
+        None
     )
     label: str | None = None  # the heading in tables, which show what has one
     show: Callable[[Any], str] | int | str = (
@@ -58,7 +62,8 @@ class Member(NamedTuple):
     )
     unit: str | None = None  # where rows of it are exported
     csv: bool = True
-    optional: bool = False  # a key that is left out where its value is LEFT_OUT, or none though its shape is never null
+    # a key that is left out where its value is LEFT_OUT, or none though its shape is never null
+    optional: bool = False
 
     def of(self, one: Any) -> Any:
         """Return the value."""
@@ -79,7 +84,9 @@ class Member(NamedTuple):
 
 
 class Record:
-    """What is said of something, or of each of many, member by member: a name alone is a text of this name, a record all of its members."""
+    """What is said of something, or of each of many, member by member: a name alone is a text of
+    this name, a record all of its members.
+    """
 
     def __init__(self, *parts: Member | Record | str) -> None:
         self.members: tuple[Member, ...] = ()
@@ -96,7 +103,9 @@ class Record:
         return Record(*(named[key] for key in keys))
 
     def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
-        """Return the record as one of something that this is read from; where there is none of it its members have no value."""
+        """Return the record as one of something that this is read from; where there is none of it
+        its members have no value.
+        """
 
         def moved(member: Member) -> Member:
             show = (
@@ -145,7 +154,9 @@ class Record:
         below: Sequence[str] = (),
         last: Any = (),
     ) -> Table:
-        """Return a table of what has a label, its numbers to the right; `last` are rows below those of the records."""
+        """Return a table of what has a label, its numbers to the right; `last` are rows below those
+        of the records.
+        """
         shown = [member for member in self.members if member.label is not None]
         rows = [[member.text(one) for member in shown] for one in many]
         align = "".join("r" if is_number(member.shape) else "l" for member in shown)
@@ -188,8 +199,9 @@ class Document(Record):
     ) -> Answer:
         """Return what there is to say of something found.
 
-        The `rows` of a CSV are of one record each. `of` is what all of them, or each of them, are of: what of it a row does not say itself
-        stands in columns after its own, so that rows of many answers may lie in one file.
+        The `rows` of a CSV are of one record each. `of` is what all of them, or each of them, are
+        of: what of it a row does not say itself stands in columns after its own, so that rows of
+        many answers may lie in one file.
         """
         row, many = rows[0], list(rows[1])
         said = [of(one) if callable(of) else of or {} for one in many]
@@ -235,14 +247,18 @@ def document(command: str, catalogue: Catalogue, content: dict[str, Any]) -> dic
 
 
 def to_json(content: dict[str, Any]) -> str:
-    """Return a document as text that no terminal obeys; a number that is not finite is a defect and raises `ValueError`."""
+    """Return a document as text that no terminal obeys; a number that is not finite is a defect and
+    raises `ValueError`.
+    """
     return (
         json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).translate(ESCAPES) + "\n"
     )
 
 
 def number(value: Any) -> float | int | None:
-    """Return a value as a JSON number, whole where it is whole; none for None and for what is no finite number."""
+    """Return a value as a JSON number, whole where it is whole; none for None and for what is no
+    finite number.
+    """
     if value is None:
         return None
     found = float(value)
@@ -265,12 +281,16 @@ def named_in(one: Any, name: str) -> Any:
 
 
 def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
-    """Return what is read from something by a function, or by the names of members with points between them."""
+    """Return what is read from something by a function, or by the names of members with points
+    between them.
+    """
     return reduce(named_in, read.split("."), one) if isinstance(read, str) else read(one)
 
 
 def plain(value: Any, shape: Any) -> Any:
-    """Return a value as JSON has it; where its shape is never null, what is no finite number stays, and is refused as a defect."""
+    """Return a value as JSON has it; where its shape is never null, what is no finite number stays,
+    and is refused as a defect.
+    """
     if value is None:
         return None
     if isinstance(shape, Maybe):

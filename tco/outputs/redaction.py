@@ -1,4 +1,6 @@
-"""An answer that keeps a person's own values back: made several times with others in their place, and only what stands alike in all is shown."""
+"""An answer that keeps a person's own values back: made several times with others in their place,
+and only what stands alike in all is shown.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ FIGURE = re.compile(
 
 
 def alike(one: Any, other: Any) -> Any:
-    """Return a document without what differs from its other making: null for a number, a word for a text, and the same in all that is within."""
+    """Return a document without what differs from its other making: null for a number, a word for a
+    text, and the same in all that is within.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return {key: alike(value, other.get(key)) for key, value in one.items()}
     if hasattr(one, "_fields"):
@@ -55,7 +59,9 @@ def blank(value: Any) -> Any:
 
 
 def alike_text(one: str, other: Any) -> str:
-    """Return a text without the numbers that differ; one that differs in more is withheld as a whole, as what is left would not read."""
+    """Return a text without the numbers that differ; one that differs in more is withheld as a
+    whole, as what is left would not read.
+    """
     words, others = one.split(" "), other.split(" ") if isinstance(other, str) else []
     if len(words) != len(others) or len(words) < 2:
         return WITHHELD
@@ -84,7 +90,9 @@ def name_of(entry: Any) -> Any:
 
 
 def paired(one: list[Any], other: list[Any], name: Any) -> list[tuple[Any, Any]]:
-    """Return each entry with its like of the other making: by name, and by order among those of one name."""
+    """Return each entry with its like of the other making: by name, and by order among those of one
+    name.
+    """
     if len(one) == len(other) and all(isinstance(entry, str) for entry in (*one, *other)):
         return list(zip(one, other, strict=True))
     likes = dict(zip(numbered(map(name, other)), other, strict=True))
@@ -104,7 +112,9 @@ def numbered(names: Iterable[Any]) -> list[tuple[str, int]]:
 
 
 def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return the rows of a table or a CSV without the cells that differ; the first cell names a row."""
+    """Return the rows of a table or a CSV without the cells that differ; the first cell names a
+    row.
+    """
     pairs = paired(list(one), list(other), lambda row: row[0] if row else "")
     return [
         [alike(cell, its) for cell, its in zip(row, like or [None] * len(row), strict=False)]

@@ -31,8 +31,10 @@ def rents_answer(catalogue: Catalogue, found: Sequence[Rent]) -> Answer:
     """Return a row for each rent."""
     title = "What chips are let for, USD a chip-hour with all around it"
     below = [
-        "cost: ours of an installed chip-hour at the prices of the month, a cloud's (neocloud), of chips that are not for sale their builder's.",
-        "margin: the share of the rent that is left where every hour is paid; a list price is what is asked, not what is paid.",
+        "cost: ours of an installed chip-hour at the prices of the month, a cloud's (neocloud), of "
+        "chips that are not for sale their builder's.",
+        "margin: the share of the rent that is left where every hour is paid; a list price is what "
+        "is asked, not what is paid.",
     ]
     return RENTS.answer(
         catalogue, found, lambda: [ROW.table(found, title, (), below)], (ROW, found)

@@ -24,7 +24,9 @@ LEAST = 0.01  # share of a group that is named
 OWNED = re.compile(
     rf"^(parts|performance)\.(({CONFIGURATION}|{RUN})-)?"
 )  # before what an input belongs to
-GROUPS = {  # by what an input belongs to (a part, a family's practice, the terms), by its kind and by its source
+# by what an input belongs to (a part, a family's practice, the terms), by its kind and by its
+# source
+GROUPS = {
     "part": lambda given: OWNED.sub("", given.path.rpartition(".")[0]),
     "kind": lambda given: given.kind,
     "source": lambda given: given.source,
@@ -71,7 +73,8 @@ def sensitivity_notes(found: Sensitivity) -> list[str]:
     if not ends:
         return []
     return [
-        f"no {'batch of the plan' if found.hold else 'plan'} meets the workload's targets with {', '.join(ends)}"
+        f"no {'batch of the plan' if found.hold else 'plan'} meets the workload's targets with "
+        f"{', '.join(ends)}"
     ]
 
 
@@ -218,7 +221,8 @@ def sensitivity_table(found: Sensitivity) -> Table:
         else f"{found.metric} misses the target"
     )
     above = [
-        f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch solved for the target"
+        f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch "
+        "solved for the target"
     ]
     return Table(columns, rows, title, above, remarks(found, len(moving)), align="lrrrlrr")
 
@@ -263,7 +267,8 @@ def flip_lines(found: Sensitivity) -> list[str]:
     if found.pairs is None:
         return []
     alone = [
-        f"{short_name(one.given.path)} {turn_words(one.flips_at or 0.0, one.given.value, one.given.unit, one.given.shown)}"
+        f"{short_name(one.given.path)} "
+        f"{turn_words(one.flips_at or 0.0, one.given.value, one.given.unit, one.given.shown)}"
         for one in found.flips
     ]
     lines = [

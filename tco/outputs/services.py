@@ -10,7 +10,10 @@ from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.service import METRICS, Service
 
-LEFT_OUT = "the memory beyond HBM that could keep caches is left out: what finds no room there is read again"
+LEFT_OUT = (
+    "the memory beyond HBM that could keep caches is left out: what finds no room there is "
+    "read again"
+)
 ONE = Record(
     Member("scenario", read="result.scenario"),
     Member("system", read="result.system"),
@@ -45,7 +48,9 @@ ROW = Record(
 def service_answer(
     catalogue: Catalogue, found: Sequence[Service], missed: Sequence[str] = ()
 ) -> Answer:
-    """Return the least fleets, what they cost and what their requests see; and of others why they keep no promise."""
+    """Return the least fleets, what they cost and what their requests see; and of others why they
+    keep no promise.
+    """
     notes = [*missed, *(note for one in found for note in one.result.notes), LEFT_OUT]
     content = {"rows": found, "notes": notes}
     return SERVICE.answer(
@@ -86,7 +91,8 @@ def service_table(found: Sequence[Service]) -> Table:
         )
     asked = ", ".join(map(str, first.promises))
     above = [
-        f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, router {first.router}. Promised: {asked}."
+        f"Traffic: {first.traffic.id}, {first.traffic.values['requests_per_s']:g} requests/s, "
+        f"router {first.router}. Promised: {asked}."
     ]
     above += [purchase_text(service) for service in found]
     below = [
@@ -128,7 +134,10 @@ def range_text(service: Service) -> str:
     if "p90" in percentiles:
         ends = f"P10 to P90 {cost}: {percentiles['p10']} to {percentiles['p90']} USD"
     else:
-        ends = f"P10 {cost}: {percentiles.get('p10', 'none')} USD; there is no P90, as over 1 of 10 draws misses the speed"
+        ends = (
+            f"P10 {cost}: {percentiles.get('p10', 'none')} USD; there is no P90, as over 1 of "
+            "10 draws misses the speed"
+        )
     return f"{service.result.scenario}: {ends}."
 
 
@@ -137,4 +146,7 @@ def axes_text(axes: dict[str, Any]) -> str:
     rest = ", ".join(
         f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips")
     )
-    return f"{axes['engines']:g} engine{'s' if axes['engines'] > 1 else ''} of {axes['chips']:g} chip{'s' if axes['chips'] > 1 else ''} ({rest})"
+    return (
+        f"{axes['engines']:g} engine{'s' if axes['engines'] > 1 else ''} of {axes['chips']:g} "
+        f"chip{'s' if axes['chips'] > 1 else ''} ({rest})"
+    )

@@ -1,4 +1,6 @@
-"""What the catalogue holds, listed and shown: parts, systems, models, scenarios, sources, agreements, and what scenarios are put together from."""
+"""What the catalogue holds, listed and shown: parts, systems, models, scenarios, sources,
+agreements, and what scenarios are put together from.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ PRICED = (
 
 
 def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-    """Yield every part with its latest price; one that is built up from silicon, or comes inside another, has none of its own."""
+    """Yield every part with its latest price; one that is built up from silicon, or comes inside
+    another, has none of its own.
+    """
     from tco.economics.dates import table_of  # other lists go without it
 
     tables = [folder / "accelerators.csv" for folder in catalogue.folders]
@@ -89,7 +93,9 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
 
 
 def systems_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-    """Yield every system with its chip, cooling and the options of each variant; `check` names what is no table."""
+    """Yield every system with its chip, cooling and the options of each variant; `check` names what
+    is no table.
+    """
     for name in catalogue.ids("systems"):
         said = catalogue.document("systems", name, "system")[1]
         variants = said.get("variants", {})
@@ -345,7 +351,9 @@ def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, 
 
 
 def part_answer(catalogue: Catalogue, part: str) -> Answer:
-    """Return every row of a part, the alternatives among them, what is to be said of each, and where they come from."""
+    """Return every row of a part, the alternatives among them, what is to be said of each, and
+    where they come from.
+    """
     if part not in catalogue.parts:
         raise unknown("part", part, catalogue.parts)
     rows = [
@@ -427,8 +435,10 @@ def system_answer(
 
     def tables() -> list[Table]:
         above = [
-            f"{system.chips:g} {system.chip} in {system.racks:g} racks, {system.cooling}-cooled; priced as {system.owner_pays}",
-            f"variants in force: {' '.join(f'{k}={v}' for k, v in system.variant.items()) or 'none'}",
+            f"{system.chips:g} {system.chip} in {system.racks:g} racks, {system.cooling}-cooled; "
+            f"priced as {system.owner_pays}",
+            "variants in force: "
+            f"{' '.join(f'{k}={v}' for k, v in system.variant.items()) or 'none'}",
             f"source: {catalogue.source_title(system.source)}",
         ]
         below = [note for note in (system.note, *notes) if note]
@@ -441,7 +451,9 @@ def system_answer(
 
 
 def figures_table(system: System, figures: Figures) -> Table:
-    """Return what one chip and the whole domain offer, and the FLOP a chip computes while a byte is read."""
+    """Return what one chip and the whole domain offer, and the FLOP a chip computes while a byte is
+    read.
+    """
     rows: list[Sequence[str]] = []
     for name in (key.split("_")[1] for key in figures.chip if key.startswith("peak_")):
         key = f"peak_{name}_flop_per_s"
@@ -594,7 +606,8 @@ def rebate_answer(
     terms: Sequence[Input],
     back: Any,
 ) -> Answer:
-    """Return an agreement: its terms by path, what has vested, and what its right is worth at a date, which the key of its share price names.
+    """Return an agreement: its terms by path, what has vested, and what its right is worth at a
+    date, which the key of its share price names.
 
     `back` is the share of a dollar that comes back, of one that states it.
     """
@@ -645,7 +658,8 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
         ("kind", agreement.kind),
         (
             "in force",
-            f"{agreement.begins} to {agreement.ends}{'' if agreement.in_force(date) else f', not at {date}'}",
+            f"{agreement.begins} to "
+            f"{agreement.ends}{'' if agreement.in_force(date) else f', not at {date}'}",
         ),
         ("covers", ", ".join(agreement.parts)),
     ]
@@ -661,7 +675,8 @@ def rebate_rows(agreement: Agreement, worth: Worth | None, date: str) -> list[tu
     return [*rows, ("note", agreement.note)]
 
 
-# ---------------------------------------------------------------- what scenarios are put together from
+# ---------------------------------------------------------------- what scenarios are put together
+# from
 VALUE = Record(
     Member("path", label="path"),
     STATED,
@@ -681,7 +696,9 @@ PAGES = {
 
 
 def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
-    """Return the page of a document: its texts, each with where it is said, above its values, what is to be said of each below."""
+    """Return the page of a document: its texts, each with where it is said, above its values, what
+    is to be said of each below.
+    """
     said, values = page_of(catalogue, folder, name)
     nothing, group = dict.fromkeys(VALUE.header, ""), KINDS[folder].group
     above = [

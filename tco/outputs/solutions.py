@@ -1,4 +1,6 @@
-"""Break-evens: where a metric reaches a target as one input moves, and over two inputs who wins where (`tco solve`)."""
+"""Break-evens: where a metric reaches a target as one input moves, and over two inputs who wins
+where (`tco solve`).
+"""
 
 from __future__ import annotations
 
@@ -200,9 +202,14 @@ def map_answer(catalogue: Catalogue, found: Map) -> Answer:
 
 
 def map_table(found: Map) -> Table:
-    """Return the map as a table: the first input from left to right, the second from the top down, a letter for the best at each point."""
+    """Return the map as a table: the first input from left to right, the second from the top down,
+    a letter for the best at each point.
+    """
     signs = [ascii_uppercase[place % len(ascii_uppercase)] for place in range(len(found.scenarios))]
-    title = f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, {found.y.words} down"
+    title = (
+        f"Where {METRICS[found.metric].label} is best: {found.x.words} to the right, "
+        f"{found.y.words} down"
+    )
     legend = ", ".join(
         f"{sign} {name} ({found.leaders[name] * 100:.0f} %)"
         for sign, name in zip(signs, found.scenarios, strict=True)
@@ -223,7 +230,8 @@ def map_table(found: Map) -> Table:
             f"{next(iter(winners))} is best everywhere: no border lies within these values."
         )
     below.append(
-        "Plans, batches and structure are re-optimised at every point; --format csv has every value."
+        "Plans, batches and structure are re-optimised at every point; --format csv has every "
+        "value."
     )
     return Table(
         ("", *(significant(float(x), DIGITS) for x in found.x.values)), rows, title, [legend], below

@@ -66,11 +66,13 @@ def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table
     above = [str(study.document[word]) for word in ("question", "answer") if word in study.document]
     kept = "" if said.rows == progress.cases else f", {said.rows:,} of them within the constraints"
     below = [
-        f"{progress.cases:,} cases{kept}, {progress.partitions:,} files in {found.folder}; pandas.read_parquet reads the folder."
+        f"{progress.cases:,} cases{kept}, {progress.partitions:,} files in {found.folder}; "
+        "pandas.read_parquet reads the folder."
     ]
     if answer:
         below.append(
-            f"{sum(one.holds for one in answer)} of the {len(answer)} figures of the answer are today's."
+            f"{sum(one.holds for one in answer)} of the {len(answer)} figures of the answer are "
+            "today's."
         )
         below += [
             f"  {one.figure.says!r} is {significant(one.today) or 'none'} today: {one.figure.where}"

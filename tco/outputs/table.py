@@ -22,7 +22,8 @@ class Table(NamedTuple):
     title: str = ""
     above: Sequence[str] = ()
     below: Sequence[str] = ()
-    align: str = "l"  # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
+    # a letter for each column, l or r; columns beyond the letters are numbers, aligned to the right
+    align: str = "l"
 
     def side(self, column: int) -> str:
         """Return the side a column is aligned to."""
@@ -30,12 +31,16 @@ class Table(NamedTuple):
 
 
 def is_heading(row: Sequence[str]) -> bool:
-    """Say whether a row is the heading of those below it: it has a name and nothing else, and may be wider than its column."""
+    """Say whether a row is the heading of those below it: it has a name and nothing else, and may
+    be wider than its column.
+    """
     return len(row) > 1 and bool(row[0]) and not any(row[1:])
 
 
 def significant(value: Any, digits: int = 4) -> str:
-    """Return a number with some significant digits and thousands separators; nothing for None, a dash for what is no finite number."""
+    """Return a number with some significant digits and thousands separators; nothing for None, a
+    dash for what is no finite number.
+    """
     if value is None:
         return ""
     number = float(value)

@@ -1,6 +1,7 @@
 """Tables as text: unbroken for a pipe, for a terminal folded to its width.
 
-Lines are folded between words, never cut; columns that find no room beside the others stand below them.
+Lines are folded between words, never cut; columns that find no room beside the others stand below
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def to_text(table: Table, width: int | None) -> str:
 
 
 def grid(table: Table, width: int, gap: int) -> list[str]:
-    """Return the rows of a table, in as many blocks of columns as the width asks for, the first column before each."""
+    """Return the rows of a table, in as many blocks of columns as the width asks for, the first
+    column before each.
+    """
     cells = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
     columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
     least = [
@@ -63,7 +66,9 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
 
 
 def room_of(cell: str, side: str) -> int:
-    """Return the least room of a cell: a short number stays whole, a text may be folded between its words."""
+    """Return the least room of a cell: a short number stays whole, a text may be folded between its
+    words.
+    """
     return (
         len(cell)
         if side == "right"
@@ -75,7 +80,9 @@ def room_of(cell: str, side: str) -> int:
 
 
 def narrowest(text: str) -> int:
-    """Return the length of the longest piece of a text that no line breaks, with what it is indented by."""
+    """Return the length of the longest piece of a text that no line breaks, with what it is
+    indented by.
+    """
     return indent_of(text) + max((len(piece) for _, piece in pieces(text)), default=0)
 
 
@@ -97,7 +104,9 @@ def pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return the lines of a text that keep to some width, its own indent before each; a piece longer than the width is broken."""
+    """Return the lines of a text that keep to some width, its own indent before each; a piece
+    longer than the width is broken.
+    """
     indent = min(indent_of(text), max(width - 1, 0))
     lines, line = [], " " * indent
     for gap, piece in pieces(text):
@@ -127,7 +136,8 @@ def blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
 def fitted(rooms: list[int], least: list[int], sides: Sequence[str], space: int) -> list[int]:
     """Return the rooms of columns that fill no more than a space.
 
-    The widest gives way first: of numbers, then of texts, and below what they need only where nothing else helps.
+    The widest gives way first: of numbers, then of texts, and below what they need only where
+    nothing else helps.
     """
     while sum(rooms) > space:
         wide = [at for at, room in enumerate(rooms) if room > least[at]]

@@ -36,7 +36,9 @@ BINS, WIDTH, DIGITS = 16, 40, 3
 
 
 def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
-    """Return percentiles, mean and standard deviation of every metric, with the reason where one has no value; None of those that have none."""
+    """Return percentiles, mean and standard deviation of every metric, with the reason where one
+    has no value; None of those that have none.
+    """
     drawn = found.sample.metrics
     names = [name for name in METRICS if name in drawn]
     known = dict(side_by_side(lambda name: figures_of(name, drawn[name]), names))
@@ -60,11 +62,13 @@ def notes(found: Uncertainty) -> list[str]:
         said.append("no baseline is named: --baseline gives P(better than baseline)")
     elif found.sample.better is None:
         said.append(
-            f"{found.baseline.name} and {found.asked.name} have no draw in which either has a cost of tokens to hold against the other's"
+            f"{found.baseline.name} and {found.asked.name} have no draw in which either has a cost "
+            "of tokens to hold against the other's"
         )
     if found.held:
         said.append(
-            f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without --hold it is decided in every draw"
+            f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without "
+            "--hold it is decided in every draw"
         )
     return [*said, *mixed(found.made_with)]
 
@@ -163,12 +167,18 @@ def uncertainty_tables(
             for name in PERCENTILES
         ]
         rows.append((headed(label, unit), *cells))
-    title = f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, seed {found.seed}"
+    title = (
+        f"{result.title}: {len(found.sample.meets):,} draws of {len(found.drawn)} inputs, "
+        "seed "
+        f"{found.seed}"
+    )
     above = [workload_line([result]), *premises([result]), *chances(found)]
     plan = "that of the point, held" if found.hold else "re-optimised in each draw"
     below = [
-        "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse end, and has a ratio of zero.",
-        f"A draw moves every input within its low and high (its own P5 and P95), the plan is {plan}, its batch solved in each.",
+        "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse "
+        "end, and has a ratio of zero.",
+        "A draw moves every input within its low and high (its own P5 and P95), the plan is "
+        f"{plan}, its batch solved in each.",
     ]
     percentiles = Table(
         ("", "point", *(name.upper() for name in PERCENTILES)), rows, title, above, below
@@ -186,7 +196,8 @@ def chances(found: Uncertainty) -> list[str]:
         said.append(
             (
                 sample.better,
-                "of the others cost less a token here: P(better than baseline), a miss counted as lost",
+                "of the others cost less a token here: P(better than baseline), a miss counted as "
+                "lost",
             )
         )
     return [f"{percent(which)} {words}." for which, words in said]
@@ -198,7 +209,9 @@ def percent(which: Any) -> str:
 
 
 def pictured(found: Uncertainty) -> tuple[str, str, str, float]:
-    """Return the metric that matters most of those that were drawn, its label, the unit it is shown in, and the size of that."""
+    """Return the metric that matters most of those that were drawn, its label, the unit it is shown
+    in, and the size of that.
+    """
     metric = next(name for name in PICTURED if name in found.sample.metrics)
     if metric in RATIOS and found.baseline is found.asked:
         metric = COST
@@ -206,7 +219,9 @@ def pictured(found: Uncertainty) -> tuple[str, str, str, float]:
 
 
 def histograms(found: Uncertainty) -> list[Table]:
-    """Return a histogram of the draws between the first and the last per cent; none of a metric that does not move."""
+    """Return a histogram of the draws between the first and the last per cent; none of a metric
+    that does not move.
+    """
     metric, label, unit, size = pictured(found)
     many = found.sample.metrics[metric]
     kept = many[np.isfinite(many) & (many > 0)] / size

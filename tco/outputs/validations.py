@@ -1,4 +1,6 @@
-"""Predictions beside measurements: the answers of `tco validate`, and the account of one validation that is kept in files."""
+"""Predictions beside measurements: the answers of `tco validate`, and the account of one validation
+that is kept in files.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.within
 def validation_answer(
     catalogue: Catalogue, path: Path, found: Validation, with_rows: bool
 ) -> Answer:
-    """Return how far predictions lie from the measurements of a file; with every row, or with the scores of all groups."""
+    """Return how far predictions lie from the measurements of a file; with every row, or with the
+    scores of all groups.
+    """
     asked: dict[str, Any] = {"file": str(path), "kind": found.kind, "card": found.card}
     rows: tuple[Record, Sequence[Any]] = (ROW, score_rows(found.card))
     if with_rows:
@@ -78,7 +82,9 @@ def validation_answer(
 
 
 def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """Return every score of a file: over all, on what was left out of the fit, inside one curve, and by group."""
+    """Return every score of a file: over all, on what was left out of the fit, inside one curve,
+    and by group.
+    """
     groups = {
         "all": {"": {**card, "n": card["scored"]}},
         "left_out": card["left_out"],
@@ -107,7 +113,9 @@ def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str
 
 
 def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]:
-    """Return the overall score, what was skipped and why, and the errors by group, the largest groups first."""
+    """Return the overall score, what was skipped and why, and the errors by group, the largest
+    groups first.
+    """
     columns = ("", "rows", "median %", "mean %", "P90 %", "bias %", "rank corr.")
     rows = [score_cells("all scored rows", card, "scored")]
     rows += [
@@ -127,7 +135,8 @@ def validation_tables(name: str, kind: str, card: dict[str, Any]) -> list[Table]
     ranges = card["ranges"]
     unstated = (
         [
-            f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were measured inside the range of what it may have been, "
+            f"something is unstated in {ranges['n']:,}, of which {ranges['inside']:,} were "
+            "measured inside the range of what it may have been, "
             f"a factor {ranges['median_width']:.2f} at the median (--rows: low, high, unstated)"
         ]
         if ranges["n"]
@@ -202,7 +211,9 @@ ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelo
 def envelopes_answer(
     catalogue: Catalogue, path: Path, values: Values, settings: Mapping[str, str]
 ) -> Answer:
-    """Return how the best plans stand to the published runs of each chip, model, formats and lengths."""
+    """Return how the best plans stand to the published runs of each chip, model, formats and
+    lengths.
+    """
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--envelopes: {path} holds {kind}, expected serving runs")
@@ -249,17 +260,22 @@ def envelope_table(
 def notes_of(whole: dict[str, Any]) -> list[str]:
     """Say what the figures are, and how two chips stand to each other."""
     notes = [
-        "Runs that no other run of their envelope beats, each configuration by its newest run, at the speed each gives users.",
-        "Same runs: as they were configured and loaded, predicted by refits that never saw the chip; zero: none has that speed.",
-        "Best plan: of the search, also of plans nobody has run; zero: no plan gives users that speed.",
+        "Runs that no other run of their envelope beats, each configuration by its newest run, at "
+        "the speed each gives users.",
+        "Same runs: as they were configured and loaded, predicted by refits that never saw the "
+        "chip; zero: none has that speed.",
+        "Best plan: of the search, also of plans nobody has run; zero: no plan gives users that "
+        "speed.",
     ]
     two = whole["ratio_of_two"]
     if two["pairs"]:
         notes.append(
-            f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % of {two['pairs']} pairs, "
+            f"Two chips at one speed, by the same runs: order right in {two['right'] * 100:.0f} % "
+            f"of {two['pairs']} pairs, "
             f"ratio off by {two['ratio_error'] * 100:.0f} % at the median. Runs off at random by "
             + "; ".join(
-                f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, {by['ratio_error'] * 100:.0f} %"
+                f"{by['error'] * 100:.0f} %: {by['right'] * 100:.0f} %, "
+                f"{by['ratio_error'] * 100:.0f} %"
                 for by in two["off_at_random"]
             )
             + "."
@@ -267,7 +283,8 @@ def notes_of(whole: dict[str, Any]) -> list[str]:
     return notes
 
 
-# ---------------------------------------------------------------- rows against the ranges that other chips would have given them
+# ---------------------------------------------------------------- rows against the ranges that
+# other chips would have given them
 EXPECTED = 0.8  # the share between P10 and P90 were belief and measurement of one distribution
 
 
@@ -301,7 +318,9 @@ BACK_TEST = Document(
 
 
 def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
-    """Return for each chip, and for all, how many of its rows lie inside the ranges it would have been given had nobody measured it."""
+    """Return for each chip, and for all, how many of its rows lie inside the ranges it would have
+    been given had nobody measured it.
+    """
     found, draws = back_test.back_test(path, catalogue, settings), back_test.DRAWS
     chips, summary = list(found.chips.items()), ("all", found.every)
     asked = {
@@ -313,8 +332,10 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
         "summary": summary,
     }
     below = [
-        f"Parameters of practice from refits without the chip, within their ranges, and how far single rows of other chips lie off; {draws} draws.",
-        f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no causes of their own.",
+        "Parameters of practice from refits without the chip, within their ranges, and how far "
+        f"single rows of other chips lie off; {draws} draws.",
+        f"{EXPECTED * 100:.0f} % inside would be exact. By parameters alone: had single rows no "
+        "causes of their own.",
     ]
     rows = [*chips, summary]
     return BACK_TEST.answer(
@@ -325,7 +346,8 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
     )
 
 
-# ---------------------------------------------------------------- pairs of chips against the ranges of their ratio
+# ---------------------------------------------------------------- pairs of chips against the ranges
+# of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
 OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
 RATIOS = Document(
@@ -340,7 +362,9 @@ RATIOS = Document(
 
 
 def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) -> Answer:
-    """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones: over all pairs, and by chip."""
+    """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones:
+    over all pairs, and by chip.
+    """
     found, draws = back_test.compared(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {
@@ -364,8 +388,10 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     }
     rows = [*found.chips.items(), ("all", found.every)]
     below = [
-        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in {found.order * 100:.1f} % of pairs a tenth apart or more.",
-        f"Two chips with one model, formats and lengths at one speed, each predicted by a refit without its own rows; {draws} draws.",
+        f"Ratio off by {found.median_off * 100:.0f} % at the median; order right in "
+        f"{found.order * 100:.1f} % of pairs a tenth apart or more.",
+        "Two chips with one model, formats and lengths at one speed, each predicted by a refit "
+        f"without its own rows; {draws} draws.",
     ]
     return RATIOS.answer(
         catalogue,
@@ -380,7 +406,9 @@ SIZE, DPI = (5.2, 5.2), 110
 
 
 def scatter(found: Validation) -> bytes:
-    """Return predicted against measured of every scored row as a PNG, with the line of equality and a factor of two to both sides."""
+    """Return predicted against measured of every scored row as a PNG, with the line of equality and
+    a factor of two to both sides.
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -442,37 +470,37 @@ def write_report(found: Validation, name: str, folder: Path) -> None:
     write_atomically(folder / f"{found.kind}.png", picture)
 
 
-# ---------------------------------------------------------------- the files of data/accuracy, kind by kind
+# ---------------------------------------------------------------- the files of data/accuracy, kind
+# by kind
 def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) -> None:
     """Write the errors of some calibrations; what the folder holds of other kinds stays."""
     if not isdir(folder):
         raise UsageError(f"{folder}: no such folder")
-    made: dict[str, list[Sequence[Any]]] = (
-        {
-            name: [
-                [kind, key, *rounded(one, figures), date]
-                for kind, fit in found.items()
-                for key, one in getattr(fit, of).items()
-            ]
-            for name, of, figures in (
-                ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
-                ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
-            )
-        }
-        | {
-            "orders": [
-                [kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date]
-                for kind, fit in found.items()
-                if fit.order
-            ],
-            "left_out": [  # the parameters of every refit, so that each left-out figure can be computed again without a fit
-                [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
-                for kind, fit in found.items()
-                for one in fit.refits
-                for path, value in one.values.items()
-            ],
-        }
-    )
+    made: dict[str, list[Sequence[Any]]] = {
+        name: [
+            [kind, key, *rounded(one, figures), date]
+            for kind, fit in found.items()
+            for key, one in getattr(fit, of).items()
+        ]
+        for name, of, figures in (
+            ("kinds", "accuracy", ("n", "median_ape", "p90_ape", "spearman")),
+            ("chips", "chips", ("n", "median_ape", "p90_ape", "left_out")),
+        )
+    } | {
+        "orders": [
+            [kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date]
+            for kind, fit in found.items()
+            if fit.order
+        ],
+        # the parameters of every refit, so that each left-out figure can be computed again
+        # without a fit
+        "left_out": [
+            [kind, one.left_out, one.member, path, float(f"{value:.9g}")]
+            for kind, fit in found.items()
+            for one in fit.refits
+            for path, value in one.values.items()
+        ],
+    }
     for name, rows in made.items():
         path, columns = folder / f"{name}.csv", FILES[name]
         kept = (

@@ -1,4 +1,6 @@
-"""The verdict of a comparison in words: picks and ties, dates of delivery, prices that turn the pick, and whose cost it is."""
+"""The verdict of a comparison in words: picks and ties, dates of delivery, prices that turn the
+pick, and whose cost it is.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,8 @@ def speed_lines(found: Confidence) -> list[str]:
                 continue
             kept = max(regrets.get((name, speed)) or 0.0 for name in regime.picks)
             lines.append(
-                f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret {percent(1 - kept)}"
+                f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret "
+                f"{percent(1 - kept)}"
             )
     return lines
 
@@ -177,7 +180,11 @@ def turn_condition(turn: PriceTurn) -> str:
     value, unit = turn.shown if turn.shown and turn.shown[0] else (turn.value, turn.unit)
     scale = value / turn.value
     side = "below" if turn.turns_at < turn.value else "above"
-    return f"{short_name(turn.path)} is {side} {significant(turn.turns_at * scale, DIGITS)} {unit} (now {significant(value, DIGITS)})"
+    return (
+        f"{short_name(turn.path)} is {side} {significant(turn.turns_at * scale, DIGITS)} "
+        f"{unit} "
+        f"(now {significant(value, DIGITS)})"
+    )
 
 
 # ---------------------------------------------------------------- whose cost
@@ -217,7 +224,8 @@ def rent_words(rents: Sequence[BreakEvenRent]) -> list[str]:
         bound = "" if most is None else f" (known upper bound: {most:.2f})"
         beaten = f"to beat {rent.against} at {rent.against_usd_per_chip_hour:.2f}"
         lines.append(
-            f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per chip-hour{bound} {beaten}."
+            f"{where}{rent.scenario} must rent for less than {rent.usd_per_chip_hour:.2f} USD per "
+            f"chip-hour{bound} {beaten}."
         )
     return lines
 

@@ -1,4 +1,6 @@
-"""The answer of `tco compare --workloads`: which rack to choose for which work at which speed, and what it keeps of the best."""
+"""The answer of `tco compare --workloads`: which rack to choose for which work at which speed, and
+what it keeps of the best.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def workloads_table(found: Sequence[Cell]) -> Table:
         for workload, speed in places
     ]
     below = [
-        "Share of the best cost that each keeps on average, * the pick or all of a tie; each workload has draws of its own."
+        "Share of the best cost that each keeps on average, * the pick or all of a tie; each "
+        "workload has draws of its own."
     ]
     return Table(("workload", "tokens/s", *names), rows, "Which rack for which work", below=below)
 

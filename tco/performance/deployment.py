@@ -1,13 +1,14 @@
-"""Deployments: which class of plans an operator runs, and the rate it reaches over the best plan of that class.
+"""Deployments: which class of plans an operator runs, and the rate it reaches over the best plan of
+that class.
 
-A plan that the program chose is the best of a search. Whoever runs a fleet, a server or pools of a few
-servers reaches some share of its rate, by class, family of chips and system:
+A plan that the program chose is the best of a search. Whoever runs a fleet, a server or pools of a
+few servers reaches some share of its rate, by class, family of chips and system:
 
     R = R_c e,   e = (e_class e_engine e_family e_chip e_system)^g
 
-with R_c the best rate within the class and g the share of the way to the best software that is left. The
-speed that users get stays that of the plan. A plan or a load that somebody states has none of it: the model
-answers what such a run reaches as it is configured.
+with R_c the best rate within the class and g the share of the way to the best software that is
+left. The speed that users get stays that of the plan. A plan or a load that somebody states has
+none of it: the model answers what such a run reaches as it is configured.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def deployed_rate(rate: TokenPerSecondPerChip, efficiency: Pure) -> Any:
 
 
 def efficiency_path(owner: str) -> str:
-    """Return the input path of the deployment efficiency of a class, an engine, a family, a chip or a system."""
+    """Return the input path of the deployment efficiency of a class, an engine, a family, a chip or
+    a system.
+    """
     return f"performance.{owner}.{EFFICIENCY}"
 
 

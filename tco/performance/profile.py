@@ -1,6 +1,8 @@
-"""Where the time of a phase goes: a line for each operator with the bound that binds it and the least time that bound allows.
+"""Where the time of a phase goes: a line for each operator with the bound that binds it and the
+least time that bound allows.
 
-A phase is anything with a `time`, `lines` and the `shares` of its bounds; commands and tables need no more.
+A phase is anything with a `time`, `lines` and the `shares` of its bounds; commands and tables need
+no more.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ COUNTS = ("ideal", "flops", "bytes", "launches")
 
 @dataclass(slots=True)
 class Line:
-    """One operator of a phase: its whole time, what binds it, and the time that bound alone would take at its peak."""
+    """One operator of a phase: its whole time, what binds it, and the time that bound alone would
+    take at its peak.
+    """
 
     name: str
     time: float
@@ -40,7 +44,9 @@ class Line:
 
 
 def bound_of(operator: Operator) -> str:
-    """Return what takes most of one operator's time: its FLOPs, its bytes, its link, or the latency before either."""
+    """Return what takes most of one operator's time: its FLOPs, its bytes, its link, or the latency
+    before either.
+    """
     size = float(operator.bytes)
     moving = size / float(operator.bandwidth)
     if operator.link:
@@ -52,13 +58,17 @@ def bound_of(operator: Operator) -> str:
 
 
 def computing_time(operator: Operator) -> float:
-    """Return the time of one layer on the matrix units, or on the engines beside them if they take longer."""
+    """Return the time of one layer on the matrix units, or on the engines beside them if they take
+    longer.
+    """
     computing = float(operator.flops) / float(operator.compute_rate)
     return computing if operator.beside is None else max(computing, float(operator.beside))
 
 
 def time_by_bound(result: PassResult) -> dict[str, float]:
-    """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts as latency."""
+    """Return the share of a pass's time by bound; what no operator takes (host, scheduling) counts
+    as latency.
+    """
     whole = float(result.time)
     shares = dict.fromkeys(BOUNDS_OF_A_PASS, 0.0)
     for operator in result.operators:
@@ -74,7 +84,8 @@ def lines_of(phase: PassResult) -> list[Line]:
         if not float(operator.time):  # a collective of one chip
             continue
         bound = bound_of(operator)
-        ideal = None  # a link moves another number of bytes than its buffer holds, and latency has no peak
+        # a link moves another number of bytes than its buffer holds, and latency has no peak
+        ideal = None
         if bound == "compute":
             ideal = computing_time(operator)
         elif bound == "memory":
@@ -98,7 +109,9 @@ def lines_of(phase: PassResult) -> list[Line]:
 
 
 class Report(NamedTuple):
-    """How a workload's plan was found: the plan in names and numbers, the search, the runner-up, memory, and the phases."""
+    """How a workload's plan was found: the plan in names and numbers, the search, the runner-up,
+    memory, and the phases.
+    """
 
     plan: dict[str, Any]
     search: dict[str, Any]

@@ -1,19 +1,25 @@
-"""The software of a chip: the engine and the libraries it runs, how far it reaches, and what no parameter explains of its times.
+"""The software of a chip: the engine and the libraries it runs, how far it reaches, and what no
+parameter explains of its times.
 
-A family of chips shares its practice. Its software lies between what is public, which measured rows show, and the best that anybody wrote by
-hand for such hardware: every chip is held to the same best, and a parameter of practice lies at a share of the way to it, in logarithms.
-`workload.software` says how far: `drawn`, unless something else is asked for: as far as it is believed that an owner gets; `public`: what
-measured rows show by the scenario's date; `best`: what is written by hand for such hardware; a month: what is public then; a family: all chips
-under the practice of that one.
+A family of chips shares its practice. Its software lies between what is public, which measured rows
+show, and the best that anybody wrote by hand for such hardware: every chip is held to the same
+best, and a parameter of practice lies at a share of the way to it, in logarithms.
+`workload.software` says how far: `drawn`, unless something else is asked for: as far as it is
+believed that an owner gets; `public`: what measured rows show by the scenario's date; `best`: what
+is written by hand for such hardware; a month: what is public then; a family: all chips under the
+practice of that one.
 
-A run as it is configured, a plan as the model has it (`workload.as_deployed=0`) and a training step take
+A run as it is configured, a plan as the model has it (`workload.as_deployed=0`) and a training step
+take
 
     t = t_model (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r)
 
-with what runs of a family of chips share, those of a chip, an engine, a model, a configuration of all of these with its formats and its
-release, and what one run has alone. Each share is an input of its owner, nought in itself, and as wide as measured runs lie off
-(`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in common and no others, so that those cancel
-in their ratio and the rest does not. An owner nobody has measured has the width of its level.
+with what runs of a family of chips share, those of a chip, an engine, a model, a configuration of
+all of these with its formats and its release, and what one run has alone. Each share is an input of
+its owner, nought in itself, and as wide as measured runs lie off
+(`tco.studies.validation.unexplained`). Two systems share the draws of the owners they have in
+common and no others, so that those cancel in their ratio and the rest does not. An owner nobody has
+measured has the width of its level.
 """
 
 from __future__ import annotations
@@ -59,14 +65,17 @@ BEST = "best"  # owner of the best values of parameters of practice
 REACH = "performance.owner.software_reach"  # how far an owner's software is on the way
 DEPLOYED = "workload.as_deployed"  # nought where plans run as the model has them
 APPROACH = "performance.public.approach"  # by which public software comes nearer to the best
-YOUNGEST = "performance.public.youngest_port"  # months from the release of a chip to the first software that was measured on one
+# months from the release of a chip to the first software that was measured on one
+YOUNGEST = "performance.public.youngest_port"
 MORE = "efficiency"  # in the names of parameters of which more is better
 MONTHS, DAYS = 12, 30  # of a year and of a month
 
 
 # ---------------------------------------------------------------- engines and libraries
 def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
-    """Return what serves on the chips of each family: the engine unless a workload says otherwise, and the libraries engines bring."""
+    """Return what serves on the chips of each family: the engine unless a workload says otherwise,
+    and the libraries engines bring.
+    """
 
     def read() -> dict[str, dict[str, Any]]:
         paths = [
@@ -81,7 +90,9 @@ def serving_families(catalogue: Catalogue) -> dict[str, dict[str, Any]]:
 
 
 class Untuned(NamedTuple):
-    """Releases of an engine with kernels that nobody had tuned for a chip: in months of the calendar, and how much longer passes took."""
+    """Releases of an engine with kernels that nobody had tuned for a chip: in months of the
+    calendar, and how much longer passes took.
+    """
 
     since: float
     until: float
@@ -91,7 +102,9 @@ class Untuned(NamedTuple):
 def untuned_on(
     catalogue: Catalogue, family: str, chip: str, engine: str, stored: str
 ) -> tuple[Untuned, ...]:
-    """Return the releases of an engine that ran products of weights in a format on a chip in kernels that nobody had tuned for it."""
+    """Return the releases of an engine that ran products of weights in a format on a chip in
+    kernels that nobody had tuned for it.
+    """
     return tuple(
         Untuned(
             on_the_calendar(row["since"]),
@@ -122,7 +135,9 @@ def engines(catalogue: Catalogue) -> list[str]:
 
 
 def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
-    """Return the id of a serving engine, or the one a family of chips runs unless a workload says otherwise."""
+    """Return the id of a serving engine, or the one a family of chips runs unless a workload says
+    otherwise.
+    """
     if name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
     every = catalogue.once("engine names", lambda: engines(catalogue))
@@ -139,7 +154,9 @@ def library_of_engines(catalogue: Catalogue, family: str) -> Library:
 # ---------------------------------------------------------------- how far software reaches
 @formula(unit="", source="tco-model")
 def months_since(month: Pure, released: Pure, least: Pure) -> Any:
-    """Months of the calendar from the release of a chip, a year with its part, to a month, and no fewer than some: max(m - 12 y, m_0)."""
+    """Months of the calendar from the release of a chip, a year with its part, to a month, and no
+    fewer than some: max(m - 12 y, m_0).
+    """
     return np.maximum(month - 12 * released, least)
 
 
@@ -157,7 +174,9 @@ def gap_after(gap: Pure, approach: Pure, months: Pure) -> Any:
 
 @formula(unit="s", source="tco-model")
 def reached_time(public: Second, best: Second, gap: Pure, least: Second = 1e-15) -> Any:
-    """A time between that of public software and the best, never above the public one: t_b min(x, 1) max(x, 1)^g, x = t_p / t_b, t_b > 0."""
+    """A time between that of public software and the best, never above the public one: t_b min(x,
+    1) max(x, 1)^g, x = t_p / t_b, t_b > 0.
+    """
     floor = np.maximum(best, least)
     over = public / floor
     return floor * np.minimum(over, 1) * np.maximum(over, 1) ** gap
@@ -173,14 +192,18 @@ def reached_factor(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> 
 
 @formula(unit="", source="tco-model")
 def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> Any:
-    """A share of a peak between that of public software and the best, never below the public one: e_b max(x, 1) min(x, 1)^g, x = e_p / e_b."""
+    """A share of a peak between that of public software and the best, never below the public one:
+    e_b max(x, 1) min(x, 1)^g, x = e_p / e_b.
+    """
     floor = np.maximum(best, least)
     over = public / floor
     return floor * np.maximum(over, 1) * np.minimum(over, 1) ** gap
 
 
 class Reach(NamedTuple):
-    """What stands between a chip and its work: how old the port to it is, and how far its software reaches."""
+    """What stands between a chip and its work: how old the port to it is, and how far its software
+    reaches.
+    """
 
     months: Any = None  # from the release of the chip to its software; none: the port has grown up
     gap: Any = (
@@ -204,7 +227,9 @@ MEASURED = Reach()  # of rows and kernels that were timed
 
 
 def named(catalogue: Catalogue, text: str) -> str:
-    """Return what some software is called: a level, a family, a date, or months after a release; anything else raises `DataError`."""
+    """Return what some software is called: a level, a family, a date, or months after a release;
+    anything else raises `DataError`.
+    """
     text = ALSO.get(text, text)
     families = serving_families(catalogue)
     if (
@@ -230,7 +255,9 @@ def months_of(text: str) -> float | None:
 
 
 def month_of(text: str) -> float | None:
-    """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day stands for its middle."""
+    """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day
+    stands for its middle.
+    """
     found = re.fullmatch(r"(\d{4})-(\d{2})(?:-(\d{2}))?", text.strip())
     return (
         None
@@ -253,7 +280,9 @@ def on_the_calendar(date: str) -> float:
 
 
 def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
-    """Return what a chip reaches in the practice of another family, under the paths of its own; what that one has no word for stays."""
+    """Return what a chip reaches in the practice of another family, under the paths of its own;
+    what that one has no word for stays.
+    """
     own = family_of(catalogue, chip)
     served_by(catalogue, family)
     names = [name for owner, name in catalogue.calibration_rows if owner == family]
@@ -268,7 +297,9 @@ def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
 
 
 def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
-    """Return the inputs that some software states of a chip: the whole practice of another family, or how far its own reaches."""
+    """Return the inputs that some software states of a chip: the whole practice of another family,
+    or how far its own reaches.
+    """
     if text == DRAWN:
         return {}
     if text in serving_families(catalogue):
@@ -282,15 +313,19 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
 
 
 def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
-    """Return the family in whose practice some software runs a chip: its own, unless another is named."""
+    """Return the family in whose practice some software runs a chip: its own, unless another is
+    named.
+    """
     return text if text in serving_families(catalogue) else family_of(catalogue, chip)
 
 
 def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Readable) -> Reach:
-    """Return how old the port of some software to a chip is at a date, and how much of the way to the best it has left.
+    """Return how old the port of some software to a chip is at a date, and how much of the way to
+    the best it has left.
 
-    Of a chip that is not out by the date, or just out, the port is as old as the youngest that was measured; one of a month is as old as it is.
-    What was measured stands until the end of its month; public software comes nearer to the best from then on.
+    Of a chip that is not out by the date, or just out, the port is as old as the youngest that was
+    measured; one of a month is as old as it is. What was measured stands until the end of its
+    month; public software comes nearer to the best from then on.
     """
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None
@@ -332,7 +367,9 @@ SERVING, TRAINING = "unexplained_serving", "unexplained_training"
 def time_beyond(
     family: Pure, chip: Pure, engine: Pure, model: Pure, configuration: Pure, run: Pure
 ) -> Any:
-    """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1 + r) - 1."""
+    """Time that no parameter explains over what they do: x = (1 + f)(1 + c)(1 + e)(1 + m)(1 + k)(1
+    + r) - 1.
+    """
     return (1 + family) * (1 + chip) * (1 + engine) * (1 + model) * (1 + configuration) * (
         1 + run
     ) - 1
@@ -341,7 +378,9 @@ def time_beyond(
 def paths_of(
     catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str
 ) -> dict[str, str]:
-    """Return the inputs of a scenario's unexplained time by level; a model built from its shape has that of one without rows."""
+    """Return the inputs of a scenario's unexplained time by level; a model built from its shape has
+    that of one without rows.
+    """
     own = (f"{level}-{system}" for level in (CONFIGURATION, RUN))
     owners = (family, chip, engine, model if model in catalogue.models else "model", *own)
     return {
@@ -352,7 +391,9 @@ def paths_of(
 
 
 def unexplained(values: Readable, paths: dict[str, str]) -> Any:
-    """Return the unexplained time of a pass as a share of it; None where every level is a plain nought."""
+    """Return the unexplained time of a pass as a share of it; None where every level is a plain
+    nought.
+    """
     shares = {
         level: share
         for level, path in paths.items()

@@ -36,14 +36,18 @@ class Limit(NamedTuple):
     unit: str = ""
 
     def allows(self, move: Move) -> bool:
-        """Say whether a move stays within the limit; a metric that is measured in another unit may not move at all."""
+        """Say whether a move stays within the limit; a metric that is measured in another unit may
+        not move at all.
+        """
         if move.old is None or move.new is None:
             return False
         most = self.amount(move.metric) if self.unit else self.size * abs(move.old)
         return abs(move.new - move.old) <= (ROUNDING * abs(move.old) if most is None else most)
 
     def amount(self, metric: str) -> float | None:
-        """Return the amount in the unit of a metric: `USD` stands for USD/chip/h and USD/Mtoken alike."""
+        """Return the amount in the unit of a metric: `USD` stands for USD/chip/h and USD/Mtoken
+        alike.
+        """
         whole = METRICS[metric].unit
         for target in (whole, whole.partition("/")[0]):
             try:
@@ -79,7 +83,9 @@ class Drift(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What counts as a drift: any move beyond the threshold, or, with a greatest increase, what got worse by more than that."""
+    """What counts as a drift: any move beyond the threshold, or, with a greatest increase, what got
+    worse by more than that.
+    """
 
     threshold: Limit = Limit(ROUNDING)
     max_increase: Limit | None = None
@@ -98,7 +104,9 @@ class Rule(NamedTuple):
 
 
 def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | None) -> Rule:
-    """Return the rule that texts state; a metric that cannot be measured by them raises `UsageError`."""
+    """Return the rule that texts state; a metric that cannot be measured by them raises
+    `UsageError`.
+    """
     rule = Rule(
         limit_of(threshold, "--threshold"),
         None if max_increase is None else limit_of(max_increase, "--max-increase"),
@@ -110,7 +118,8 @@ def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | N
         ]
         if unfit:
             raise UsageError(
-                f"{option} is in {limit and limit.unit}, {unfit[0]} in {METRICS[unfit[0]].unit or 'no unit'}"
+                f"{option} is in {limit and limit.unit}, {unfit[0]} in "
+                f"{METRICS[unfit[0]].unit or 'no unit'}"
             )
     return rule
 
@@ -150,7 +159,9 @@ class Shift(NamedTuple):
 
 
 def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each keeps, and the spread of the ratio."""
+    """Return what is drawn of a comparison, by speed and scenario: who is to be chosen, what each
+    keeps, and the spread of the ratio.
+    """
     picks = {
         speed: " and ".join(regime.picks) or None
         for regime in found.regimes
@@ -171,7 +182,9 @@ def stakes_of(found: Confidence) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def shifts(old: Mapping[str, Any], new: Mapping[str, Any], limit: Limit) -> list[Shift]:
-    """Return what moved beyond a limit of all that is drawn, and beyond what the arithmetic of another processor moves at a step of plans."""
+    """Return what moved beyond a limit of all that is drawn, and beyond what the arithmetic of
+    another processor moves at a step of plans.
+    """
     size = max(0.0 if limit.unit else limit.size, ELSEWHERE)
     found = []
     for speed, some in old.items():
@@ -204,9 +217,11 @@ def stakes_in(path: Path) -> dict[str, Any]:
 def save(
     path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[str, Any]
 ) -> list[str]:
-    """Write the states of some scenarios over what the baseline keeps of them, and return the names of those it keeps beside.
+    """Write the states of some scenarios over what the baseline keeps of them, and return the names
+    of those it keeps beside.
 
-    A value a line, so that a change shows as a small diff. A file that is no baseline is left as it is, and raises `DataError`.
+    A value a line, so that a change shows as a small diff. A file that is no baseline is left as it
+    is, and raises `DataError`.
     """
     kept = load(path) if is_there(path) else {}
     try:
@@ -228,12 +243,15 @@ def save(
 
 
 def load(path: Path) -> States:
-    """Return the states a baseline keeps; a missing, foreign, older or broken file raises `DataError`."""
+    """Return the states a baseline keeps; a missing, foreign, older or broken file raises
+    `DataError`.
+    """
     if not is_there(path):
         known = [found.stem for found in path.parent.glob("*.json")]
         if not known:
             raise DataError(
-                f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline save` keeps the headline as one"
+                f"{path.parent}: unknown baseline {path.stem!r}, as there is none; `tco baseline "
+                "save` keeps the headline as one"
             )
         raise unknown("baseline", path.stem, known, str(path.parent))
     try:
@@ -243,7 +261,8 @@ def load(path: Path) -> States:
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA and str(found).startswith("tco.baseline/"):
         raise DataError(
-            f"{path}: was saved by another version of tco ({found}, expected {SCHEMA}); move it away and save its scenarios again"
+            f"{path}: was saved by another version of tco ({found}, expected {SCHEMA}); move it "
+            "away and save its scenarios again"
         )
     if found != SCHEMA or not isinstance(document.get("scenarios"), dict):
         raise DataError(f"{path}: is no baseline; `tco baseline save` writes one")
@@ -254,7 +273,9 @@ def load(path: Path) -> States:
 
 
 def withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
-    """Say whether a state keeps a metric back, as it tells of a person's own values; one against the baseline also tells of the baseline's."""
+    """Say whether a state keeps a metric back, as it tells of a person's own values; one against
+    the baseline also tells of the baseline's.
+    """
     kept_back = {*state.get("withheld", ())}
     return metric in kept_back or (
         metric in AGAINST_BASELINE

@@ -1,4 +1,6 @@
-"""The price of a whole chip: given as one, or what the parts it is built up from come to, which a price that is set stands for."""
+"""The price of a whole chip: given as one, or what the parts it is built up from come to, which a
+price that is set stands for.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def chip_of(catalogue: Catalogue, result: Result) -> str:
 
 
 def built_up(one: Evaluation) -> Input | None:
-    """Return what the parts of a chip come to as an input: what the bill has less where they cost nothing; none where the chip has a price."""
+    """Return what the parts of a chip come to as an input: what the bill has less where they cost
+    nothing; none where the chip has a price.
+    """
     path, bill = f"parts.{chip_of(one.catalogue, one.result)}.price", one.result.bill
     if bill is None or path in one.result.inputs:
         return None

@@ -1,4 +1,6 @@
-"""Scenarios side by side, and the verdict on them: which does the work at the least cost, by how much, and how sure that is."""
+"""Scenarios side by side, and the verdict on them: which does the work at the least cost, by how
+much, and how sure that is.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ class Sureness(NamedTuple):
 
 
 class AtSpeed(NamedTuple):
-    """What a scenario costs at one speed, and how it stands to the baseline there; None is what has no value, and the note says why."""
+    """What a scenario costs at one speed, and how it stands to the baseline there; None is what has
+    no value, and the note says why.
+    """
 
     tokens_per_s_per_user: float
     scenario: str
@@ -116,7 +120,8 @@ class AtSpeed(NamedTuple):
         None  # the same with the software of all at either end of its reach
     )
     software_share_of_range: float | None = (
-        None  # of the variance of its rank among the draws, what is known once every reach of software is
+        # of the variance of its rank among the draws, what is known once every reach of software is
+        None
     )
     note: str | None = None
     median_usd_per_million_output_tokens: float | None = (
@@ -160,7 +165,8 @@ class Regime(NamedTuple):
     foremost: str | None = None  # of the picks the one with the least mean regret
     rival: str | None = None  # whom that beats least often
     probability: float | None = (
-        None  # that it beats that one, at the speed where that is least; none where nothing was drawn
+        # that it beats that one, at the speed where that is least; none where nothing was drawn
+        None
     )
     keeps: float | None = (
         None  # of the best on average, by the pick and at the speed where that is least
@@ -175,7 +181,8 @@ class Regime(NamedTuple):
     ] = {}  # what the foremost of those keeps, at the speed where it is least
     speeds: tuple[float, ...] = ()  # that were looked at; none: at the one the workload asks for
     start: float | None = (
-        None  # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+        # tokens/s a user; half way in ratio to the next speed that was looked at, none: without end
+        None
     )
     end: float | None = None
     drivers: Sequence[
@@ -204,7 +211,9 @@ KINDS = ("alone", "clear", "likely", "software", "close", "tie", "nobody")  # fr
 
 
 class Later(NamedTuple):
-    """The comparison at the date when all compared can be had, with that date's prices and software."""
+    """The comparison at the date when all compared can be had, with that date's prices and
+    software.
+    """
 
     date: str
     draws: int
@@ -231,7 +240,9 @@ class PriceTurn(NamedTuple):
 
 
 class Confidence(NamedTuple):
-    """How sure a comparison is: each scenario at its own speed, all at every speed, and what may be said by regime."""
+    """How sure a comparison is: each scenario at its own speed, all at every speed, and what may be
+    said by regime.
+    """
 
     sure: list[Sureness]
     curve: list[AtSpeed]
@@ -249,13 +260,17 @@ SPEED = "workload.interactivity"
 
 
 def speed_of(result: Result) -> float | None:
-    """Return the tokens/s a user that a scenario is asked for; none where no speed is: of training, of stated rates, of what runs offline."""
+    """Return the tokens/s a user that a scenario is asked for; none where no speed is: of training,
+    of stated rates, of what runs offline.
+    """
     given = result.inputs.get(SPEED) if result.texts["workload.kind"] == "serving" else None
     return None if given is None else given.value
 
 
 def speeds_of(result: Result, chosen: Sequence[float] = ()) -> tuple[float, ...]:
-    """Return the speeds of a curve: those that were chosen, else the usual ones and the workload's own."""
+    """Return the speeds of a curve: those that were chosen, else the usual ones and the workload's
+    own.
+    """
     own = speed_of(result)
     return () if own is None else tuple(sorted({*(chosen or (*SPEEDS, own))}))
 
@@ -272,7 +287,9 @@ LATE = 3  # months from the order from which a rack comes too late for it
 
 
 def late_racks(results: Sequence[Result]) -> dict[str, str]:
-    """Return the racks that come later than three months from the order, with the month they come in numbers."""
+    """Return the racks that come later than three months from the order, with the month they come
+    in numbers.
+    """
     dated = [(result.scenario, result.available) for result in results]
     return {
         name: available.volume
@@ -282,7 +299,9 @@ def late_racks(results: Sequence[Result]) -> dict[str, str]:
 
 
 def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
-    """Return the scenarios that are in no order with the others, and why; `baseline` names the one that says what the work is."""
+    """Return the scenarios that are in no order with the others, and why; `baseline` names the one
+    that says what the work is.
+    """
     reference = next(result for result in results if result.scenario == baseline)
     return {
         result.scenario: why

@@ -24,7 +24,8 @@ from tco.studies.comparison import (
 if TYPE_CHECKING:
     from tco.studies.evaluation import Evaluation
 
-RANKS = "ranking.csv"  # in the data: what every shipped system costs at the headline's terms, the least first
+# in the data: what every shipped system costs at the headline's terms, the least first
+RANKS = "ranking.csv"
 RANKED = ("system", "usd_per_million_output_tokens", "rests_on")
 
 
@@ -39,7 +40,8 @@ def confidence_of(
     choose: str | None = None,
     racks: int | None = None,
 ) -> Confidence:
-    """Return how sure each of some scenarios is against the one that is named as the baseline; with `hold` each on the plan of its point.
+    """Return how sure each of some scenarios is against the one that is named as the baseline; with
+    `hold` each on the plan of its point.
 
     Of shipped scenarios on shipped data it is kept until the program or its data change.
     """
@@ -84,7 +86,9 @@ def regime_of(plain: Regime) -> Regime:
 
 
 def is_shipped(one: Evaluation) -> bool:
-    """Say whether a scenario is one that travels with the program, on the data that does, as it stands there."""
+    """Say whether a scenario is one that travels with the program, on the data that does, as it
+    stands there.
+    """
     catalogue = one.catalogue
     return one.name in catalogue.scenarios and not (
         one.settings or one.saved or catalogue.anchors or len(catalogue.folders) > 1
@@ -92,7 +96,9 @@ def is_shipped(one: Evaluation) -> bool:
 
 
 class Elsewhere(NamedTuple):
-    """A shipped system that is not among those compared: what it costs in the middle of its draws, and what that rests on."""
+    """A shipped system that is not among those compared: what it costs in the middle of its draws,
+    and what that rests on.
+    """
 
     system: str
     cost: float
@@ -100,7 +106,9 @@ class Elsewhere(NamedTuple):
 
 
 def cheaper_elsewhere(asked: Sequence[Evaluation], found: Confidence) -> list[Elsewhere]:
-    """Return the shipped systems that cost less than all that are compared, where these are shipped and asked for the headline's work."""
+    """Return the shipped systems that cost less than all that are compared, where these are shipped
+    and asked for the headline's work.
+    """
     if not all(is_shipped(one) and one.scenario.documents == HEADLINE_DOCUMENTS for one in asked):
         return []
     costs = [

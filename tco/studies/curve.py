@@ -1,9 +1,12 @@
-"""What scenarios cost at each speed a user may be promised, who does the work at the least cost there, and how sure that is.
+"""What scenarios cost at each speed a user may be promised, who does the work at the least cost
+there, and how sure that is.
 
-All are evaluated in one set of draws and at all speeds in one pass: beside the draws every input is moved alone, and in the first of the
-draws the software of all chips lies at either end of its reach. A draw in which no plan reaches a speed is a loss there: one that does not
-reach it loses to all that do. To choose is who keeps most of the best on average; how sure that is, is its chance against the one it beats least
-often. Neighbouring speeds of which the same may be said are a regime.
+All are evaluated in one set of draws and at all speeds in one pass: beside the draws every input is
+moved alone, and in the first of the draws the software of all chips lies at either end of its
+reach. A draw in which no plan reaches a speed is a loss there: one that does not reach it loses to
+all that do. To choose is who keeps most of the best on average; how sure that is, is its chance
+against the one it beats least often. Neighbouring speeds of which the same may be said are a
+regime.
 """
 
 from __future__ import annotations
@@ -84,7 +87,9 @@ class Side(NamedTuple):
         return found
 
     def on_racks(self, value: Any, speed: float | None, metric: str) -> Any:
-        """Return a metric as it is on the racks that are bought: tokens cost more where engines leave chips of them idle."""
+        """Return a metric as it is on the racks that are bought: tokens cost more where engines
+        leave chips of them idle.
+        """
         at = speed_of(self.result) if speed is None else speed
         factor = self.dearer.get(at, 1.0) if at is not None and metric == COST else 1.0
         return value if value is None or factor == 1 else value * factor
@@ -113,10 +118,12 @@ def confidence_in(
     choose: str | None,
     racks: int | None = None,
 ) -> Confidence:
-    """Draw the inputs of some scenarios, and find what became of each against the baseline, at its own speed and at others.
+    """Draw the inputs of some scenarios, and find what became of each against the baseline, at its
+    own speed and at others.
 
-    Without `ranges` only the points are found, with `why` also what moves each regime. With a number of `racks` tokens cost what whole engines on
-    these make of them, and the draws as many times as much as the base case does.
+    Without `ranges` only the points are found, with `why` also what moves each regime. With a
+    number of `racks` tokens cost what whole engines on these make of them, and the draws as many
+    times as much as the base case does.
     """
     dice = Dice(asked[0].catalogue, seed, 0, DRAWS)
     sides = [side_of(one, speeds, dice, hold, ranges) for one in asked]
@@ -220,7 +227,9 @@ def staked(
     table: Mapping[Any, Mapping[str, Stake]],
     ends: Mapping[Any, Mapping[str, list[Stake]]],
 ) -> AtSpeed:
-    """Return a point with what its choice stands to lose there, with the software of all at either end of its reach too."""
+    """Return a point with what its choice stands to lose there, with the software of all at either
+    end of its reach too.
+    """
     own = table.get(point.tokens_per_s_per_user, {}).get(point.scenario)
     if own is None:
         return point
@@ -272,7 +281,9 @@ def side_of(
 
 
 def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[float, float]:
-    """Return by speed how many times what a fleet's tokens cost those of whole engines on some racks do; without end where none find room."""
+    """Return by speed how many times what a fleet's tokens cost those of whole engines on some
+    racks do; without end where none find room.
+    """
     found = {}
     for speed in speeds:
         result = (
@@ -338,7 +349,9 @@ def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
 
 
 def points_of(side: Side) -> dict[float, float | None]:
-    """Return what a million output tokens cost at each speed; what a quicker plan costs is never too much for a slower promise."""
+    """Return what a million output tokens cost at each speed; what a quicker plan costs is never
+    too much for a slower promise.
+    """
     found: dict[float, float | None] = {}
     least: float | None = None
     for speed in reversed(side.speeds):
@@ -349,7 +362,9 @@ def points_of(side: Side) -> dict[float, float | None]:
 
 
 def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | None]] | None:
-    """Return performance per cost and the chance to beat the baseline with the software of all at either end of its reach."""
+    """Return performance per cost and the chance to beat the baseline with the software of all at
+    either end of its reach.
+    """
     if own.made is None or base.made is None or not own.made.fixed or not base.made.fixed:
         return None
     found = {}
@@ -363,7 +378,9 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
 
 
 def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | None:
-    """Return the share of the ratio's variance that goes away once it is known how far software reaches."""
+    """Return the share of the ratio's variance that goes away once it is known how far software
+    reaches.
+    """
     ranges = {
         **(base.response.ranges if base.response else {}),
         **(own.response.ranges if own.response else {}),
@@ -374,7 +391,9 @@ def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | No
 def contest(
     sides: Sequence[Side], base: Side, ranges: bool
 ) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
-    """Return who is held against whom, at which speeds, and what the work of each costs in every draw at each of them."""
+    """Return who is held against whom, at which speeds, and what the work of each costs in every
+    draw at each of them.
+    """
     metric = rated_by([side.result for side in sides])
     left = unrated([side.result for side in sides], base.result.scenario)
     rated = [
@@ -418,7 +437,8 @@ def middle_of(regime: Regime) -> float | None:
 def quantity_of(
     regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]
 ) -> Quantity | None:
-    """Return the performance per cost of a regime's leader over its rival's, at the middle of its speeds; none where nobody is held against another.
+    """Return the performance per cost of a regime's leader over its rival's, at the middle of its
+    speeds; none where nobody is held against another.
 
     Where the ends of software have other leaders these are held against each other.
     """
@@ -476,7 +496,9 @@ def sureness(own: Side, base: Side, dice: Dice, samples: dict[int, Any], hold: b
 def range_of(
     metric: str, many: Array, shown: Sequence[str] = SHOWN
 ) -> dict[str, float | str | None] | None:
-    """Return percentiles of the draws of a metric, with the reason where one has no value; none where there are none."""
+    """Return percentiles of the draws of a metric, with the reason where one has no value; none
+    where there are none.
+    """
     found = spread(metric, many)
     if found is None:
         return None

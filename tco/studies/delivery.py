@@ -1,4 +1,6 @@
-"""Which rack to pick at the date when all compared can be had: the same comparison at that date's prices and software."""
+"""Which rack to pick at the date when all compared can be had: the same comparison at that date's
+prices and software.
+"""
 
 from __future__ import annotations
 

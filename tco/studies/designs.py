@@ -1,12 +1,15 @@
-"""The points of frontiers held against each other: how sure each is, and which design, a system on one of its plans, beats which.
+"""The points of frontiers held against each other: how sure each is, and which design, a system on
+one of its plans, beats which.
 
-At each point every input is drawn within its range, and each draw chooses its plan anew. The draws are those of a comparison, and so is what is
-asked of them: the interactivity is the point's own, and the batch is solved for it in each draw. The band of the plan that a workload chooses is
-the range `compare` gives it. A draw in which no plan reaches the interactivity lies beyond the worse end of every metric. With `hold` the plan is
-the point's own in every draw.
+At each point every input is drawn within its range, and each draw chooses its plan anew. The draws
+are those of a comparison, and so is what is asked of them: the interactivity is the point's own,
+and the batch is solved for it in each draw. The band of the plan that a workload chooses is the
+range `compare` gives it. A draw in which no plan reaches the interactivity lies beyond the worse
+end of every metric. With `hold` the plan is the point's own in every draw.
 
-A design beats another that it is behind in nothing and ahead of in something. Figures count at the digits that are shown, so that a batch
-solved to the last sequence beats none that is as good. Only designs that serve one workload are held against each other.
+A design beats another that it is behind in nothing and ahead of in something. Figures count at the
+digits that are shown, so that a batch solved to the last sequence beats none that is as good. Only
+designs that serve one workload are held against each other.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ BANDED = (
     "tokens_per_s_per_facility_mw",
 )
 ASKED = "workload.interactivity"
-AT_ONCE = 8  # points, so few that pilot draws lie near each: what is best at the quickest is best at no other
+# points, so few that pilot draws lie near each: what is best at the quickest is best at no other
+AT_ONCE = 8
 
 
 class Band(NamedTuple):
@@ -76,7 +80,9 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
         bands |= enumerate(
             bands_in(at_speeds(response, draws, speeds[start : start + AT_ONCE])), start
         )
-    for place in alone:  # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of its own
+    # so few draws are weighed with every plan, as those of a comparison are, or each has a plan of
+    # its own
+    for place in alone:
         own = replace(
             response,
             structure=response.structure
@@ -142,7 +148,9 @@ class Design(NamedTuple):
 
     @property
     def changes(self) -> dict[str, float]:
-        """What the other has more of, as a share of the design's own; below zero what it has less of."""
+        """What the other has more of, as a share of the design's own; below zero what it has less
+        of.
+        """
         if self.by is None:
             return {}
         return {
@@ -152,7 +160,9 @@ class Design(NamedTuple):
 
     @property
     def chance(self) -> float | None:
-        """The share of draws in which it is beaten still, of those in which either keeps its interactivity; none where nothing was drawn."""
+        """The share of draws in which it is beaten still, of those in which either keeps its
+        interactivity; none where nothing was drawn.
+        """
         if self.by is None or not (self.frontier.bands and self.by.frontier.bands):
             return None
         own, theirs = (one.frontier.bands[one.place] for one in (self, self.by))
@@ -168,10 +178,12 @@ class Design(NamedTuple):
 
 
 def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
-    """Return every point of some frontiers as a design, the quickest first, each with what beats it.
+    """Return every point of some frontiers as a design, the quickest first, each with what beats
+    it.
 
-    All that a system can do lies on its frontier: on one system, or one pair of pools, a plan that makes more at a speed also costs and draws
-    less a token. Of several that beat a design the one is named that is furthest ahead where it is least ahead.
+    All that a system can do lies on its frontier: on one system, or one pair of pools, a plan that
+    makes more at a speed also costs and draws less a token. Of several that beat a design the one
+    is named that is furthest ahead where it is least ahead.
     """
     found = []
     for workload in dict.fromkeys(frontier.decode.workload for frontier in frontiers):
@@ -196,7 +208,9 @@ def designs_of(frontiers: Sequence[Frontier]) -> list[Design]:
 
 
 def merits(figures: Sequence[Sequence[float]]) -> Array:
-    """Return figures at the digits that count, as logarithms of which more is better; a row for each design."""
+    """Return figures at the digits that count, as logarithms of which more is better; a row for
+    each design.
+    """
     rounded = np.array([[float(f"{figure:.{DIGITS - 1}e}") for figure in row] for row in figures])
     found: Array = np.array([sign_of(axis) for axis in AXES]) * np.log(rounded)
     return found
@@ -208,9 +222,11 @@ def sign_of(axis: str) -> float:
 
 
 def beaten_by(merits: Array) -> Array:
-    """Return for each row the place of the one that beats it by most where it beats it by least, -1 for a row that none beats.
+    """Return for each row the place of the one that beats it by most where it beats it by least, -1
+    for a row that none beats.
 
-    What beats a row is at least as good on every axis and better on one; it is itself beaten by none.
+    What beats a row is at least as good on every axis and better on one; it is itself beaten by
+    none.
     """
     least, most = np.full((len(merits),) * 2, np.inf), np.full((len(merits),) * 2, -np.inf)
     for axis in merits.T:  # rows that may beat stand in columns

@@ -1,7 +1,7 @@
 """What changed between two results, and why: price, quantity, assumption or formula.
 
-Results are held against each other as states: metrics and all they rest on, small enough to keep, plain enough to compare, whole enough to
-evaluate again.
+Results are held against each other as states: metrics and all they rest on, small enough to keep,
+plain enough to compare, whole enough to evaluate again.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def rounded(value: float) -> float:
 
 
 def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
-    """Return metrics, what was asked for, and all inputs in the units they are written in, in a stable order.
+    """Return metrics, what was asked for, and all inputs in the units they are written in, in a
+    stable order.
 
-    What holds a scenario against another is left out: it is found anew wherever some stand side by side. Fingerprints of the formulas take
-    a trace, so who may do without them says so.
+    What holds a scenario against another is left out: it is found anew wherever some stand side by
+    side. Fingerprints of the formulas take a trace, so who may do without them says so.
     """
     origin, own = (
         result.origin,
@@ -93,7 +94,8 @@ def refuse_broken(state: Any, where: str) -> None:
     plan_from(state["plan"], f"{where}: plan")
     if making.get() and state.get("own") and "withheld" not in state:
         raise DataError(
-            f"{where}: was saved with values of your own, and nothing can stand in their place; save it with --redact"
+            f"{where}: was saved with values of your own, and nothing can stand in their place; "
+            "save it with --redact"
         )
     for path, given in state["inputs"].items():
         if not (
@@ -115,7 +117,9 @@ class Again(NamedTuple):
 
 
 def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogue) -> Again:
-    """Evaluate a state with today's program and data: what it was asked for, on texts and quantities as `kept`."""
+    """Evaluate a state with today's program and data: what it was asked for, on texts and
+    quantities as `kept`.
+    """
     from tco.chain.inputs import Inputs, Scenario
     from tco.chain.scenario import run
 
@@ -155,7 +159,8 @@ PROGRAM = ("version", "formula", "fit", "code")
 class Cause(NamedTuple):
     """One thing that differs: an input, a text, a quantity or a formula."""
 
-    kind: str  # of an input: price, quantity, assumption, data; of the program: version, formula, fit, code
+    # of an input: price, quantity, assumption, data; of the program: version, formula, fit, code
+    kind: str
     path: str
     old: Any
     new: Any
@@ -166,7 +171,10 @@ class Cause(NamedTuple):
         if self.kind == "code":
             return "program changed: code that is no formula, no input differs"
         if self.kind == "formula":
-            return f"program changed: formula {self.path} {'is new' if self.old is None else 'is gone' if self.new is None else 'is another'}"
+            return (
+                f"program changed: formula {self.path} "
+                f"{'is new' if self.old is None else 'is gone' if self.new is None else 'is another'}"
+            )
         words = (
             f"{self.kind} {self.path}".rstrip()
             + f": {show(self.old)} -> {show(self.new)} {self.unit}".rstrip()
@@ -175,12 +183,16 @@ class Cause(NamedTuple):
 
     @property
     def program(self) -> bool:
-        """Say whether it is the program that differs: its code, or what is fitted with it, and no number that somebody looked up."""
+        """Say whether it is the program that differs: its code, or what is fitted with it, and no
+        number that somebody looked up.
+        """
         return self.kind in PROGRAM
 
 
 class Step(NamedTuple):
-    """What one change adds to a metric, all earlier ones kept; the differences of all steps sum to the whole, their ratios multiply to it."""
+    """What one change adds to a metric, all earlier ones kept; the differences of all steps sum to
+    the whole, their ratios multiply to it.
+    """
 
     causes: tuple[Cause, ...]
     difference: float  # in the unit of the metric
@@ -277,7 +289,9 @@ def in_unit(given: Any, unit: str) -> Any:
 
 
 def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> list[Cause]:
-    """Return the formulas whose fingerprint differs; where nothing else does, also those that only one side rests on."""
+    """Return the formulas whose fingerprint differs; where nothing else does, also those that only
+    one side rests on.
+    """
     names = old.keys() | new.keys() if alone and old and new else old.keys() & new.keys()
     return [
         Cause("formula", name, old.get(name), new.get(name), "")

@@ -1,16 +1,20 @@
-"""What moves a metric: how much of its variance each input is for, and which inputs flip the order of two scenarios, alone or in pairs.
+"""What moves a metric: how much of its variance each input is for, and which inputs flip the order
+of two scenarios, alone or in pairs.
 
-Sobol indices are those of a function of independent inputs, by Saltelli's design: two samples A and B of all inputs, and for each input i the
-sample A with its column taken from B. First order: S_i = mean(f(B) (f(AB_i) - f(A))) / V, with f centred; total: T_i = mean((f(A) -
-f(AB_i))^2) / 2V, by Jansen (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018).
+Sobol indices are those of a function of independent inputs, by Saltelli's design: two samples A and
+B of all inputs, and for each input i the sample A with its column taken from B. First order: S_i =
+mean(f(B) (f(AB_i) - f(A))) / V, with f centred; total: T_i = mean((f(A) - f(AB_i))^2) / 2V, by
+Jansen (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018).
 
-The expected value of finding an input out follows from draws of all inputs: the metric's logarithm is fitted by a polynomial in the place of
-one input; what the fit explains is the first-order share of its variance, var(E[log y | x]) / var(log y). Once x is known the expected
-variance is what is left of it (law of total variance), so that the standard deviation narrows by 1 - sqrt(1 - share). Inputs that share a
-cause tell of each other, as they do in the draws.
+The expected value of finding an input out follows from draws of all inputs: the metric's logarithm
+is fitted by a polynomial in the place of one input; what the fit explains is the first-order share
+of its variance, var(E[log y | x]) / var(log y). Once x is known the expected variance is what is
+left of it (law of total variance), so that the standard deviation narrows by 1 - sqrt(1 - share).
+Inputs that share a cause tell of each other, as they do in the draws.
 
-Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over inputs, a pair would flip the order if what
-both do alone comes to enough; those near enough are looked at, the strongest first, and only what the chain says of them is reported.
+Of some hundred inputs there are ten thousands of pairs. Were the logarithm of a ratio a sum over
+inputs, a pair would flip the order if what both do alone comes to enough; those near enough are
+looked at, the strongest first, and only what the chain says of them is reported.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ class Indices(NamedTuple):
 
 
 def design(count: int, inputs: int, seed: int) -> tuple[Array, Array]:
-    """Return the two samples of the unit cube, rows by inputs, from one scrambled Sobol sequence; `count` is a power of two."""
+    """Return the two samples of the unit cube, rows by inputs, from one scrambled Sobol sequence;
+    `count` is a power of two.
+    """
     from scipy.stats import qmc  # takes longer to read in than the whole of an answer without it
 
     both = qmc.Sobol(2 * inputs, seed=seed).random(count)
@@ -46,7 +52,9 @@ def design(count: int, inputs: int, seed: int) -> tuple[Array, Array]:
 
 
 def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
-    """Return the indices of a function of rows of inputs, from two samples of them; one that is constant has none."""
+    """Return the indices of a function of rows of inputs, from two samples of them; one that is
+    constant has none.
+    """
     at_a, at_b = function(a), function(b)
     both = np.concatenate((at_a, at_b))
     middle, variance = both.mean(), both.var()
@@ -68,9 +76,11 @@ def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
 
 # ---------------------------------------------------------------- knowing an input
 def explained(y: Array, places: Sequence[Array]) -> float:
-    """Return the share of the variance of some numbers that polynomials in the places of some inputs explain together.
+    """Return the share of the variance of some numbers that polynomials in the places of some
+    inputs explain together.
 
-    They explain some of what is but chance: what they are expected to is taken off (adjusted R squared).
+    They explain some of what is but chance: what they are expected to is taken off (adjusted R
+    squared).
     """
     y = y - y.mean()
     x = np.stack([place**power for place in places for power in range(1, DEGREE + 1)], axis=1)
@@ -81,7 +91,9 @@ def explained(y: Array, places: Sequence[Array]) -> float:
 
 
 def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
-    """Return the share of each input in the variance of the logarithm of some values, of those there are; nothing where they are too few."""
+    """Return the share of each input in the variance of the logarithm of some values, of those
+    there are; nothing where they are too few.
+    """
     kept = np.isfinite(values)
     if kept.sum() < FEW or (values[kept] <= 0).any() or np.ptp(values[kept]) == 0:
         return {}
@@ -90,12 +102,15 @@ def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
 
 
 def narrowing(share: float) -> float:
-    """Return by which share the standard deviation narrows once an input of some share of the variance is known."""
+    """Return by which share the standard deviation narrows once an input of some share of the
+    variance is known.
+    """
     return float(1 - (1 - share) ** 0.5)
 
 
 def rank_share(values: Array, places: Sequence[Array]) -> float | None:
-    """Return the share of the variance of some values' ranks that goes away once all of some inputs are known; values of no end have a rank too.
+    """Return the share of the variance of some values' ranks that goes away once all of some inputs
+    are known; values of no end have a rank too.
 
     Equal values have the rank in the middle of their places; none where too few have one.
     """
@@ -119,7 +134,9 @@ Together = Callable[
 def drivers_of(
     ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED
 ) -> list[Driver]:
-    """Return the inputs that move the performance per cost most, those first at an end of which only one of the two meets the target."""
+    """Return the inputs that move the performance per cost most, those first at an end of which
+    only one of the two meets the target.
+    """
     swings = {path: swing_of(many) for path, many in ratios.items()}
     most = sorted(
         (path for path, swing in swings.items() if swing),
@@ -140,7 +157,9 @@ def drivers_of(
 
 
 def swing_of(ratios: Array) -> float:
-    """Return how far a ratio moves from the low of an input to its high: without end where it is without, or where it is a tie at one of them."""
+    """Return how far a ratio moves from the low of an input to its high: without end where it is
+    without, or where it is a tie at one of them.
+    """
     low, high = ratios[[0, -1]]
     if low == high or (np.isnan(low) and np.isnan(high)):
         return 0.0
@@ -150,9 +169,11 @@ def swing_of(ratios: Array) -> float:
 def flips_of(
     ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
 ) -> dict[str, float]:
-    """Return where the order turns, nearest to its value, of the inputs at whose low or high it is not what it is at their values.
+    """Return where the order turns, nearest to its value, of the inputs at whose low or high it is
+    not what it is at their values.
 
-    Between value and end all are looked at closely, in one pass; of an input that decides how many of something there are it turns at the end.
+    Between value and end all are looked at closely, in one pass; of an input that decides how many
+    of something there are it turns at the end.
     """
     turned = [
         (path, far)
@@ -181,7 +202,9 @@ def flips_of(
 
 
 def passed(places: Array, ratios: Array) -> float:
-    """Return the first place at which a ratio passes one; between two of them its logarithm is taken to be a line."""
+    """Return the first place at which a ratio passes one; between two of them its logarithm is
+    taken to be a line.
+    """
     crossed = (ratios > 1) != (ratios[0] > 1)
     if not crossed.any():
         return float(places[-1])
@@ -205,10 +228,11 @@ class Pair(NamedTuple):
 def pairs_that_flip(
     ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together
 ) -> list[Pair]:
-    """Return the pairs that flip the order, the farthest across first; `ratios` are those of every input alone at P5, its value and P95.
+    """Return the pairs that flip the order, the farthest across first; `ratios` are those of every
+    input alone at P5, its value and P95.
 
-    An input that decides how many of something there are is left out, since it changes what is held; so are pairs of inputs whose draws
-    are the same, which cannot move apart.
+    An input that decides how many of something there are is left out, since it changes what is
+    held; so are pairs of inputs whose draws are the same, which cannot move apart.
     """
     centre = next(iter(ratios.values()))[CENTRE]
     if not np.isfinite(centre) or centre in (0, 1):

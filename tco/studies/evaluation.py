@@ -1,6 +1,7 @@
 """Scenarios as they were asked for, each evaluated and ready to be asked again with other inputs.
 
-Wherever a scenario is named it may be a name, a file, a system, a result, or the file of a saved result.
+Wherever a scenario is named it may be a name, a file, a system, a result, or the file of a saved
+result.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ SAVED = ".json"  # the ending of a saved result
 
 
 def catalogue_for(scenario: str | None, data: Path | None, checked: bool = True) -> Catalogue:
-    """Return the catalogue a scenario sees: the shipped data, `data/` of the folder one stands in and of the scenario's file, then `--data`.
+    """Return the catalogue a scenario sees: the shipped data, `data/` of the folder one stands in
+    and of the scenario's file, then `--data`.
 
-    A person's own rows are checked first, but where a command lists what is wrong with them (`checked` is False).
+    A person's own rows are checked first, but where a command lists what is wrong with them
+    (`checked` is False).
     """
     beside = (
         [Path("data")]
@@ -94,7 +97,9 @@ class Evaluation(NamedTuple):
         )
 
     def metric(self, metric: str, result: Result | None = None) -> float:
-        """Return a metric of its result, or of another of it; one without a value raises `DataError`."""
+        """Return a metric of its result, or of another of it; one without a value raises
+        `DataError`.
+        """
         found = result or self.result
         value = found.metrics[metric]
         if value is None:
@@ -120,8 +125,9 @@ def evaluate_each(
 ) -> list[Evaluation]:
     """Evaluate some scenarios; those without own data share one catalogue.
 
-    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not fit their site are unless `refuse` is false.
-    Without `workload` no plan is searched: only what the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
+    A chip alone has no bill, and is refused where the answer is one (`priced`); racks that do not
+    fit their site are unless `refuse` is false. Without `workload` no plan is searched: only what
+    the chips cost is asked for. `what_if` replaces inputs with all that was decided held.
     """
     from tco.catalog.systems import is_bare_chip
     from tco.chain.inputs import Inputs, load_scenario
@@ -136,7 +142,8 @@ def evaluate_each(
         if isinstance(name, Result) or str(name).endswith(SAVED):
             if settings or variant or plan or what_if:
                 raise UsageError(
-                    f"{name if not isinstance(name, Result) else name.scenario}: a saved result cannot be changed; name its scenario"
+                    f"{name if not isinstance(name, Result) else name.scenario}: a saved result "
+                    "cannot be changed; name its scenario"
                 )
             result = name if isinstance(name, Result) else kept_result(Path(name), shared)
             origin, called = result.origin, result.scenario
@@ -210,7 +217,8 @@ def kept_result(path: Path, catalogue: Catalogue) -> Result:
         today := catalogue.once("hash", catalogue.hash)
     ):
         found.notes.append(
-            f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, today's data is {today}"
+            f"{path} was saved by tco {found.origin.version} on data {found.origin.data_hash()}, "
+            f"today's data is {today}"
         )
     return found
 
@@ -223,7 +231,9 @@ def own_and_baseline(
     variant: Mapping[str, str],
     baseline: str | None,
 ) -> tuple[str, list[Evaluation]]:
-    """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it is to. An unknown metric raises `DataError`."""
+    """Return what a metric is read off, and of whom: the scenario, and for a ratio the baseline it
+    is to. An unknown metric raises `DataError`.
+    """
     from tco.chain.inputs import HEADLINE_SYSTEM
     from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
     from tco.chain.result import apart
@@ -233,7 +243,8 @@ def own_and_baseline(
     if metric not in AGAINST_BASELINE:
         if baseline is not None:
             raise DataError(
-                f"--baseline {baseline}: {metric} is held against none; {', '.join(AGAINST_BASELINE)} is"
+                f"--baseline {baseline}: {metric} is held against none; "
+                f"{', '.join(AGAINST_BASELINE)} is"
             )
         return metric, [own]
     (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)

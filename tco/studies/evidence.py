@@ -1,9 +1,12 @@
-"""Which measurements tell of an input: those that would narrow a regime most, and those at hand that would notice if it were another.
+"""Which measurements tell of an input: those that would narrow a regime most, and those at hand
+that would notice if it were another.
 
-A measurement of a kind, such as of collectives on one family's chips, pins the inputs that a fit of that kind may move. Once they are known
-the standard deviation of the ranks of the leader's performance per cost over its rival's narrows by 1 - sqrt(1 - share of the variance).
-Every row at hand is predicted as it is when it is scored, with an input at its value, its P5 and its P95. What moves no row is constrained by
-none: its range is what is believed of it, and nothing that was measured.
+A measurement of a kind, such as of collectives on one family's chips, pins the inputs that a fit of
+that kind may move. Once they are known the standard deviation of the ranks of the leader's
+performance per cost over its rival's narrows by 1 - sqrt(1 - share of the variance). Every row at
+hand is predicted as it is when it is scored, with an input at its value, its P5 and its P95. What
+moves no row is constrained by none: its range is what is believed of it, and nothing that was
+measured.
 """
 
 from __future__ import annotations
@@ -54,9 +57,11 @@ def kind_of_rows() -> Mapping[str, str]:
 
 
 def explained(regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogue) -> Regime:
-    """Return a regime with the inputs that move the ratio of its leader to its rival, and the measurements that would narrow it.
+    """Return a regime with the inputs that move the ratio of its leader to its rival, and the
+    measurements that would narrow it.
 
-    `costs` are those of every choice in every draw, by which a measurement is worth something to who chooses.
+    `costs` are those of every choice in every draw, by which a measurement is worth something to
+    who chooses.
     """
     places = {path: ratio.dice.places(one) for path, one in ratio.ranges.items()}
     return regime._replace(
@@ -72,7 +77,9 @@ def measurements_of(
     costs: Array,
     catalogue: Catalogue,
 ) -> list[Measurement]:
-    """Return the measurements that narrow some draws of a ratio most, each with the share by which it does and with what it is worth."""
+    """Return the measurements that narrow some draws of a ratio most, each with the share by which
+    it does and with what it is worth.
+    """
     groups: dict[tuple[str, str], list[str]] = {}
     for path in ranges:
         group, *owner, name = path.split(".")
@@ -108,7 +115,9 @@ STILL = 1e-9  # relative change of a prediction that is none
 
 
 def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notice]:
-    """Return how some inputs show in the rows that travel with the program; an input that shows in none is left out."""
+    """Return how some inputs show in the rows that travel with the program; an input that shows in
+    none is left out.
+    """
     asked = [
         one
         for one in inputs.values()
@@ -134,7 +143,9 @@ def evidence_of(catalogue: Catalogue, inputs: Mapping[str, Input]) -> list[Notic
 def errors_in(
     catalogue: Catalogue, file: Path, asked: Sequence[Input]
 ) -> Iterator[tuple[str, Array]]:
-    """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at their values first, then each at both ends."""
+    """Yield the kind of a file, and the logarithms of the errors of each chip's rows: all inputs at
+    their values first, then each at both ends.
+    """
     kind, table = read_measured(file)
     values = plain_inputs(catalogue, {}).values(as_number)
     chips = Specifications(catalogue, values, texts(table, "accelerator"))

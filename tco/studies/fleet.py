@@ -1,8 +1,10 @@
-"""A site filled with one system, and several systems bought one after the other for one power: what each comes to, and all so far.
+"""A site filled with one system, and several systems bought one after the other for one power: what
+each comes to, and all so far.
 
-What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is paid for at the typical one. A wave of a
-fleet is a scenario, the power of the grid it takes, and the date whose prices it pays; each fills a site of its own. A system that is not
-there in numbers at its date comes when it is, and counts from then on.
+What the grid gives must carry the worst hour, so peak PUE decides how many racks stand; energy is
+paid for at the typical one. A wave of a fleet is a scenario, the power of the grid it takes, and
+the date whose prices it pays; each fills a site of its own. A system that is not there in numbers
+at its date comes when it is, and counts from then on.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ def wave_of(text: str) -> Wave:
     parts = [part.strip() for part in text.split(":")]
     if len(parts) not in (2, 3) or not all(parts):
         raise UsageError(
-            f"{text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as 'trn3-nl72x2:500 MW:2026-06'"
+            f"{text}: expected SCENARIO:POWER or SCENARIO:POWER:DATE, such as 'trn3-nl72x2:500 "
+            "MW:2026-06'"
         )
     return Wave(parts[0], parts[1], parts[2] if len(parts) == 3 else "")
 
@@ -94,19 +97,23 @@ def fleet_of(
             name: (before.get(name, 0.0), value) for name, value in own.items()
         }  # none as soon as one of their terms is unknown
         so_far: dict[str, float | None] = {
-            name: None if None in pair else sum(pair) for name, pair in sums.items()
-        }  # type: ignore[arg-type]
+            name: None if None in pair else sum(pair)  # type: ignore[arg-type]
+            for name, pair in sums.items()
+        }
         stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
     return Fleet(stages, limit, asked, late)
 
 
 def late_notes(name: str, result: Result) -> list[str]:
-    """Return a note where a system is not there in numbers at its date: what it fills stands empty until then."""
+    """Return a note where a system is not there in numbers at its date: what it fills stands empty
+    until then.
+    """
     found, date = result.available, result.texts["terms.date"]
     if found is None or not found.months:
         return []
     return [
-        f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} months later, at the prices of {date}"
+        f"{name}: not there in numbers in {date}: it arrives in {found.words}, {found.months:.1f} "
+        f"months later, at the prices of {date}"
     ]
 
 
@@ -133,7 +140,9 @@ def of_wave(one: Evaluation) -> dict[str, float | None]:
 
 # ---------------------------------------------------------------- a site filled with one system
 def filled_hall(one: Evaluation) -> dict[str, Any]:
-    """Return what a system makes of its site's power; too little for any of its racks raises `DataError` with what they take."""
+    """Return what a system makes of its site's power; too little for any of its racks raises
+    `DataError` with what they take.
+    """
     hall = hall_of(one.result)
     if hall is None or not hall["chips"]:
         metrics = one.result.metrics
@@ -144,7 +153,8 @@ def filled_hall(one: Evaluation) -> dict[str, Any]:
         )
         asked = one.result.inputs[SITE_POWER].value / 1e6
         raise DataError(
-            f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least that do are {least:.3g} MW"
+            f"{one.name}: {asked:g} MW carry no scale-up domain of {one.result.system}, the least "
+            f"that do are {least:.3g} MW"
         )
     return hall
 
@@ -153,10 +163,12 @@ HOURS_PER_MONTH, WATTS_PER_MEGAWATT = 730.0, 1e6
 
 
 def hall_of(result: Result) -> dict[str, float | None] | None:
-    """Return what a system makes of its site's power; None where its racks do not fit, or nobody states the power.
+    """Return what a system makes of its site's power; None where its racks do not fit, or nobody
+    states the power.
 
-    The network is a share of the scenario's cluster. Tokens are those of the hours that are available and used. A margin needs what an hour
-    or a million tokens fetches (`money.rent`, `money.token_price`), and counts the same hours.
+    The network is a share of the scenario's cluster. Tokens are those of the hours that are
+    available and used. A margin needs what an hour or a million tokens fetches (`money.rent`,
+    `money.token_price`), and counts the same hours.
     """
     if result.bill is None or not result.lines or SITE_POWER not in result.inputs:
         return None
@@ -193,7 +205,9 @@ def used_share(result: Result) -> float:
 
 
 def margin(result: Result, chips: float, power: float) -> float | None:
-    """Return what a megawatt of the site earns in a year beyond the cost of its chips; None where nothing is let or sold."""
+    """Return what a megawatt of the site earns in a year beyond the cost of its chips; None where
+    nothing is let or sold.
+    """
     inputs, rate = result.inputs, result.metrics["output_tokens_per_s_per_chip"]
     rent, price = (
         inputs[path].value if path in inputs else 0.0

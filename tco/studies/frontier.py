@@ -1,7 +1,9 @@
-"""The frontier of serving: what each interactivity costs, over every plan and batch of the search, on one system or on two.
+"""The frontier of serving: what each interactivity costs, over every plan and batch of the search,
+on one system or on two.
 
-Prefill plans, decode plans and batches are the axes of one array evaluation. A decode pool may take its prompts from a prefill pool
-of another system: a token then costs what the chips of both cost, in the proportion the workload asks for.
+Prefill plans, decode plans and batches are the axes of one array evaluation. A decode pool may take
+its prompts from a prefill pool of another system: a token then costs what the chips of both cost,
+in the proportion the workload asks for.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ class Pool:
 
     @property
     def workload(self) -> tuple[Any, ...]:
-        """What is served, when and for whom: only answers to one workload, of one date and one owner are held against each other."""
+        """What is served, when and for whom: only answers to one workload, of one date and one
+        owner are held against each other.
+        """
         texts, values = self.result.texts, self.values
         asked = (
             texts["workload.model"],
@@ -93,7 +97,9 @@ class Pool:
 def pool_of(
     catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None
 ) -> Pool:
-    """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own prices."""
+    """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own
+    prices.
+    """
     racks = catalogue.ids("systems")
     if not (
         name in catalogue.scenarios or name.endswith(".toml") or name.partition("@")[0] in racks
@@ -129,7 +135,8 @@ def pool_of(
         )
     if values.input("workload.concurrency").value > 0:
         raise DataError(
-            f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at zero"
+            f"{name}: workload.concurrency is set; a frontier goes over every batch, leave it at "
+            "zero"
         )
     result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
     return Pool(
@@ -177,7 +184,9 @@ class Point(NamedTuple):
 
 @dataclass(slots=True)
 class Grid:
-    """Every pair of plans: prefill plans on the first axis, decode plans on the second, batches on the third."""
+    """Every pair of plans: prefill plans on the first axis, decode plans on the second, batches on
+    the third.
+    """
 
     decode: DecodePlan
     prefill: PrefillPlan
@@ -333,7 +342,9 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
 
 
 def undominated(speed: Array, cost: Array) -> Array:
-    """Return the positions of the points that no other beats in both, the quickest first; of equals the first stays."""
+    """Return the positions of the points that no other beats in both, the quickest first; of equals
+    the first stays.
+    """
     order = np.lexsort((np.arange(cost.size), cost, -speed))
     best = np.minimum.accumulate(np.concatenate(([np.inf], cost[order][:-1])))
     return order[cost[order] < best]
@@ -462,7 +473,9 @@ def frontiers_of(
     prefilling: Sequence[tuple[str, Catalogue]],
     settings: Mapping[str, str],
 ) -> list[Frontier]:
-    """Return the frontier of every system; with systems that prefill, that of every pair of pools, the decode system's own among them."""
+    """Return the frontier of every system; with systems that prefill, that of every pair of pools,
+    the decode system's own among them.
+    """
     found = []
     for name, catalogue in decoding:
         pool = pool_of(catalogue, name, settings)
@@ -485,10 +498,11 @@ def frontier(
     ranges: bool = False,
     hold: bool = False,
 ) -> Frontiers:
-    """Return what interactivity costs on every system, or on every pair of pools with systems that `prefill`.
+    """Return what interactivity costs on every system, or on every pair of pools with systems that
+    `prefill`.
 
-    With `ranges` every input is drawn within its range at each point of a system's frontier, on the best plan of each draw, or with `hold` on
-    the point's own.
+    With `ranges` every input is drawn within its range at each point of a system's frontier, on the
+    best plan of each draw, or with `hold` on the point's own.
 
     >>> (found,) = frontier(["gb200-nvl72"])
     >>> found.chosen.tokens_per_s_per_user >= 50
@@ -496,7 +510,8 @@ def frontier(
     """
     if ranges and prefill:
         raise UsageError(
-            "a range goes without systems that prefill: what is drawn are scenarios, and no pairs of them"
+            "a range goes without systems that prefill: what is drawn are scenarios, and no pairs "
+            "of them"
         )
     shared = catalogue_for(None, data)
     decoding, prefilling = (

@@ -1,7 +1,9 @@
-"""A power of the grid turned into racks of one system, and into dollars by kind of part: what a gigawatt costs, and what others say it does.
+"""A power of the grid turned into racks of one system, and into dollars by kind of part: what a
+gigawatt costs, and what others say it does.
 
-A megawatt is one of the grid at the fence. Racks may draw what carries the worst hour, less what is kept in hand, as `hall_of` fills a site.
-What is bought for them is what the cost lines say is bought: racks, their share of the network, the hall, less rebates.
+A megawatt is one of the grid at the fence. Racks may draw what carries the worst hour, less what is
+kept in hand, as `hall_of` fills a site. What is bought for them is what the cost lines say is
+bought: racks, their share of the network, the hall, less rebates.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ CHIPS, MEMORY, CPUS, SCALE_UP, NETWORK, STORAGE, POWER, BOARDS, HALL, DESIGN, OT
     ),
     *("hall", "chip design", "tax and margin", "rebates"),
 )
-FILES = {  # of data/parts -> kind of what its parts are bought for; what stands in the racks and joins them is of the scale-up domain
+# of data/parts -> kind of what its parts are bought for; what stands in the racks and joins them is
+# of the scale-up domain
+FILES = {
     **{
         "accelerators": CHIPS,
         "memory": MEMORY,
@@ -103,7 +107,9 @@ class Gigawatt(NamedTuple):
 def gigawatts(
     systems: Sequence[str], power: str, data: Path | None, settings: Mapping[str, str]
 ) -> list[Gigawatt]:
-    """Return what a power of the grid comes to in each of some systems; one that carries none of its racks raises `DataError`."""
+    """Return what a power of the grid comes to in each of some systems; one that carries none of
+    its racks raises `DataError`.
+    """
     parsed(power, "--power")
     return [of_system(one) for one in evaluate_each(systems, data, {**settings, SITE_POWER: power})]
 
@@ -119,7 +125,8 @@ def of_system(asked: Evaluation) -> Gigawatt:
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:
         raise DataError(
-            f"{asked.name}: {result.texts['terms.perspective']} buys nothing, so no watt has a price; an owner does, such as hyperscaler"
+            f"{asked.name}: {result.texts['terms.perspective']} buys nothing, so no watt has a "
+            "price; an owner does, such as hyperscaler"
         )
     lines = [(kind, sums[kind]) for kind in KINDS if kind in sums]
     return Gigawatt(
@@ -133,7 +140,9 @@ def of_system(asked: Evaluation) -> Gigawatt:
 
 
 def kind_of(catalogue: Catalogue, line: Flow) -> str:
-    """Return what kind of part a line buys: that of its class of asset, of servers that of the file its part stands in."""
+    """Return what kind of part a line buys: that of its class of asset, of servers that of the file
+    its part stands in.
+    """
     if line.asset != "servers":
         return ASSETS[line.asset]
     part = line.path.rpartition("/")[2]
@@ -149,7 +158,9 @@ def kind_of(catalogue: Catalogue, line: Flow) -> str:
 
 
 def range_of(asked: Evaluation) -> dict[str, float]:
-    """Return percentiles of the dollars a watt, of draws of every input with a range; racks and plan stay as they are."""
+    """Return percentiles of the dollars a watt, of draws of every input with a range; racks and
+    plan stay as they are.
+    """
     plain = asked._replace(
         settings={**asked.settings, "workload": "stated"}
     )  # no model is run: nothing bought rests on one

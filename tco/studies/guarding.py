@@ -115,7 +115,9 @@ def failing_changes(
 def _holds(
     row: dict[str, Any], where: str, ask: Callable[[dict[str, Any]], Result], catalogue: Catalogue
 ) -> bool:
-    """Say whether a figure holds; one whose line is gone, since another part is the cheaper now, does not."""
+    """Say whether a figure holds; one whose line is gone, since another part is the cheaper now,
+    does not.
+    """
     try:
         return figure(row, where, ask, catalogue).ok
     except DataError:

@@ -1,10 +1,13 @@
-"""What it is worth to know an input before choosing: the share of the best that a choice keeps on average more with it, on the draws of a comparison.
+"""What it is worth to know an input before choosing: the share of the best that a choice keeps on
+average more with it, on the draws of a comparison.
 
-    perfect information: E[max_i E[s_i | x]] - max_i E[s_i]          sample information: the same with x + e seen, e the error of a measurement
+    perfect information: E[max_i E[s_i | x]] - max_i E[s_i]          sample information: the same
+    with x + e seen, e the error of a measurement
 
-s_i is the share of the best that choice i keeps in a draw. What is expected of each choice once x is seen is a polynomial in the places of the
-inputs, fitted to the draws (Strong, Oakley, Brennan and Breeze 2015). A draw is decided by the fit to the others and counts as what its choice
-did keep, so that chance gains nothing.
+s_i is the share of the best that choice i keeps in a draw. What is expected of each choice once x
+is seen is a polynomial in the places of the inputs, fitted to the draws (Strong, Oakley, Brennan
+and Breeze 2015). A draw is decided by the fit to the others and counts as what its choice did keep,
+so that chance gains nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ MEDIAN = 0.6745  # of the size of a standard normal deviate
 
 
 def gain(shares: Array, seen: Sequence[Array]) -> float:
-    """Return what choosing by what is seen keeps more than the best choice without it; `shares` has a row a choice, both a column a draw."""
+    """Return what choosing by what is seen keeps more than the best choice without it; `shares` has
+    a row a choice, both a column a draw.
+    """
     draws = shares.shape[1]
     known = np.stack(
         [np.ones(draws), *(one**power for one in seen for power in range(1, DEGREE + 1))], axis=1
@@ -49,7 +54,9 @@ def measured(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
 
 
 def error_of(catalogue: Catalogue, kind: str, one: Range) -> float:
-    """Return by how much a measured row of a kind misses an input, over how far its belief spreads: both in logarithms; nothing of a wide share."""
+    """Return by how much a measured row of a kind misses an input, over how far its belief spreads:
+    both in logarithms; nothing of a wide share.
+    """
     missed = errors_of(catalogue, kind).get("accelerator", {}).get("median_ape", 0.0)
     low, high = (1 + one.low, 1 + one.high) if one.belief == NORMAL else (one.low, one.high)
     width = math.log(high / low) / (2 * P95) if low > 0 else math.inf

@@ -1,6 +1,8 @@
-"""Two inputs moved together: a metric of several scenarios on a grid of both, the plan chosen anew in every cell, and who is best where.
+"""Two inputs moved together: a metric of several scenarios on a grid of both, the plan chosen anew
+in every cell, and who is best where.
 
-An input that a scenario does not rest on leaves it as it is, so that the price of one maker's chip moves against another maker's rack.
+An input that a scenario does not rest on leaves it as it is, so that the price of one maker's chip
+moves against another maker's rack.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ WIDE = 3.0  # how many times smaller and larger than today's an input is, unless
 
 
 class MapAxis(NamedTuple):
-    """An input that is moved: its values in the unit it is told in, evenly spaced in ratio or in difference, and that of today."""
+    """An input that is moved: its values in the unit it is told in, evenly spaced in ratio or in
+    difference, and that of today.
+    """
 
     path: str
     unit: str
@@ -46,13 +50,16 @@ class MapAxis(NamedTuple):
 
 @dataclass(repr=False)
 class Map(Shown):
-    """A metric of some scenarios over two inputs: the second one's values are the rows, the first one's the columns."""
+    """A metric of some scenarios over two inputs: the second one's values are the rows, the first
+    one's the columns.
+    """
 
     scenarios: list[str]
     metric: str
     x: MapAxis
     y: MapAxis
-    values: Array  # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
+    # scenarios by rows by columns; nan where a scenario has none: no plan meets the target
+    values: Array
     results: Sequence[Result]  # of today
 
     @property
@@ -74,7 +81,9 @@ class Map(Shown):
         )
 
     def to_frame(self) -> Any:
-        """Return a row for each value of the second input, a column for each of the first, in each cell who is best there."""
+        """Return a row for each value of the second input, a column for each of the first, in each
+        cell who is best there.
+        """
         import pandas as pd
 
         names = [
@@ -101,7 +110,8 @@ def field_of(
     """Return a metric of some scenarios wherever two inputs may lie."""
     if len(vary) != 2 or vary[0] == vary[1]:
         raise UsageError(
-            "a map moves two inputs: name both, such as --vary site.electricity_price --vary terms.life"
+            "a map moves two inputs: name both, such as --vary site.electricity_price --vary "
+            "terms.life"
         )
     refuse_unknown("metric", [metric], METRICS)
     sides = [
@@ -123,7 +133,9 @@ def field_of(
 
 
 def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
-    """Return an input's values between two ends, or around that of today; in equal ratios where all are above zero."""
+    """Return an input's values between two ends, or around that of today; in equal ratios where all
+    are above zero.
+    """
     today = told_in(amount_of(sides, path)[0], ends)
     return MapAxis(path, today.unit, spaced(*between(path, today, ends, WIDE), steps), today.value)
 
@@ -153,12 +165,12 @@ def map_of(
     data: Path | None = None,
     variant: Mapping[str, str] | None = None,
 ) -> Map:
-    """Return who has the best of a metric as two inputs move; inputs that move it nowhere raise `DataError`.
+    """Return who has the best of a metric as two inputs move; inputs that move it nowhere raise
+    `DataError`.
 
-    >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD")
-    >>> found = map_of(["trn3-nl32x2", "gb200-nvl72"], ("workload.interactivity", "parts.gb200-gpu.price"), ends=ends)
-    >>> found.values.shape == (2, len(found.y.values), len(found.x.values))
-    True
+    >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD") >>> found =
+    map_of(["trn3-nl32x2", "gb200-nvl72"], ("workload.interactivity", "parts.gb200-gpu.price"),
+    ends=ends) >>> found.values.shape == (2, len(found.y.values), len(found.x.values)) True
     """
     if metric in RATIOS or metric in NEITHER:
         raise UsageError(f"{metric}: of it no scenario has the best; name a cost or a rate")

@@ -1,10 +1,12 @@
-"""Why the base case, every input at its value, is not the middle of the draws: values that are no medians, and all that only spread does.
+"""Why the base case, every input at its value, is not the middle of the draws: values that are no
+medians, and all that only spread does.
 
     ln(middle / base) = ln(at medians / base) + ln(middle / at medians)
 
-The first part is of inputs whose value is not the median of their belief (a most likely share of a skewed range); what each does alone stands
-beside it, in the order of its size. The second is of what no single value shows: inputs that move together, steps of plans and of batches, and
-draws that miss the target.
+The first part is of inputs whose value is not the median of their belief (a most likely share of a
+skewed range); what each does alone stands beside it, in the order of its size. The second is of
+what no single value shows: inputs that move together, steps of plans and of batches, and draws that
+miss the target.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ ALIKE = 1e-6  # share of a value by which its median may differ and be it
 
 
 class Cause(NamedTuple):
-    """An input whose value is not the median of its belief, and how many times as much the work costs with it there."""
+    """An input whose value is not the median of its belief, and how many times as much the work
+    costs with it there.
+    """
 
     path: str
     value: float
@@ -34,7 +38,9 @@ class Cause(NamedTuple):
 
 
 class BaseCase(NamedTuple):
-    """What a million output tokens cost with every input at its value, with every one at its median, and in the middle of the draws."""
+    """What a million output tokens cost with every input at its value, with every one at its
+    median, and in the middle of the draws.
+    """
 
     scenario: str
     usd_per_million_output_tokens: float
@@ -57,7 +63,9 @@ class BaseCase(NamedTuple):
 
 
 def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> list[BaseCase]:
-    """Return the base case of each scenario that was drawn, at its own speed, where it and its middle have a cost."""
+    """Return the base case of each scenario that was drawn, at its own speed, where it and its
+    middle have a cost.
+    """
     middles = {
         (one.scenario, one.tokens_per_s_per_user): one.median_usd_per_million_output_tokens
         for one in found.curve
@@ -76,7 +84,9 @@ def base_cases(asked: Sequence[Evaluation], found: Confidence, hold: bool) -> li
 
 
 def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
-    """Return a scenario's base case beside the middle of its draws; none where it costs nothing known, or nothing at its medians."""
+    """Return a scenario's base case beside the middle of its draws; none where it costs nothing
+    known, or nothing at its medians.
+    """
     response = response_of(asked, hold)
     medians = {path: float(one.at(np.zeros(1))[0]) for path, one in response.ranges.items()}
     moved = [

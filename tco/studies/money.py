@@ -1,7 +1,9 @@
-"""The money of a scenario over time: what is paid and what comes in, month by month, and what an investor asks of it.
+"""The money of a scenario over time: what is paid and what comes in, month by month, and what an
+investor asks of it.
 
-It reads the flows that the chip-hour is folded from, so cash and annuity cannot disagree about what is paid. What is bought again or
-outlives the operation is paid again, or worth at its end what keeps its yearly charge. Finding a root is no formula: it happens here.
+It reads the flows that the chip-hour is folded from, so cash and annuity cannot disagree about what
+is paid. What is bought again or outlives the operation is paid again, or worth at its end what
+keeps its yearly charge. Finding a root is no formula: it happens here.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class Money(NamedTuple):
 def money_of(
     result: Result, catalogue: Catalogue, after: Result | None = None, swap: int = 0
 ) -> Money:
-    """Return the money of a result by month; from a month of operation on it may run as another variant of its system."""
+    """Return the money of a result by month; from a month of operation on it may run as another
+    variant of its system.
+    """
     defaults = catalogue.document_inputs("defaults", "money", "money", "money")
     values = Values(lambda path: result.inputs.get(path) or defaults[path])
     chip = load_system(catalogue, result.system).chip
@@ -99,7 +103,9 @@ def money_of(
 
 
 def market_rent(result: Result, catalogue: Catalogue, chip: str) -> float | None:
-    """Return what a chip of a result is let for at its date, committed; None where no rent is known but one that follows from its own cost."""
+    """Return what a chip of a result is let for at its date, committed; None where no rent is known
+    but one that follows from its own cost.
+    """
     name = next(
         (name for name in COMMITMENTS[COMMITTED] if catalogue.has_part_value(chip, name)), None
     )
@@ -113,7 +119,9 @@ ENERGY = "site/energy"  # the line of which a part is paid by use
 
 
 class Project:
-    """One world that is bought, run for the life of its equipment, and let or sold by the hour or the token."""
+    """One world that is bought, run for the life of its equipment, and let or sold by the hour or
+    the token.
+    """
 
     def __init__(
         self,
@@ -134,7 +142,8 @@ class Project:
         self.months = months(values[OPERATION])
         if after is not None and swap >= self.months:
             raise DataError(
-                f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is run (terms.life)"
+                f"--swap: month {swap} lies beyond the {self.months} months the scale-up domain is "
+                "run (terms.life)"
             )
         self.time = np.arange(1.0, self.months + 1)
         self.tokens = self.by_variant("output_tokens_per_s_per_chip")
@@ -168,7 +177,8 @@ class Project:
             delay = (npv - later) / float(self.result.metrics["racks"] or 1)
         else:
             notes.append(
-                "nothing is let or sold, so nothing is gained: --set money.rent or money.token_price"
+                "nothing is let or sold, so nothing is gained: --set money.rent or "
+                "money.token_price"
             )
         whole = worth(
             costs, self.rate
@@ -218,7 +228,9 @@ class Project:
         return Money(*found)
 
     def break_even(self, hour: float, energy: float, rent: float) -> float:
-        """Return the utilisation at which a used hour costs its rent, of which the part of the energy that idle racks do not draw is paid by use."""
+        """Return the utilisation at which a used hour costs its rent, of which the part of the
+        energy that idle racks do not draw is paid by use.
+        """
         use, power = (
             self.values["terms.utilisation"],
             self.result.metrics["it_power_w_per_chip"] * self.chips,
@@ -233,7 +245,9 @@ class Project:
 
     # ---------------------------------------------------------------- what goes out
     def costs(self, lead: int) -> Iterator[Payment]:
-        """Yield what is paid: things when they are bought, what recurs from the first month of operation, and what is left at its end."""
+        """Yield what is paid: things when they are bought, what recurs from the first month of
+        operation, and what is left at its end.
+        """
         for flow in self.flows:
             if not flow.recurs:
                 yield from self.purchases(flow, lead)
@@ -256,7 +270,9 @@ class Project:
                 )
 
     def purchases(self, flow: Flow, lead: int) -> Iterator[Payment]:
-        """Yield what a thing costs, as often as it is bought while the world runs, and what comes back."""
+        """Yield what a thing costs, as often as it is bought while the world runs, and what comes
+        back.
+        """
         life, month = months(flow.life), 0
         share = self.values["money.deposit"] if flow.asset in ORDERED else 0.0
         if share:
@@ -296,7 +312,9 @@ class Project:
 
     # ---------------------------------------------------------------- what comes in
     def income(self, lead: int, rent: Any, price: Any) -> list[Payment]:
-        """Return what hours at a rent and tokens at a price fetch from the first month of operation on, under a contract and after it."""
+        """Return what hours at a rent and tokens at a price fetch from the first month of operation
+        on, under a contract and after it.
+        """
         if rent <= 0 and (price <= 0 or self.tokens is None):
             return []
         share, left, fixed = self.shares(lead)
@@ -320,7 +338,9 @@ class Project:
         ]
 
     def shares(self, lead: int) -> tuple[Any, Any, int]:
-        """Return the share of the hours that is paid for and what is left of the price in every month, and the months of the contract."""
+        """Return the share of the hours that is paid for and what is left of the price in every
+        month, and the months of the contract.
+        """
         share, left = (
             self.used * ramped_share(self.time, self.ramp),
             price_path(self.values["money.price_fall"], self.time + lead),
@@ -338,7 +358,9 @@ class Project:
         return -worth([*costs, *income], self.rate)
 
     def turns(self, costs: list[Payment]) -> int | None:
-        """Return the first month by which renting the chips would have cost what owning them has, without interest; None if none does."""
+        """Return the first month by which renting the chips would have cost what owning them has,
+        without interest; None if none does.
+        """
         if self.market_rent is None:
             return None
         hours = np.arange(1.0, self.months + 1)
@@ -350,7 +372,9 @@ class Project:
         return int(months[0]) + 1 if months.size else None
 
     def books(self) -> Iterator[Book]:
-        """Yield the book value of servers, storage and network at the end of each year, by both usual ways."""
+        """Yield the book value of servers, storage and network at the end of each year, by both
+        usual ways.
+        """
         price = sum(float(flow.amount) for flow in self.flows if flow.asset in ORDERED)
         residual, life = self.values["terms.residual"], self.values[OPERATION]
         for year in range(round(float(life)) + 1):
@@ -383,7 +407,9 @@ def worth(payments: Sequence[Payment], rate: Any) -> float:
 
 
 def rate_of_return(payments: Sequence[Payment]) -> float | None:
-    """Return the growth of a year at which payments are worth nothing; None where what goes out never comes back, or nothing goes out."""
+    """Return the growth of a year at which payments are worth nothing; None where what goes out
+    never comes back, or nothing goes out.
+    """
     time, paid = by_month(payments)
 
     def owed(growth: float) -> float:
@@ -400,7 +426,9 @@ def rate_of_return(payments: Sequence[Payment]) -> float | None:
 
 
 def payback(payments: Sequence[Payment]) -> int | None:
-    """Return the first month after which what has come in covers all that has gone out so far, and stays so; None if it never does."""
+    """Return the first month after which what has come in covers all that has gone out so far, and
+    stays so; None if it never does.
+    """
     time, paid = by_month(payments)
     owed = np.cumsum(paid)
     behind = np.flatnonzero(owed > 0)
@@ -432,7 +460,9 @@ def swap_of(text: str) -> Swap:
 
 
 def bought(before: Result, after: Result, month: int) -> Iterator[Payment]:
-    """Yield what the parts cost that the new variant has more of, in the month they are put in: the old ones fetch nothing."""
+    """Yield what the parts cost that the new variant has more of, in the month they are put in: the
+    old ones fetch nothing.
+    """
     had = quantities(before)
     prices = (
         {line.part: line.unit_price for line in after.bill.lines if line.unit_price is not None}

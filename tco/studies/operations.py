@@ -1,7 +1,8 @@
-"""One kernel or one collective, asked by anyone, and how far what a phase makes of them lies from the bound that binds.
+"""One kernel or one collective, asked by anyone, and how far what a phase makes of them lies from
+the bound that binds.
 
-A kernel: its time, what it consists of, how it is cut, its bound. A collective: every algorithm of a fabric over a range of sizes, with times,
-their parts, and rates as nccl-tests counts them.
+A kernel: its time, what it consists of, how it is cut, its bound. A collective: every algorithm of
+a fabric over a range of sizes, with times, their parts, and rates as nccl-tests counts them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Measured(NamedTuple):
 
 
 def parts_of(timing: Timing, ends: float) -> dict[str, float]:
-    """Return what a time consists of, in microseconds: trips to memory are a part of the start as the engine counts it."""
+    """Return what a time consists of, in microseconds: trips to memory are a part of the start as
+    the engine counts it.
+    """
     start, stepping, latency, wire, time, call = (
         float(value) * 1e6
         for value in (
@@ -89,7 +92,9 @@ def parts_of(timing: Timing, ends: float) -> dict[str, float]:
 def candidate_rows(
     links: Links, operation: str, group: Group, size: float | Tokens, algorithm: str | None = None
 ) -> list[Measured]:
-    """Return every algorithm: the one asked for, or the quickest the library offers; then the others it offers, then the rest of the fabric's."""
+    """Return every algorithm: the one asked for, or the quickest the library offers; then the
+    others it offers, then the rest of the fabric's.
+    """
     at = reach(links, group)
     found = ways(at, operation, size)
     open_ = offered(
@@ -122,7 +127,9 @@ def candidate_rows(
 def in_a_step(
     values: Values, family: str, operation: str, ranks: float, links: Links, time: float
 ) -> float:
-    """Return the time of a collective inside an engine's step of mature software, where its ranks wait for the last of them."""
+    """Return the time of a collective inside an engine's step of mature software, where its ranks
+    wait for the last of them.
+    """
     waits = {name: values[f"performance.{family}.{name}"] for name in WAITS}
     name = "exchange_wait" if operation in (*EXCHANGES, "all-to-all") else "collective_wait"
     return float(waited_for(time, waits, name, ranks, links.world))
@@ -133,13 +140,16 @@ def limited(text: str) -> tuple[int, int]:
     drawn, slash, groups = text.partition("/")
     if not (slash and drawn.isdigit() and groups.isdigit() and 0 < int(drawn) <= int(groups)):
         raise DataError(
-            f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of experts"
+            f"--groups: {text!r}, expected D/G such as 4/8: a token reaches D of G groups of "
+            "experts"
         )
     return int(drawn), int(groups)
 
 
 def doublings(first: float, last: float) -> list[float]:
-    """Return the sizes from one to another, each twice the one before; an end below the start raises `DataError`."""
+    """Return the sizes from one to another, each twice the one before; an end below the start
+    raises `DataError`.
+    """
     if not 0 < first <= last:
         raise DataError(f"--to: {last:g} bytes is below --size, {first:g} bytes")
     return [first * 2**step for step in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
@@ -219,7 +229,9 @@ def asked(
     library: str | None,
     cores: float | None = None,
 ) -> KernelAnswer:
-    """Return a kernel's answer; sides that its operation does not take are left out, one that is not stated raises `UsageError`."""
+    """Return a kernel's answer; sides that its operation does not take are left out, one that is
+    not stated raises `UsageError`.
+    """
     family_of(catalogue, chip)
     missing = [name for name in SHAPES[operation] if sides.get(name) is None]
     if missing:
@@ -248,7 +260,8 @@ def asked(
         factor = float(made.time / physics)
     if not 0 < float(made.time) < math.inf:
         raise DataError(
-            f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: takes no finite time"
+            f"{operation} of {', '.join(f'{name} {side:g}' for name, side in shape.items())}: "
+            "takes no finite time"
         )
     cut = (
         tiling(operands(on, form), *(shape[name] for name in SHAPES[operation]))
@@ -272,7 +285,9 @@ def asked(
 def refuse_cores(
     catalogue: Catalogue, values: Values, chip: str, operation: str, cores: float
 ) -> None:
-    """Refuse a part of the cores of a chip that has them all at work, more cores than there are, and kernels other than products."""
+    """Refuse a part of the cores of a chip that has them all at work, more cores than there are,
+    and kernels other than products.
+    """
     if operation not in ("gemm", "grouped") or not traits_of(catalogue, chip).logical:
         raise UsageError(
             "--cores: only products on chips whose cores software hands out may have some of them"
@@ -290,7 +305,9 @@ DECIDES = {  # the figures a phase decides; those that are a time fall with it, 
 
 
 def figures(result: Result) -> list[dict[str, Any]]:
-    """Return every figure of performance with the bound that takes most of its phase, and the gap to that bound alone."""
+    """Return every figure of performance with the bound that takes most of its phase, and the gap
+    to that bound alone.
+    """
     found = []
     for phase, made in result.report.phases.items():
         for metric in DECIDES.get(phase, ()):

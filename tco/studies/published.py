@@ -1,13 +1,15 @@
 """Figures that others have published, asked of the same chain that answers everything else.
 
-A file of `scenarios/published/` is a scenario on the terms its source states, with a row for each figure. Its `kind` says what it tests:
-`arithmetic` sets the prices that the source states, `own-source` reproduces a figure that rows here are made of, `power` is one of watts,
-`ratio` one of two prices here, which no level of prices moves, and `independent` holds what the catalogue knows by itself against a price
-of others. All but the last must come out; an independent figure may miss, and then says why. A row may change `system` and `set`tings,
-so that one file is one set of terms.
+A file of `scenarios/published/` is a scenario on the terms its source states, with a row for each
+figure. Its `kind` says what it tests: `arithmetic` sets the prices that the source states,
+`own-source` reproduces a figure that rows here are made of, `power` is one of watts, `ratio` one of
+two prices here, which no level of prices moves, and `independent` holds what the catalogue knows by
+itself against a price of others. All but the last must come out; an independent figure may miss,
+and then says why. A row may change `system` and `set`tings, so that one file is one set of terms.
 
-Whether a figure is independent is no word of its file: it is where none of the prices that move it is of its publisher, or was solved from
-figures of his. One whose publisher's prices carry more of it than a miss within its tolerance would show is of `same-publisher`.
+Whether a figure is independent is no word of its file: it is where none of the prices that move it
+is of its publisher, or was solved from figures of his. One whose publisher's prices carry more of
+it than a miss within its tolerance would show is of `same-publisher`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 INDEPENDENT, RELATED = "independent", "same-publisher"
 STATED = ("arithmetic", "own-source", INDEPENDENT, "power", "ratio")  # in a file
 KINDS = (*STATED, RELATED)
-MOVES = 0.2  # share of a figure from which prices move it: at half as much again by a tenth, the most that a figure may be off which must come out
+# share of a figure from which prices move it: at half as much again by a tenth, the most that a
+# figure may be off which must come out
+MOVES = 0.2
 KEYS = (
     *("kind", "metric", "value", "unit", "tolerance", "low", "high", "source", "note", "reason"),
     *("system", "variant", "set", "lines", "parts", "over", "as_of"),
@@ -80,7 +84,10 @@ class Publication(NamedTuple):
                 else f"{one.published:g} within {one.tolerance:.0%}"
             )
             mute = ", and no reason is given" if one.kind in (INDEPENDENT, RELATED) else ""
-            yield f"{self.name}: {one.metric} of {one.system} is {one.computed}, published {stated}{mute}"
+            yield (
+                f"{self.name}: {one.metric} of {one.system} is {one.computed}, published "
+                f"{stated}{mute}"
+            )
 
 
 # ---------------------------------------------------------------- what may be asked
@@ -158,7 +165,9 @@ def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | N
 
 
 def chosen_lines(result: Result, paths: Sequence[str] | None, where: str) -> list[Flow]:
-    """Return the cost lines at or below some paths; all where none is named. A path without a line raises `DataError`."""
+    """Return the cost lines at or below some paths; all where none is named. A path without a line
+    raises `DataError`.
+    """
     if paths is None:
         return list(result.lines)
     found = []
@@ -189,7 +198,9 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
 
 
 def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> Result:
-    """Return the result of a scenario with the system, the variant and the settings that a row names in place of the file's."""
+    """Return the result of a scenario with the system, the variant and the settings that a row
+    names in place of the file's.
+    """
     changed = scenario._replace(
         system=row.get("system", scenario.system),
         variant=row.get("variant", scenario.variant),
@@ -245,7 +256,9 @@ def figure(
 def publishers_of(
     catalogue: Catalogue, result: Result, row: dict[str, Any], where: str
 ) -> tuple[str, ...]:
-    """Return whose prices move a figure: who states them, and of whose figures they were solved, for a fifth of it or more."""
+    """Return whose prices move a figure: who states them, and of whose figures they were solved,
+    for a fifth of it or more.
+    """
     sums: dict[str, float] = {}
     for amount, paths in moving(result, row, where):
         given = [
@@ -270,7 +283,9 @@ PRICES = ("price", "cost", "usd_per_mw", "rent")  # how the names of inputs end 
 
 
 def moving(result: Result, row: dict[str, Any], where: str) -> list[tuple[float, tuple[str, ...]]]:
-    """Return what a figure is a sum of, in shares of it, and the inputs that each amount is priced by."""
+    """Return what a figure is a sum of, in shares of it, and the inputs that each amount is priced
+    by.
+    """
     metric, parts = row["metric"], row.get("parts")
     if metric in result.inputs:
         return [(1.0, (metric,))]

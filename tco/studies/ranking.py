@@ -36,7 +36,9 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Systems, the least cost with every input at its value first; those that cannot be priced last."""
+    """Systems, the least cost with every input at its value first; those that cannot be priced
+    last.
+    """
 
     catalogue: Catalogue
     metric: str  # the cost
@@ -46,7 +48,9 @@ class Ranking(NamedTuple):
 def ranking(
     settings: Mapping[str, str], data: Path | None, vendor: str | None = None, air: bool = False
 ) -> Ranking:
-    """Rank all systems, those of one vendor, or those that air cools, by the middle of what they cost in the draws of a comparison."""
+    """Rank all systems, those of one vendor, or those that air cools, by the middle of what they
+    cost in the draws of a comparison.
+    """
     catalogue = catalogue_for(None, data)
     documents = {
         system: catalogue.document("systems", system, "system")[1]
@@ -65,7 +69,8 @@ def ranking(
     wanted = [system for system in of_vendor if not air or cooling[system] == "air"]
     if not wanted:
         raise DataError(
-            f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools {', '.join(of_vendor)}"
+            f"--vendor {vendor} --air: air cools no system of {vendor}; liquid cools "
+            f"{', '.join(of_vendor)}"
         )
     asked = evaluate_each(
         list(dict.fromkeys([*wanted, HEADLINE_SYSTEM])), data, settings, refuse=False
@@ -117,7 +122,9 @@ def ranking(
 
 
 def main() -> None:
-    """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost first."""
+    """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
+    first.
+    """
     rows = sorted(
         (row for row in ranking({}, None).rows if row.rank is not None),
         key=lambda row: row.rank or 0,
@@ -133,7 +140,9 @@ MISSED = "it misses what is promised in half of the draws"
 
 
 def middle_of(one: Evaluation, metric: str) -> float | None:
-    """Return the middle of what a scenario's work costs in the draws of a comparison; what has no draws costs what it does."""
+    """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
+    draws costs what it does.
+    """
     if why_undrawable(one) is not None:
         cost: float | None = one.result.metrics[metric]
         return cost

@@ -1,7 +1,8 @@
 """Regimes of a comparison: which racks to pick at which speeds, and how sure that is.
 
-The pick of a speed has the least mean regret; what lies within sampling error of it is a tie, and all of a tie are picks. How sure a pick is, is
-its chance to cost less than the rival that it beats least often. Neighbouring speeds of which the same may be said are one regime.
+The pick of a speed has the least mean regret; what lies within sampling error of it is a tie, and
+all of a tie are picks. How sure a pick is, is its chance to cost less than the rival that it beats
+least often. Neighbouring speeds of which the same may be said are one regime.
 """
 
 from __future__ import annotations
@@ -166,7 +167,8 @@ def regimes_of(
 ) -> list[Regime]:
     """Return what may be said of all speeds, from the lowest on.
 
-    A border lies half way, in ratio, between two speeds looked at. With fewer than two racks there is nothing to pick, so there is no regime.
+    A border lies half way, in ratio, between two speeds looked at. With fewer than two racks there
+    is nothing to pick, so there is no regime.
 
     Args:
         names: Racks, in the order of the rows of `costs`.

@@ -22,7 +22,8 @@ WORDS = {
 
 
 def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) -> list[Evaluation]:
-    """Return renters that pay by one statistic of one publisher: the one that most chips have, and of several the nearest to a contract.
+    """Return renters that pay by one statistic of one publisher: the one that most chips have, and
+    of several the nearest to a contract.
 
     A side that has none by it is left out, and says so. A rent that is set stands as it is.
     """
@@ -46,7 +47,9 @@ def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) 
 
 
 def pairs_of(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Return every statistic and publisher by which the chips of a renter might be paid for, at the commitment he asks for."""
+    """Return every statistic and publisher by which the chips of a renter might be paid for, at the
+    commitment he asks for.
+    """
     rent, result = evaluation.result.rent, evaluation.result
     if rent is None:
         return []
@@ -78,7 +81,8 @@ class BreakEvenRent(NamedTuple):
 def break_even_rents(evaluations: Sequence[Evaluation]) -> list[BreakEvenRent]:
     """Return the break-even rent of every rack that has no rent of the comparison's statistic.
 
-    Its work is priced at a trial rent of one dollar per chip-hour: what a renter pays is in proportion to the rent.
+    Its work is priced at a trial rent of one dollar per chip-hour: what a renter pays is in
+    proportion to the rent.
     """
     metric = rated_by([evaluation.result for evaluation in evaluations])
     priced = [

@@ -33,7 +33,9 @@ class Rent(NamedTuple):
 def rents_of(
     asked: str | None, data: Path | None, settings: Mapping[str, str]
 ) -> tuple[Catalogue, list[Rent]]:
-    """Return the rents of a chip, or of all, in the order of chip, statistic and date; one that nobody lets raises `DataError`."""
+    """Return the rents of a chip, or of all, in the order of chip, statistic and date; one that
+    nobody lets raises `DataError`.
+    """
     catalogue = catalogue_for(None, data)
     chips = sorted({chip for chip, name in catalogue.part_rows if name in RENTS})
     if asked is not None:
@@ -79,7 +81,9 @@ def of_chip(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> lis
 
 
 def cost_of(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> float | None:
-    """Return what an hour of a chip costs who lets it: a cloud, or of chips that nobody else may buy their builder; none where no price is known."""
+    """Return what an hour of a chip costs who lets it: a cloud, or of chips that nobody else may
+    buy their builder; none where no price is known.
+    """
     from tco.chain.scenario import evaluate
 
     for name in catalogue.ids("systems"):

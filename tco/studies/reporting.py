@@ -1,4 +1,6 @@
-"""What a report is made of: scenarios side by side, and each study of them that can be made; one that cannot says why."""
+"""What a report is made of: scenarios side by side, and each study of them that can be made; one
+that cannot says why.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,8 @@ def material_of(
     for one in asked:
         if not one.result.nodes:
             raise DataError(
-                f"{one.result.scenario}: a saved result holds no formulas, a report needs its scenario"
+                f"{one.result.scenario}: a saved result holds no formulas, a report needs its "
+                "scenario"
             )
     base, results = compared([one.result for one in asked], baseline)
     asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
@@ -114,7 +117,9 @@ def attempted(make: Callable[[], T], asked: Evaluation, what: str, notes: list[s
 def tornado_of(
     one: Evaluation, asked: Sequence[Evaluation], baseline: str, data: Path | None
 ) -> Sensitivity:
-    """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of what has none its cost."""
+    """Return what drives a scenario: its ratio to the baseline, or of the baseline itself and of
+    what has none its cost.
+    """
     base = next(each for each in asked if each.result.scenario == baseline)
     if one is not base and one.result.metrics[RATIO] is not None:
         return sensitivity(one.name, RATIO, data, one.settings, baseline=base.name)
@@ -132,7 +137,9 @@ def field_between(
     settings: Mapping[str, str],
     notes: list[str],
 ) -> Map | None:
-    """Return who is best wherever two inputs may lie: those that move the closest contest with the baseline most; none where there is no contest."""
+    """Return who is best wherever two inputs may lie: those that move the closest contest with the
+    baseline most; none where there is no contest.
+    """
     contests = [
         (abs(log(one.centre)), place)
         for place, one in enumerate(tornados)

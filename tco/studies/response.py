@@ -1,7 +1,9 @@
-"""How a study asks: a scenario as a function, from values of its inputs by path to its metrics, the plan chosen anew or held.
+"""How a study asks: a scenario as a function, from values of its inputs by path to its metrics, the
+plan chosen anew or held.
 
-Every question of ranges, drivers, maps and shares of variance is an evaluation of it: in the draws of some dice, with each input moved alone
-to both ends of its range, or wherever some inputs are moved together. What misses the target has no performance and no cost of it.
+Every question of ranges, drivers, maps and shares of variance is an evaluation of it: in the draws
+of some dice, with each input moved alone to both ends of its range, or wherever some inputs are
+moved together. What misses the target has no performance and no cost of it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Sampled(NamedTuple):
     """A scenario in many draws."""
 
     drawn: Draws
-    alone: Draws  # all inputs at their values first, then each at its low and its high, all others at theirs
+    # all inputs at their values first, then each at its low and its high, all others at theirs
+    alone: Draws
     fixed: Sequence[
         Draws
     ] = ()  # of each way to fix some inputs: all others at their values first, then the first few draws
@@ -65,7 +68,9 @@ class Response:
         )
 
     def at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
-        """Evaluate it for many values of some inputs, all others as they are, and at other speeds; without `solve` the batch is held as well."""
+        """Evaluate it for many values of some inputs, all others as they are, and at other speeds;
+        without `solve` the batch is held as well.
+        """
         every = {**self.settings, **values}
         return evaluate_draws(
             self.scenario,
@@ -88,7 +93,9 @@ class Response:
         fixed: Sequence[Mapping[str, float]] = (),
         few: int = 0,
     ) -> Sampled:
-        """Evaluate it in the draws that some dice give, with every input moved alone, and with some inputs fixed in the first few draws."""
+        """Evaluate it in the draws that some dice give, with every input moved alone, and with some
+        inputs fixed in the first few draws.
+        """
         alone, sizes = (
             one_at_a_time(self.ranges),
             [dice.count, 1 + 2 * len(self.ranges), *([1 + few] * len(fixed))],
@@ -117,7 +124,9 @@ def arrived(
 
 
 def response_of(asked: Evaluation, hold: bool = False) -> Response:
-    """Return a scenario as a function of its inputs. What decides structure stays as it is where that is held: a plan is one of so many chips."""
+    """Return a scenario as a function of its inputs. What decides structure stays as it is where
+    that is held: a plan is one of so many chips.
+    """
     ranges = {
         path: one for path, one in ranges_of(asked.result).items() if not (hold and one.steps)
     }
@@ -132,7 +141,9 @@ def response_of(asked: Evaluation, hold: bool = False) -> Response:
 
 
 def drawable(asked: Evaluation, hold: bool = False) -> Response:
-    """Return the response of a scenario; one that has nothing to draw raises `DataError` with the reason."""
+    """Return the response of a scenario; one that has nothing to draw raises `DataError` with the
+    reason.
+    """
     if (why := why_undrawable(asked, hold)) is not None:
         raise DataError(f"{asked.name}: {why}")
     return response_of(asked, hold)
@@ -146,20 +157,27 @@ def why_undrawable(asked: Evaluation, hold: bool = False) -> str | None:
     if result.texts["workload.kind"] == "stated":
         return "its rates are stated, not computed: nothing of them is drawn"
     if hold and result.plan is None:
-        return f"no plan meets the target at the centre, so there is none to hold: {result.serving.reason if result.serving else ''}"
+        return (
+            "no plan meets the target at the centre, so there is none to hold: "
+            f"{result.serving.reason if result.serving else ''}"
+        )
     if result.costless:
         return f"it {result.costless}"
     return None if ranges_of(result) else "no input of it has a range"
 
 
 def decides(asked: Evaluation, path: str) -> bool:
-    """Say whether the number of an input decides what exists, so that its ends have structures of their own."""
+    """Say whether the number of an input decides what exists, so that its ends have structures of
+    their own.
+    """
     structure = asked.result.structure
     return structure is not None and not isinstance(structure.readings.get(path, True), bool)
 
 
 def valued(draws: Draws, metric: str) -> Array:
-    """Return a metric of some draws, nan where there is none or it rests on a target that is missed."""
+    """Return a metric of some draws, nan where there is none or it rests on a target that is
+    missed.
+    """
     many = draws.metrics[metric]
     if many is None:
         return np.full(len(draws.meets), np.nan)
@@ -178,7 +196,9 @@ def places_of(one: Range) -> Array:
 
 
 def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, Array]:
-    """Return every input where each is moved alone: all at their values first, then each at its low and its high."""
+    """Return every input where each is moved alone: all at their values first, then each at its low
+    and its high.
+    """
     found = {
         path: np.full(1 + 2 * len(ranges), one.value, dtype=float) for path, one in ranges.items()
     }
@@ -189,9 +209,11 @@ def one_at_a_time(ranges: Mapping[str, Range]) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which both are moved; at one speed.
+    """A metric as inputs move: that of a scenario, or the ratio of a baseline's to it, in which
+    both are moved; at one speed.
 
-    Of a ratio a point at which only one misses the target is zero or without end, and none where both do.
+    Of a ratio a point at which only one misses the target is zero or without end, and none where
+    both do.
     """
 
     metric: str
@@ -221,7 +243,9 @@ class Quantity:
         return valued(draws if self.speed is None else draws.at[self.speed], self.metric)
 
     def over(self, values: list[Array]) -> Array:
-        """Return the metric, or the ratio, of values of the scenario and of the baseline if there is one."""
+        """Return the metric, or the ratio, of values of the scenario and of the baseline if there
+        is one.
+        """
         return ratios(values[1], values[0]) if values[1:] else values[0]
 
     @property
@@ -234,7 +258,9 @@ class Quantity:
         return self.over([self.seen(self.sampled(one).drawn) for one in self.sides])
 
     def ways(self) -> dict[str, Array]:
-        """Return it at the low, the value and the high of each input; what one side does not rest on leaves that where it is."""
+        """Return it at the low, the value and the high of each input; what one side does not rest
+        on leaves that where it is.
+        """
         found: dict[str, list[Array]] = {path: [] for path in self.ranges}
         for one in self.sides:
             many = self.seen(self.sampled(one).alone)
@@ -254,7 +280,8 @@ class Quantity:
             if places.keys().isdisjoint(one.ranges):
                 found.append(np.full(count, self.seen(alone)[0]))
                 continue
-            # every input is given, those that stay too: what was found of all of them in the draws holds here
+            # every input is given, those that stay too: what was found of all of them in the draws
+            # holds here
             every = {
                 path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit)
                 for path, of in one.ranges.items()
@@ -264,9 +291,11 @@ class Quantity:
 
 
 def ratios(baseline: Array, own: Array) -> Array:
-    """Return the performance per cost over the baseline's in every draw, of costs that are nan where the target is missed.
+    """Return the performance per cost over the baseline's in every draw, of costs that are nan
+    where the target is missed.
 
-    It is zero where only the own is missed, without end where only the baseline's is, and nan where both are.
+    It is zero where only the own is missed, without end where only the baseline's is, and nan where
+    both are.
     """
     missed, its = np.isnan(own), np.isnan(baseline)
     return np.where(

@@ -1,8 +1,10 @@
-"""What drives a metric: every input at both ends of its range (a tornado), what knowing it is worth, what flips the order, and Sobol indices.
+"""What drives a metric: every input at both ends of its range (a tornado), what knowing it is
+worth, what flips the order, and Sobol indices.
 
-Every point chooses its plan anew, as the draws of `uncertainty` and `compare` do; where none meets the target the metric has no value there.
-Or the plan and all else that was decided are held, and the batch is solved for the target. Sobol indices are of one plan with its batch, so
-that every row of their samples has a value.
+Every point chooses its plan anew, as the draws of `uncertainty` and `compare` do; where none meets
+the target the metric has no value there. Or the plan and all else that was decided are held, and
+the batch is solved for the target. Sobol indices are of one plan with its batch, so that every row
+of their samples has a value.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ WORTH = 3  # inputs that are named as worth finding out
 
 
 class Swing(NamedTuple):
-    """An input, and the metric at both ends of its range; none where it has no value or no end there."""
+    """An input, and the metric at both ends of its range; none where it has no value or no end
+    there.
+    """
 
     given: Input
     at_low: float | None
@@ -73,7 +77,10 @@ class Sensitivity(Shown):
     @property
     def line(self) -> str:
         """The metric, and what moves it most."""
-        return f"{self.metric} of {self.sides[0].name}: {', '.join(one.given.path for one in self.swings[:3])} move it most"
+        return (
+            f"{self.metric} of {self.sides[0].name}: "
+            f"{', '.join(one.given.path for one in self.swings[:3])} move it most"
+        )
 
     def to_frame(self) -> Any:
         """Return a row for each input, with the metric at both ends of its range."""
@@ -117,14 +124,18 @@ class Sensitivity(Shown):
         return sum((one.swing or 0.0) ** 2 for one in self.swings)
 
     def share(self, one: Swing) -> float | None:
-        """Return how much of the variance an input is for: over draws of all, or what the squares of the swings make of it."""
+        """Return how much of the variance an input is for: over draws of all, or what the squares
+        of the swings make of it.
+        """
         if self.known:
             return self.known.get(one.given.path, 0.0)
         return None if one.swing is None else one.swing**2 / (self.variance or 1.0)
 
     @property
     def worth(self) -> list[Swing]:
-        """The inputs that nobody states and that narrow the range most once they are known: what is worth finding out."""
+        """The inputs that nobody states and that narrow the range most once they are known: what is
+        worth finding out.
+        """
         guessed = [one for one in self.swings if one.given.kind not in SOURCED and one.swing != 0]
         return sorted(
             guessed, key=lambda one: -(1.0 if (share := self.share(one)) is None else share)
@@ -141,7 +152,9 @@ class Sensitivity(Shown):
         return [one for one in self.swings if one.flips_at is not None]
 
     def groups(self, name: Callable[[Input], str]) -> dict[str, float]:
-        """Return the share of the squares of all swings by some name of an input, the largest first."""
+        """Return the share of the squares of all swings by some name of an input, the largest
+        first.
+        """
         found: dict[str, float] = {}
         for one in self.swings:
             if one.swing:
@@ -164,7 +177,8 @@ def sensitivity(
     sobol: int | None = None,
     seed: int = 0,
 ) -> Sensitivity:
-    """Return what drives a metric of a scenario; `sobol` is the size of a sample, a power of two, from which Sobol indices are taken.
+    """Return what drives a metric of a scenario; `sobol` is the size of a sample, a power of two,
+    from which Sobol indices are taken.
 
     >>> found = sensitivity("gb200-nvl72", "tco_usd_per_chip_hour")
     >>> found.swings[0].given.path
@@ -172,7 +186,8 @@ def sensitivity(
     """
     if sobol is not None and not hold:
         raise UsageError(
-            "Sobol indices are those of one plan, and a sample of them chooses none: ask for them with the plan held (--hold)"
+            "Sobol indices are those of one plan, and a sample of them chooses none: ask for them "
+            "with the plan held (--hold)"
         )
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     if hold:
@@ -215,7 +230,9 @@ def sensitivity(
 
 
 def shares_of(quantity: Quantity) -> dict[str, float]:
-    """Return the share of the metric's variance over the draws that have it which knowing each input takes away."""
+    """Return the share of the metric's variance over the draws that have it which knowing each
+    input takes away.
+    """
     found = quantity.drawn()
     known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
     return first_order(
@@ -224,12 +241,16 @@ def shares_of(quantity: Quantity) -> dict[str, float]:
 
 
 def rank(one: Swing) -> tuple[float, str]:
-    """Return what swings are ordered by: the largest first, before them those with an end that has no value."""
+    """Return what swings are ordered by: the largest first, before them those with an end that has
+    no value.
+    """
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
 
 
 def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> Swing:
-    """Return the swing of an input from what the metric is at its low, its value and its high; one that is but rounding is none."""
+    """Return the swing of an input from what the metric is at its low, its value and its high; one
+    that is but rounding is none.
+    """
     low, centre, high = map(float, way)
     if low == high or abs(high - low) <= ROUNDING * abs(centre):
         high = low
@@ -243,7 +264,9 @@ def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> S
 def drivers_of(
     quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int
 ) -> dict[str, Indices]:
-    """Return the Sobol indices of the inputs that move a metric, all others at their values, on plans that are held with their batches."""
+    """Return the Sobol indices of the inputs that move a metric, all others at their values, on
+    plans that are held with their batches.
+    """
     if count & (count - 1) or not 2 <= count <= CELLS:
         raise UsageError(f"{count} samples: expected a power of two up to {CELLS}")
     moving = [
@@ -280,7 +303,9 @@ def drivers_of(
 
 
 def spread(given: Input, places: Array) -> Array:
-    """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in its logarithm where all are above zero."""
+    """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in
+    its logarithm where all are above zero.
+    """
     from scipy.special import ndtri
 
     return range_of(given).at(ndtri(places))

@@ -1,4 +1,5 @@
-"""What a service costs: the fewest racks of a system that keep promises under traffic, and their cost per token, month and agent.
+"""What a service costs: the fewest racks of a system that keep promises under traffic, and their
+cost per token, month and agent.
 
 Chips in use are those of whole engines and the spare chips that failures ask for. Bought are whole
 scale-up domains, and every chip of them is paid for at any hour. Money is of what is bought; rates
@@ -100,14 +101,17 @@ def asked_of(
     variant: Mapping[str, str],
     traffic: Traffic,
 ) -> tuple[Inputs, dict[str, str]]:
-    """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the settings that say so."""
+    """Return the inputs of a scenario whose workload has the mean lengths of some traffic, and the
+    settings that say so.
+    """
     if clash := [
         path
         for path in (*LENGTHS, "workload.cache_hit", "workload.concurrency", "workload.offline")
         if path in settings
     ]:
         raise DataError(
-            f"--set {clash[0]}: traffic says how long requests are and how they come; set {GROUP}.* instead"
+            f"--set {clash[0]}: traffic says how long requests are and how they come; set "
+            f"{GROUP}.* instead"
         )
     some = traffic.requests(1, "random", REQUESTS, 0, 1.0)[1]
     own = {
@@ -137,8 +141,9 @@ def service(
 
     It has the fewest scale-up domains, and no more than `racks` racks.
 
-    Promises are texts such as `ttft p99 <= 2 s`; without any those of the traffic hold. With `samples` the cost has a range: that of the same
-    plan in steady state, prices and practice drawn together.
+    Promises are texts such as `ttft p99 <= 2 s`; without any those of the traffic hold. With
+    `samples` the cost has a range: that of the same plan in steady state, prices and practice drawn
+    together.
 
     >>> found = service("gb200-nvl72", "chat", ["ttft p90 <= 5 s"])
     >>> found.metrics["ttft_p90_s"] <= 5
@@ -194,7 +199,9 @@ def service(
 
 
 def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Service], list[str]]:
-    """Return the services of some scenarios, and why others keep no promise; where none does the first one's reason is raised."""
+    """Return the services of some scenarios, and why others keep no promise; where none does the
+    first one's reason is raised.
+    """
     found, missed = list[Service](), list[DataError]()
     for name in scenarios:
         try:
@@ -303,7 +310,9 @@ def range_of(
     samples: int,
     seed: int,
 ) -> dict[str, float] | None:
-    """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's speed, over their own base case."""
+    """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's
+    speed, over their own base case.
+    """
     from tco.studies.uncertainty import spread, uncertainty  # most answers draw nothing
 
     cost = "usd_per_million_output_tokens"

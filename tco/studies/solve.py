@@ -1,7 +1,9 @@
-"""Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew at every value.
+"""Break-even: the value of an input at which a metric reaches a target, with the plan chosen anew
+at every value.
 
-The target is a value, a change relative to today's, or the metric of another scenario, in which an input that it rests on is moved too.
-Plans, tiers and switches come whole, so a metric may move in steps: a target that lies within one is reached with it. A date moves by months.
+The target is a value, a change relative to today's, or the metric of another scenario, in which an
+input that it rests on is moved too. Plans, tiers and switches come whole, so a metric may move in
+steps: a target that lies within one is reached with it. A date moves by months.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ EXACT = 1e-9  # relative to the target: a metric that comes no closer steps over
 
 
 class Break(NamedTuple):
-    """A value of the input, the metric there, and the metric just short of it: where they differ, the metric steps over the target."""
+    """A value of the input, the metric there, and the metric just short of it: where they differ,
+    the metric steps over the target.
+    """
 
     value: float
     metric: float
@@ -74,7 +78,9 @@ class Mover:
 
 @dataclass(repr=False)
 class Solution(Shown):
-    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list, with the reason."""
+    """Where a metric reaches its target, the nearest to today's first; nowhere is an empty list,
+    with the reason.
+    """
 
     scenario: str
     metric: str
@@ -161,7 +167,8 @@ def solve(
     baseline: str | None = None,
     hold: bool = False,
 ) -> Solution:
-    """Return where a metric of a scenario reaches a target as one input moves, such as `tco_usd_per_chip_hour=+10%`.
+    """Return where a metric of a scenario reaches a target as one input moves, such as
+    `tco_usd_per_chip_hour=+10%`.
 
     With `hold` the plans of today are held.
 
@@ -204,14 +211,16 @@ def fill(asked: Solution, grid: list[float]) -> None:
     known = [value for value in grid if gaps[value] is not None]
     if not known:
         raise DataError(
-            f"{asked.metric} has no value from {asked.today.text(grid[0])} to {asked.today.text(grid[-1])}: {asked.missing[grid[0]]}"
+            f"{asked.metric} has no value from {asked.today.text(grid[0])} to "
+            f"{asked.today.text(grid[-1])}: {asked.missing[grid[0]]}"
         )
     refuse_unmoved(asked, known)
     if len(known) > 1 and all(
         abs(gaps[value] or 0.0) <= EXACT * abs(asked.target_at(value)) for value in known
     ):
         raise DataError(
-            f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of {asked.path}: there is nothing to find"
+            f"{asked.metric} of {asked.scenario} meets {asked.words} at every value of "
+            f"{asked.path}: there is nothing to find"
         )
     asked.points = [(value, asked.metric_at(value) if value in known else None) for value in grid]
     asked.breaks = [broken(asked, one) for one in crossings(asked.gap, grid, asked.today.stepwise)]
@@ -238,7 +247,9 @@ def is_number(words: str) -> bool:
 
 
 def level(words: str, centre: float, metric: str) -> float:
-    """Return a target that is a value, in the unit of the metric unless it names another, or a change relative to today's."""
+    """Return a target that is a value, in the unit of the metric unless it names another, or a
+    change relative to today's.
+    """
     unit = METRICS[metric].unit
     with located(f"--until {metric}={words}"):
         if re.fullmatch(r"[+-][-+.\deE]+\s*%", words):
@@ -253,13 +264,17 @@ def level(words: str, centre: float, metric: str) -> float:
 
 
 def ratio_or_own(values: Sequence[float]) -> float:
-    """Return the metric that was asked for: that of the scenario itself, or the ratio of the baseline's to it."""
+    """Return the metric that was asked for: that of the scenario itself, or the ratio of the
+    baseline's to it.
+    """
     own, *other = values
     return float(perf_per_tco(other[0], own)) if other else own
 
 
 def mover(side: Evaluation, path: str, amount: Amount, metric: str, hold: bool) -> Mover:
-    """Return a side whose input moves: its plan is held where it cannot rest on the input, as another search would only find it again."""
+    """Return a side whose input moves: its plan is held where it cannot rest on the input, as
+    another search would only find it again.
+    """
     plan = side.result.plan
     if plan is not None and not hold:
         inputs = inputs_of(side)
@@ -282,7 +297,9 @@ def refuse_unmoved(asked: Solution, known: Sequence[float]) -> None:
 
 
 def broken(asked: Solution, one: Crossing) -> Break:
-    """Return a crossing as seen from today: the side on which the target is reached, or the value that meets it."""
+    """Return a crossing as seen from today: the side on which the target is reached, or the value
+    that meets it.
+    """
     sides = sorted(
         (one.before, one.beyond), key=lambda value: abs(value - (asked.today.value or 0.0))
     )
@@ -306,7 +323,9 @@ def no_crossing(asked: Solution, known: Sequence[float]) -> str:
 
 
 def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
-    """Return what is to be said beside: other scenarios that move along, values without an answer, steps."""
+    """Return what is to be said beside: other scenarios that move along, values without an answer,
+    steps.
+    """
     (own, *others), breaks = asked.movers, asked.breaks
     notes = [
         f"{asked.path} is moved in {one.side.scenario.name} {'too' if own.moves else 'alone'}"
@@ -321,15 +340,18 @@ def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> 
         newest = newest_price(own.side.catalogue)
         if breaks:
             notes.append(
-                "prices are those of each month's last day: seen from today's date, the target is reached in the month that is named"
+                "prices are those of each month's last day: seen from today's date, the target is "
+                "reached in the month that is named"
             )
         if period(newest).last.toordinal() < grid[-1]:
             notes.append(
-                f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of {newest}, and holds on"
+                f"{asked.today.text(grid[-1])} lies beyond the prices known: the last is of "
+                f"{newest}, and holds on"
             )
     elif any(one.metric != one.short for one in breaks):
         notes.append(
-            "the metric moves in steps, as plans, tiers and switches come whole: a target within a step is reached with it"
+            "the metric moves in steps, as plans, tiers and switches come whole: a target within a "
+            "step is reached with it"
         )
     if len(breaks) > 1:
         notes.append(
@@ -338,21 +360,26 @@ def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> 
     return notes
 
 
-# ---------------------------------------------------------------- where a function of one number is zero
+# ---------------------------------------------------------------- where a function of one number is
+# zero
 Gap = Callable[[float], float | None]
 CLOSE = 4e-16  # of a number: two that are closer have none between
 MOST = 200  # steps, of which every one at least halves a bracket
 
 
 class Crossing(NamedTuple):
-    """The last number found before a zero and the first beyond it, in the order of the grid; both are the zero where it is met."""
+    """The last number found before a zero and the first beyond it, in the order of the grid; both
+    are the zero where it is met.
+    """
 
     before: float
     beyond: float
 
 
 def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterator[Crossing]:
-    """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has nothing between two neighbours."""
+    """Yield the zeros of a function between the neighbours of a grid, and on it; a stepwise one has
+    nothing between two neighbours.
+    """
     at = [(one, gap(one)) for one in grid]
     for place, (one, value) in enumerate(at):
         if value == 0:
@@ -366,7 +393,9 @@ def crossings(gap: Gap, grid: Sequence[float], stepwise: bool = False) -> Iterat
 
 
 def narrowed(gap: Gap, a: float, b: float) -> Crossing | None:
-    """Return the zero in a bracket, or the two sides of a jump over it; none where the function has no value on the way."""
+    """Return the zero in a bracket, or the two sides of a jump over it; none where the function has
+    no value on the way.
+    """
     at_a, at_b = gap(a), gap(b)
     for _ in range(MOST):
         middle = (a + b) / 2

@@ -1,4 +1,6 @@
-"""A trace of requests summed up as traffic: rate, bursts, lengths, sessions. A bad row is told by line and column."""
+"""A trace of requests summed up as traffic: rate, bursts, lengths, sessions. A bad row is told by
+line and column.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Trace(NamedTuple):
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a trace; a gap, a text or a number that cannot be raises `DataError` with its line and column."""
+    """Read a trace; a gap, a text or a number that cannot be raises `DataError` with its line and
+    column.
+    """
     if not is_there(path):
         raise DataError(
             f"{path}: no such file, expected a trace with the columns {', '.join(NEEDED)}"
@@ -58,18 +62,21 @@ def read_trace(path: Path) -> Trace:
                 value = math.nan
             if not least <= value < MOST:
                 raise DataError(
-                    f"{path}:{line}:{column}: {name} is {text!r}, expected a number of {least:g} or more"
+                    f"{path}:{line}:{column}: {name} is {text!r}, expected a number of {least:g} "
+                    "or more"
                 )
             if name == "arrived" and value < before:
                 raise DataError(
-                    f"{path}:{line}:{column}: arrived is earlier than in the line before, expected rows in the order they came"
+                    f"{path}:{line}:{column}: arrived is earlier than in the line before, expected "
+                    "rows in the order they came"
                 )
             kept[name].append(value)
         before = kept["arrived"][-1]
     arrived = kept["arrived"]
     if len(arrived) < LEAST or arrived[-1] <= arrived[0]:
         raise DataError(
-            f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one after another"
+            f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one "
+            "after another"
         )
     return Trace(*(np.frombuffer(many) if len(many) else None for many in kept.values()))
 
@@ -105,13 +112,15 @@ def traffic_text(trace: Trace, name: str) -> str:
     found = figures_of(trace)
     unit = {"thinking_time": "s"}
     said = [
-        f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\nname = {json.dumps(f'As {name}')}\n"
+        f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\nname = "
+        f"{json.dumps(f'As {name}')}\n"
     ]
     said.append('promises = ["ttft p90 <= 2 s", "tpot p90 <= 50 ms"]  # yours\n')
     for key, value in found.items():
         note = SAID.get(key, "quantile of the trace")
         ends = "".join(f"{name} = {value!r}\n" for name in ("value", "low", "high"))
         said.append(
-            f'\n[{key}]\n{ends}unit = "{unit.get(key, "")}"\nkind = "measured"\nsource = "own"\nnote = "{note}"\n'
+            f'\n[{key}]\n{ends}unit = "{unit.get(key, "")}"\nkind = "measured"\nsource = '
+            f'"own"\nnote = "{note}"\n'
         )
     return "".join(said)

@@ -1,8 +1,11 @@
-"""Prices at which another rack has the least mean regret: which of them lie likeliest in what is believed of each price.
+"""Prices at which another rack has the least mean regret: which of them lie likeliest in what is
+believed of each price.
 
-The cost of the work is linear in a price. Where the base case of a rack costs c and a dollar of a price adds s to that, a draw in which the price is
-p costs (c + s (x - v)) / (c + s (p - v)) times as much once the price is x in its place, v being its value. Beliefs move with the price: in each
-draw it is as many times its value as before. The break-even price is that of the base cases: both cost the same there.
+The cost of the work is linear in a price. Where the base case of a rack costs c and a dollar of a
+price adds s to that, a draw in which the price is p costs (c + s (x - v)) / (c + s (p - v)) times
+as much once the price is x in its place, v being its value. Beliefs move with the price: in each
+draw it is as many times its value as before. The break-even price is that of the base cases: both
+cost the same there.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ NAMED = 3  # prices that an answer names
 GROUPS = ("parts", "site", "shares")  # of inputs that are prices
 FAR = 2.0  # times as far as the 95th percentile is looked
 STEPS_LOOKED = 33  # prices from one end to the other
-SLIGHT = 1e-3  # relative change of a cost from the 5th percentile of a price to its 95th that turns nothing
+# relative change of a cost from the 5th percentile of a price to its 95th that turns nothing
+SLIGHT = 1e-3
 
 
 class Priced(NamedTuple):

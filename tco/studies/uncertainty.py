@@ -1,8 +1,10 @@
-"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and each draw chooses its plan anew.
+"""How sure the metrics of a scenario are: every input with a range is drawn, all together, and each
+draw chooses its plan anew.
 
-Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio. A draw in which no plan meets the target
-serves nobody. It lies beyond the worse end of every metric of the work: a percentile among such draws has no value. Performance per cost
-is zero there, without end where only the baseline misses, and a tie where both do, which is counted apart.
+Scenarios share the draws of what they share, so that what moves both alike cancels in their ratio.
+A draw in which no plan meets the target serves nobody. It lies beyond the worse end of every metric
+of the work: a percentile among such draws has no value. Performance per cost is zero there, without
+end where only the baseline misses, and a tie where both do, which is counted apart.
 """
 
 from __future__ import annotations
@@ -52,13 +54,17 @@ class Sample(NamedTuple):
 
     @property
     def better(self) -> Array | None:
-        """Whether it costs less a token than the baseline; where neither meets the target it does not."""
+        """Whether it costs less a token than the baseline; where neither meets the target it does
+        not.
+        """
         return None if self.ties is None else self.metrics["perf_per_tco_vs_baseline"] > 1
 
 
 @dataclass(repr=False)
 class Uncertainty(Shown):
-    """What the ranges of a scenario's inputs make of its metrics: what was drawn, and what became of it."""
+    """What the ranges of a scenario's inputs make of its metrics: what was drawn, and what became
+    of it.
+    """
 
     asked: Evaluation
     baseline: Evaluation | None
@@ -80,7 +86,10 @@ class Uncertainty(Shown):
             if better is None or against is None
             else f", {better.mean():.0%} beat {against.name}"
         )
-        return f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} inputs{chance}"
+        return (
+            f"{self.asked.name}: {len(self.sample.meets):,} draws of {len(self.drawn)} "
+            f"inputs{chance}"
+        )
 
     def table(self) -> Any:
         """Return the percentiles of each metric."""
@@ -115,11 +124,13 @@ def uncertainty(
     cluster: str | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Uncertainty:
-    """Draw every input with a range, and return what becomes of each metric on the best plan of each draw; with `hold` on that of the point.
+    """Draw every input with a range, and return what becomes of each metric on the best plan of
+    each draw; with `hold` on that of the point.
 
-    A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of this machine, or by those of a Dask
-    `cluster` (`tcp://host:8786`), are the same to the byte as those made here where numpy and its instructions are, else to 1e-9. `tell`
-    is called after each with how far it is.
+    A draw rests on the seed, its number and its block alone: blocks made by so many `workers` of
+    this machine, or by those of a Dask `cluster` (`tcp://host:8786`), are the same to the byte as
+    those made here where numpy and its instructions are, else to 1e-9. `tell` is called after each
+    with how far it is.
 
     >>> found = uncertainty("gb200-nvl72", samples=200)
     >>> hour = spread("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
@@ -130,7 +141,8 @@ def uncertainty(
         raise DataError(f"{samples} draws tell nothing of a range, expected 2 or more")
     if samples > MOST:
         raise DataError(
-            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with [draw] writes them to files: tco sweep"
+            f"{samples:,} draws are more than the {MOST:,} that are kept at once; a study with "
+            "[draw] writes them to files: tco sweep"
         )
     if not 0 <= seed < 2**64:
         raise DataError(f"seed {seed} is none, expected a whole number from 0 to 2^64 - 1")
@@ -152,7 +164,9 @@ def uncertainty(
 
 # ---------------------------------------------------------------- blocks of draws
 class Experiment(NamedTuple):
-    """All that the draws of a study follow from, beside their number; what is in the same block of them is evaluated together."""
+    """All that the draws of a study follow from, beside their number; what is in the same block of
+    them is evaluated together.
+    """
 
     own: Response
     baseline: Response | None
@@ -185,7 +199,9 @@ def blocks(
     cluster: str | None,
     tell: Callable[[Progress], None] | None,
 ) -> tuple[list[Sample], frozenset[str]]:
-    """Return the draws of a study block by block, whoever makes them, and every arithmetic that did."""
+    """Return the draws of a study block by block, whoever makes them, and every arithmetic that
+    did.
+    """
     from tco.studies.sweep.work import Piece, Progress, done_by, folders_of, ground_on
 
     count = -(-asked.samples // BLOCK)
@@ -261,7 +277,9 @@ def joint(parts: list[Sample]) -> Sample:
 
 # ---------------------------------------------------------------- figures of draws
 def counted(metric: str, many: Array) -> Array:
-    """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all else a draw without it is beyond the worse end."""
+    """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all
+    else a draw without it is beyond the worse end.
+    """
     if metric in RATIOS:
         return many[~np.isnan(many)]
     known = np.isfinite(many)
@@ -273,7 +291,9 @@ def counted(metric: str, many: Array) -> Array:
 
 
 def spread(metric: str, many: Array) -> dict[str, float | None] | None:
-    """Return percentiles, mean and standard deviation of a metric's draws, none of those without an end; None where fewer than two draws have it."""
+    """Return percentiles, mean and standard deviation of a metric's draws, none of those without an
+    end; None where fewer than two draws have it.
+    """
     known = counted(metric, many)
     if np.count_nonzero(np.isfinite(known)) < 2:
         return None
@@ -294,14 +314,20 @@ def why_endless(metric: str, many: Array) -> str:
     known = counted(metric, many)
     missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
     if metric in RATIOS:
-        return f"only the baseline misses the target in {missed} of the draws, where the ratio has no end"
+        return (
+            f"only the baseline misses the target in {missed} of the draws, where the ratio "
+            "has "
+            "no end"
+        )
     return f"in {missed} of the draws it has no value, and they lie beyond its worse end" + (
         ": no plan meets the target" if metric in PERFORMANCE else ""
     )
 
 
 def quantiles(many: Array, at: Array) -> Array:
-    """Return quantiles, between two ranks in proportion; those of numpy read in a library of their own first."""
+    """Return quantiles, between two ranks in proportion; those of numpy read in a library of their
+    own first.
+    """
     ranked, place = np.sort(many), at * (len(many) - 1)
     low, high = (ranked[rank(place).astype(int)] for rank in (np.floor, np.ceil))
     with np.errstate(invalid="ignore"):
@@ -318,7 +344,9 @@ def share(which: Array | None) -> float | None:
 
 
 def error_of_share(which: Array | None) -> float | None:
-    """Return the standard error of a share: sqrt(p (1 - p) / n), with half a draw on either side so that none and all have one too."""
+    """Return the standard error of a share: sqrt(p (1 - p) / n), with half a draw on either side so
+    that none and all have one too.
+    """
     if which is None:
         return None
     count = len(which)
@@ -329,7 +357,8 @@ def error_of_share(which: Array | None) -> float | None:
 def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
     """Return the standard errors of the percentiles, and of the mean; none of those without an end.
 
-    Of a percentile: half the distance between those of the draws whose rank lies one standard deviation, sqrt(q (1 - q) / n), on either side.
+    Of a percentile: half the distance between those of the draws whose rank lies one standard
+    deviation, sqrt(q (1 - q) / n), on either side.
     """
     known = counted(metric, many)
     if np.count_nonzero(np.isfinite(known)) < 2:

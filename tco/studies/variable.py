@@ -1,4 +1,6 @@
-"""An input that is varied: what it is today, the unit it is told in, and the values at which it is looked at."""
+"""An input that is varied: what it is today, the unit it is told in, and the values at which it is
+looked at.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from tco.studies.chip_price import built_up
 from tco.studies.evaluation import Evaluation
 
 DATE = "terms.date"  # the date of the prices: a text, and varied month by month
-WIDE = 30.0  # how many times smaller and larger than today's an input is sought, unless the user says where
+# how many times smaller and larger than today's an input is sought, unless the user says where
+WIDE = 30.0
 AHEAD = 24  # months after its own that a date is sought in, unless the user says where
 MONTHS = 240  # at most: further prices are no more than the last ones known
 OPTIONS = ("--from", "--to")
@@ -26,7 +29,9 @@ Ends = tuple[str | None, str | None]
 
 
 class Amount(NamedTuple):
-    """An input today: none where it has no value; the unit it is told in, and that of the bounds it lies within."""
+    """An input today: none where it has no value; the unit it is told in, and that of the bounds it
+    lies within.
+    """
 
     value: float | None
     unit: str
@@ -86,7 +91,9 @@ def inputs_of(side: Evaluation) -> Inputs:
 
 
 def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[Evaluation]]:
-    """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or one that is a text, raises `DataError`."""
+    """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or
+    one that is a text, raises `DataError`.
+    """
     if path in TEXTS or path in DOCUMENTS:
         raise DataError(f"--vary {path}: is a text, expected an input that is a number")
     resting = [side for side in sides if path in side.result.inputs]
@@ -136,7 +143,9 @@ def told_in(today: Amount, ends: Ends) -> Amount:
 
 # ---------------------------------------------------------------- where it is looked at
 def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float | None]:
-    """Return the ends that are given, in the unit the input is told in; what lies beyond the input's bounds raises `DataError`."""
+    """Return the ends that are given, in the unit the input is told in; what lies beyond the
+    input's bounds raises `DataError`.
+    """
     least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
     found: list[float | None] = []
     for text, option in zip(ends, OPTIONS, strict=True):
@@ -153,13 +162,16 @@ def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float |
     if None in found and not today.value:
         value = "has no value" if today.value is None else "is zero"
         raise UsageError(
-            f"--vary {path}: it {value} today; say where to look, with --from and --to in {today.unit or 'no unit'}"
+            f"--vary {path}: it {value} today; say where to look, with --from and --to in "
+            f"{today.unit or 'no unit'}"
         )
     return found[0], found[1]
 
 
 def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, float]:
-    """Return the ends that are given, and in place of those that are not some that lie `wide` times around today's value."""
+    """Return the ends that are given, and in place of those that are not some that lie `wide` times
+    around today's value.
+    """
     given = ends_of(path, today, ends)
     least, most = (convert(bound, today.own_unit, today.unit) for bound in bounds(path))
     value = today.value or 0.0
@@ -179,7 +191,9 @@ def spaced(low: float, high: float, count: int) -> list[float]:
 
 
 def grid_of(path: str, today: Amount, ends: Ends, count: int) -> list[float]:
-    """Return the values at which a metric is looked at, today's among them if it lies between the ends."""
+    """Return the values at which a metric is looked at, today's among them if it lies between the
+    ends.
+    """
     low, high = between(path, today, ends, WIDE)
     values = spaced(low, high, count)
     return sorted(
@@ -188,7 +202,9 @@ def grid_of(path: str, today: Amount, ends: Ends, count: int) -> list[float]:
 
 
 def months_of(today: Moment, ends: Ends) -> list[float]:
-    """Return the last days of the months between two dates, an end that is a single day, and today's date if it lies between."""
+    """Return the last days of the months between two dates, an end that is a single day, and
+    today's date if it lies between.
+    """
     own = date.fromordinal(int(today.value or 0))
     given = [
         None if end is None else period(end.strip(), f"{option} {end}: {DATE}")
@@ -196,7 +212,10 @@ def months_of(today: Moment, ends: Ends) -> list[float]:
     ]
     start = given[0].first if given[0] else own
     end = given[1].last if given[1] else end_of_month(month_of(start) + AHEAD)
-    span = f"--from {ends[0] or today.text(own.toordinal())} --to {ends[1] or today.text(end.toordinal())}"
+    span = (
+        f"--from {ends[0] or today.text(own.toordinal())} --to "
+        f"{ends[1] or today.text(end.toordinal())}"
+    )
     months = range(month_of(start), month_of(end) + 1)
     if len(months) > MONTHS:
         raise UsageError(f"{span}: {len(months)} months, expected {MONTHS} at most")

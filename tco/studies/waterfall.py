@@ -1,14 +1,18 @@
-"""Why a result moved, step by step: from one to another by changing one thing at a time, all earlier changes kept.
+"""Why a result moved, step by step: from one to another by changing one thing at a time, all
+earlier changes kept.
 
-From one state to another the earlier one is first evaluated with its own inputs by today's program: what differs then is a formula or the tree,
-not an input. Then inputs change one by one, by path; then texts, such as the model; and what is left is the system, or its variant. At each
-step the plan is the best one: where another is chosen, that counts with the change that brought it. What a step adds to a metric depends on the
-order, the sum of all steps does not: it is the drift.
+From one state to another the earlier one is first evaluated with its own inputs by today's program:
+what differs then is a formula or the tree, not an input. Then inputs change one by one, by path;
+then texts, such as the model; and what is left is the system, or its variant. At each step the plan
+is the best one: where another is chosen, that counts with the change that brought it. What a step
+adds to a metric depends on the order, the sum of all steps does not: it is the drift.
 
-From one system to another the other's things take the place of its own, group by group. First what is asked for becomes the other's, where that
-differs. Then costs: the lines of one group after another become the other's, at the rate that the first system works at. Then speed: figures of
-its chip, latencies and software become the other's, and the chain is walked anew, the plan chosen again. What no input says, such as how many
-chips a scale-up domain has and how they are joined, is left: the residual.
+From one system to another the other's things take the place of its own, group by group. First what
+is asked for becomes the other's, where that differs. Then costs: the lines of one group after
+another become the other's, at the rate that the first system works at. Then speed: figures of its
+chip, latencies and software become the other's, and the chain is walked anew, the plan chosen
+again. What no input says, such as how many chips a scale-up domain has and how they are joined, is
+left: the residual.
 """
 
 from __future__ import annotations
@@ -308,7 +312,9 @@ def figure(result: Result, metric: str) -> float | None:
 
 
 def practice_of(own: Evaluation, other: Evaluation, family: str, its: str) -> dict[str, str]:
-    """Return what the other's family reaches, as settings of one's own: as the other's answer has it, or else as the catalogue does."""
+    """Return what the other's family reaches, as settings of one's own: as the other's answer has
+    it, or else as the catalogue does.
+    """
     chip = chip_of(own.catalogue, own.result)
     found = {
         path: other.result.inputs.get(path.replace(f".{family}.", f".{its}."), known)
@@ -326,7 +332,9 @@ Metrics = Mapping[str, float]
 
 
 class Waypoint(NamedTuple):
-    """The metrics after a change, all earlier ones kept; its place in the order is the same in every scenario."""
+    """The metrics after a change, all earlier ones kept; its place in the order is the same in
+    every scenario.
+    """
 
     place: tuple[int, str]
     causes: tuple[Cause, ...]
@@ -334,7 +342,9 @@ class Waypoint(NamedTuple):
 
 
 def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> list[Waypoint]:
-    """Return the way from one state to another; what cannot be evaluated on its own counts with what follows it."""
+    """Return the way from one state to another; what cannot be evaluated on its own counts with
+    what follows it.
+    """
     found = list(changes(old, new, catalogue))
     return [*found, Waypoint((SYSTEM, ""), last_causes(old, new, bool(found)), new["metrics"])]
 
@@ -367,7 +377,9 @@ def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> I
 
 
 def attempted(ask: Callable[[], Found]) -> Found | None:
-    """Return an answer after a change; none where its values do not go together, and count with what follows."""
+    """Return an answer after a change; none where its values do not go together, and count with
+    what follows.
+    """
     try:
         return ask()
     except TcoError:
@@ -381,7 +393,9 @@ def text_of(given: Sequence[Any]) -> str:
 
 
 def fitted(cause: Cause, catalogue: Catalogue) -> Cause:
-    """Return the change of an input as one of the program's fit, where the new value is that of the calibration."""
+    """Return the change of an input as one of the program's fit, where the new value is that of the
+    calibration.
+    """
     group, family, name = (*cause.path.split("."), "", "", "")[:3]
     if group != "performance" or (family, name) not in catalogue.calibration_rows:
         return cause
@@ -397,7 +411,9 @@ def fitted(cause: Cause, catalogue: Catalogue) -> Cause:
 def program_causes(
     old: dict[str, Any], new: dict[str, Any], today: dict[str, float]
 ) -> tuple[Cause, ...]:
-    """Return what changed though no input did: version and formulas by name, quantities of the tree, or what no input reads of the data."""
+    """Return what changed though no input did: version and formulas by name, quantities of the
+    tree, or what no input reads of the data.
+    """
     tree = quantity_causes(old["quantities"], today)
     formulas = formula_causes(old.get("formulas") or {}, new.get("formulas") or {}, alone=False)
     if not formulas and not tree and old["system"] == new["system"]:
@@ -433,7 +449,9 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
 
 
 def steps(way: Sequence[Waypoint], start: Metrics, metric: str) -> tuple[Step, ...]:
-    """Return what each change adds to a metric, from its value at the start to that of the last point; the differences sum to the drift."""
+    """Return what each change adds to a metric, from its value at the start to that of the last
+    point; the differences sum to the drift.
+    """
     found: list[tuple[tuple[Cause, ...], float]] = []
     at, open_causes = start[metric], tuple[Cause, ...]()
     for point in way:
@@ -457,7 +475,9 @@ def against(
     cost: str,
     metric: str,
 ) -> list[Waypoint]:
-    """Return the way of a ratio of another scenario's cost to one's own: a thing that both rest on changes in both at once."""
+    """Return the way of a ratio of another scenario's cost to one's own: a thing that both rest on
+    changes in both at once.
+    """
     here, there = start[0].get(cost), start[1].get(cost)
     causes: dict[tuple[int, str], tuple[Cause, ...]] = {}
     for point in (*own, *other):
@@ -497,10 +517,15 @@ class Difference(Shown, Differing):
             if self.way is None
             else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
         )
-        return f"{way}{counted(len(self.moves), 'metric')} and {counted(len(self.causes), 'input')} differ"
+        return (
+            f"{way}{counted(len(self.moves), 'metric')} and "
+            f"{counted(len(self.causes), 'input')} differ"
+        )
 
     def to_frame(self) -> Any:
-        """Return the steps from one system to the other as a pandas data frame, or else the metrics that moved."""
+        """Return the steps from one system to the other as a pandas data frame, or else the metrics
+        that moved.
+        """
         import pandas as pd
 
         if self.way is None:
@@ -547,7 +572,9 @@ def diff(
     data: Path | None = None,
     metric: str | None = None,
 ) -> Difference:
-    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between systems the way of a cost, or of `metric`, is told."""
+    """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between
+    systems the way of a cost, or of `metric`, is told.
+    """
     old, new = side_of(a, data), side_of(b, data, dict(set or {}))
     catalogue = catalogue_for(None if not isinstance(a, str) else a, data)
     moved = moves(old.state, new.state)
@@ -571,7 +598,10 @@ def side_of(
     from tco.chain.result import SCHEMA, Result
 
     if not isinstance(name, Result) and str(name).endswith(SAVED):
-        wrong = f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json --output FILE` writes one"
+        wrong = (
+            f"{name}: is no saved result; `Result.save` or `tco price SCENARIO --format json "
+            "--output FILE` writes one"
+        )
         with located(wrong):
             document = read_json(Path(name), "a saved result")
             if isinstance(document, dict) and "state" in document:

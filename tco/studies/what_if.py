@@ -1,7 +1,9 @@
-"""What settings do: each that leaves every metric as it is gets a note that says why, and one with all else held may break what is held.
+"""What settings do: each that leaves every metric as it is gets a note that says why, and one with
+all else held may break what is held.
 
-An input may not be read at all, or be read to check or to choose and the choice stays, or enter a formula in which another side binds. A plan
-that is held may no longer fit memory, meet its target, or follow what decided it.
+An input may not be read at all, or be read to check or to choose and the choice stays, or enter a
+formula in which another side binds. A plan that is held may no longer fit memory, meet its target,
+or follow what decided it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ BY_MONTH = "money."  # inputs of the money by month, and of what a hall earns
 def unmoved(
     result: Result, paths: Iterable[str], settings: Mapping[str, Any], ask: Ask
 ) -> list[str]:
-    """Return a note on each of some settings that the answer reads, and without which all metrics are what they are with it."""
+    """Return a note on each of some settings that the answer reads, and without which all metrics
+    are what they are with it.
+    """
     reasons = {
         path: why_unmoved(path, result, settings, ask) for path in paths if path not in DOCUMENTS
     }
@@ -42,7 +46,9 @@ def unmoved(
 
 
 def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask) -> str:
-    """Return why a setting moves nothing; nothing where it moves something, is what it would be anyway, or is not read and said to be so."""
+    """Return why a setting moves nothing; nothing where it moves something, is what it would be
+    anyway, or is not read and said to be so.
+    """
     if path in TEXTS and path not in result.texts:
         return "nothing in this answer reads it"
     if any(note.startswith(f"{path} is set") for note in result.notes):
@@ -86,7 +92,9 @@ def same(one: float | None, other: float | None) -> bool:
 def where_it_ends(
     path: str, result: Result, settings: Mapping[str, Any], others: Mapping[str, Any], ask: Ask
 ) -> str:
-    """Return at which cell of the trace the way of an input to the metrics ends, or that it is in none."""
+    """Return at which cell of the trace the way of an input to the metrics ends, or that it is in
+    none.
+    """
     now, before = (
         {
             node.id: node
@@ -122,16 +130,21 @@ def holding(
     inputs: Inputs,
     ask: Ask,
 ) -> Result:
-    """Return an answer with some inputs replaced, `inputs` being read with them, and its structure held.
+    """Return an answer with some inputs replaced, `inputs` being read with them, and its structure
+    held.
 
-    A plan that memory no longer holds gives nothing. Where an input only decides what is held, or a target is missed, a note says so.
+    A plan that memory no longer holds gives nothing. Where an input only decides what is held, or a
+    target is missed, a note says so.
     """
     asked, same = {**settings, **what_if}, partial(ask, structure=result.structure)
     held, values = same(asked), inputs.values()
     if held.plan is not None and held.structure is not None:
         need, have = memory_of(inputs, values, held)
         if need > have:
-            reason = f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB are usable: --set chooses another"
+            reason = (
+                f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB "
+                "are usable: --set chooses another"
+            )
             metrics = {
                 name: None if name in PERFORMANCE else value for name, value in held.metrics.items()
             }
@@ -159,7 +172,8 @@ def holding(
         if not note.startswith(tuple(f"{path} is set" for path in decided))
     ]
     held.notes += [
-        f"{path} moves nothing here: it decides the plan and the choices that are held; --set {path} chooses anew"
+        f"{path} moves nothing here: it decides the plan and the choices that are held; --set "
+        f"{path} chooses anew"
         for path in decided
     ]
     held.notes += [
@@ -190,4 +204,7 @@ def missed(values: Values, held: Result) -> Iterator[str]:
         got = held.metrics[metric]
         asked = 0.0 if got is None else float(values[path])
         if got is not None and asked and more * got < more * asked * (1 - more * 1e-6):
-            yield f"the plan that is held gives {got:.4g} {unit} where {path} asks for {asked:.4g}: --set chooses another"
+            yield (
+                f"the plan that is held gives {got:.4g} {unit} where {path} asks for "
+                f"{asked:.4g}: --set chooses another"
+            )

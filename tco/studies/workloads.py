@@ -1,4 +1,6 @@
-"""Which rack to choose for which work: the shipped workloads beside each other, every one by draws of its own."""
+"""Which rack to choose for which work: the shipped workloads beside each other, every one by draws
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ WORKLOADS = (
 
 
 class Cell(NamedTuple):
-    """What a rack keeps of the best for a workload at a speed; none of either where no rack reaches it, or no speed is asked for."""
+    """What a rack keeps of the best for a workload at a speed; none of either where no rack reaches
+    it, or no speed is asked for.
+    """
 
     workload: str
     tokens_per_s_per_user: float | None

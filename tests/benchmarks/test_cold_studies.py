@@ -1,4 +1,6 @@
-"""How long studies of ranges take from cold, a process of their own each time, by the CPU time it used. Run with `--benchmark-only`."""
+"""How long studies of ranges take from cold, a process of their own each time, by the CPU time it
+used. Run with `--benchmark-only`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How many draws of all inputs with a range a second takes, the batch solved for the target in each. Run with `--benchmark-only`."""
+"""How many draws of all inputs with a range a second takes, the batch solved for the target in
+each. Run with `--benchmark-only`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ FEW = 512
 
 
 def drawn(result):
-    """Draws of every input that has a range, log-normal through its low and high where it is above zero, but for those that are whole."""
+    """Draws of every input that has a range, log-normal through its low and high where it is above
+    zero, but for those that are whole.
+    """
     generator = np.random.default_rng(0)
     whole = {
         path for path, reading in result.structure.readings.items() if not isinstance(reading, bool)
@@ -44,7 +48,9 @@ def drawn(result):
 @pytest.mark.parametrize(("hold", "least"), [(True, 80e3), (False, 12e3)], ids=["held", "chosen"])
 @pytest.mark.parametrize("name", HEADLINE)
 def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
-    """200,000 draws a second on a plan that is held, and 40,000 on one that is chosen in each, are the marks of a machine at rest."""
+    """200,000 draws a second on a plan that is held, and 40,000 on one that is chosen in each, are
+    the marks of a machine at rest.
+    """
     result = tco.evaluate(name, catalogue=catalogue)
     benchmark.pedantic(
         tco.evaluate_draws, (name, drawn(result)), {"hold": hold, "catalogue": catalogue}, rounds=3
@@ -57,7 +63,9 @@ def test_draws_of_the_whole_chain(name, hold, least, benchmark, catalogue):
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", HEADLINE)
 def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
-    """The draws of one table, sizes of clusters and choices among parts drawn as well: 20,000 a second are the mark of a machine at rest."""
+    """The draws of one table, sizes of clusters and choices among parts drawn as well: 20,000 a
+    second are the mark of a machine at rest.
+    """
     ranges = ranges_of(tco.evaluate(name, catalogue=catalogue))
     dice = Dice(catalogue, 0, 0, FEW)
     thrown = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
@@ -71,7 +79,9 @@ def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
 
 @pytest.mark.benchmark(timer=time.process_time)
 def test_values_of_all_inputs(benchmark, catalogue):
-    """Twenty million values a second, of all distributions and causes as the inputs of a headline rack have them, on a machine at rest."""
+    """Twenty million values a second, of all distributions and causes as the inputs of a headline
+    rack have them, on a machine at rest.
+    """
     ranges = ranges_of(tco.evaluate(HEADLINE[0], catalogue=catalogue))
 
     def throw():

@@ -1,4 +1,6 @@
-"""How long the answers take in a loop, as a user of the library asks for them. Run with `--benchmark-only`."""
+"""How long the answers take in a loop, as a user of the library asks for them. Run with
+`--benchmark-only`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ LOOPS = 6
 
 
 def another(result, side):
-    """A setting that nobody asked for yet, of what the chips cost or of what they do, the next in each call."""
+    """A setting that nobody asked for yet, of what the chips cost or of what they do, the next in
+    each call.
+    """
     if side == "price":
         return {"site.electricity_price": f"{0.05 + 1e-7 * next(SERIES)} USD/kWh"}
     path = next(path for path in result.inputs if path.endswith(".hbm_bandwidth"))
@@ -29,7 +33,9 @@ def another(result, side):
 @pytest.mark.parametrize("side", ["price", "performance"])
 @pytest.mark.parametrize("name", HEADLINE)
 def test_evaluate_with_a_fixed_plan(name, side, benchmark):
-    """The whole chain on one plan, with an input that is new each time: the unit of every study. 2 ms are the mark of a machine at rest."""
+    """The whole chain on one plan, with an input that is new each time: the unit of every study. 2
+    ms are the mark of a machine at rest.
+    """
     result = evaluate(name)
 
     def anew():
@@ -50,7 +56,9 @@ def reference() -> float:
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", HEADLINE)
 def test_evaluate_with_the_search(name, benchmark):
-    """Five milliseconds are the mark of a machine at rest; the limit, in loops of the reference, holds on any."""
+    """Five milliseconds are the mark of a machine at rest; the limit, in loops of the reference,
+    holds on any.
+    """
     result, loops = evaluate(name), []
 
     def anew():
@@ -65,7 +73,9 @@ def test_evaluate_with_the_search(name, benchmark):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_passes_of_a_search(name, benchmark, catalogue, monkeypatch):
-    """One pass over the grid, one around the target, two more where the best ends at a step, and one of it alone."""
+    """One pass over the grid, one around the target, two more where the best ends at a step, and
+    one of it alone.
+    """
     passes = []
     step = phases.decode_step
     monkeypatch.setattr(phases, "decode_step", lambda *asked: passes.append(1) or step(*asked))

@@ -1,4 +1,6 @@
-"""The page of the four headline racks, from scenarios to text, and a frame of its what-if. Run with `--benchmark-only`."""
+"""The page of the four headline racks, from scenarios to text, and a frame of its what-if. Run with
+`--benchmark-only`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How many draws of all prices at once a second prices, on the program of a scenario. Run with `--benchmark-only`."""
+"""How many draws of all prices at once a second prices, on the program of a scenario. Run with
+`--benchmark-only`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ OF_THE_WORK = ("performance.", "workload.")
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", ["trn3-nl72x2", "gb200-nvl72"])
 def test_draws_of_all_prices(name, benchmark, catalogue):
-    """Cost and price of a chip from the rows up, with everything drawn they rest on: 4 M draws a second of CPU time on a machine at rest."""
+    """Cost and price of a chip from the rows up, with everything drawn they rest on: 4 M draws a
+    second of CPU time on a machine at rest.
+    """
     result = tco.evaluate(name, catalogue=catalogue)
     ranges, dice = ranges_of(result), Dice(catalogue, 0, 0, CELLS)
     drawn = settings_of(

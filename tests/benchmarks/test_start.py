@@ -1,7 +1,7 @@
 """How long commands take to start, against a bare start of the same interpreter.
 
-The shortest of interleaved runs counts: other work on a machine only ever adds time. Modules are compiled before, as an installation
-leaves them. Run with `--benchmark-only`.
+The shortest of interleaved runs counts: other work on a machine only ever adds time. Modules are
+compiled before, as an installation leaves them. Run with `--benchmark-only`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How many cases of a sweep a second takes, to Parquet, and that neither time nor memory of a case grows with their number.
+"""How many cases of a sweep a second takes, to Parquet, and that neither time nor memory of a case
+grows with their number.
 
 Run with `--benchmark-only`.
 """
@@ -42,7 +43,9 @@ def test_cases_of_a_sweep(benchmark, tmp_path):
 
 
 def rate_of(workers, folder):
-    """Cases a second from the first ones on: what it takes to start workers is no part of how quick they are."""
+    """Cases a second from the first ones on: what it takes to start workers is no part of how quick
+    they are.
+    """
     told = []
     tco.sweep(
         study(8192),

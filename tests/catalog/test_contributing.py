@@ -1,4 +1,6 @@
-"""The worked example of CONTRIBUTING.md is read out of the page and run: a page that lies fails here."""
+"""The worked example of CONTRIBUTING.md is read out of the page and run: a page that lies fails
+here.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def test_the_example_of_a_part(own):
 
 
 def test_the_page_speaks_of_the_files_there_are():
-    """Every path of the page in backticks exists in the checkout; KIND stands for each kind of measured rows."""
+    """Every path of the page in backticks exists in the checkout; KIND stands for each kind of
+    measured rows.
+    """
     root = DATA.parent
     text = PAGE.read_text(encoding="utf-8")
     paths = [
@@ -108,7 +112,9 @@ def test_the_page_speaks_of_the_files_there_are():
 
 @pytest.mark.thorough
 def test_the_example_of_a_claim(own):
-    """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it expects."""
+    """The row has the columns of the ledger, replaces the claim of its id, and gets the verdict it
+    expects.
+    """
     (row,) = blocks("Add a claim")
     header = (DATA / "claims" / "ledger.csv").read_text(encoding="utf-8").splitlines()[0]
     own.write("claims/ledger.csv", f"{header}\n{row}")

@@ -30,8 +30,8 @@ def test_a_row_nothing_uses_is_named_with_the_nearest_part(own):
     )
     (note,) = notes("--data", own.folder)
     assert (
-        note
-        == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean 'nitro-v6-400g'?), {path}:4 bluefield-3.price"
+        note == f"own values: 1 in force, 2 not used: {path}:3 nitro-v6-400.price (did you mean "
+        f"'nitro-v6-400g'?), {path}:4 bluefield-3.price"
     )
 
 
@@ -69,8 +69,8 @@ def test_money_is_in_dollars_unless_somebody_says_at_which_rate(own):
     done = tco("price", "trn3-nl72x2", "--data", own.folder)
     assert (done.exit_code, done.stdout) == (3, "")
     assert (
-        f"{path}:2: parts.nitro-v6-400g.price: 'EUR' is not a unit; money is in USD: convert it at the rate of its date"
-        in done.stderr
+        f"{path}:2: parts.nitro-v6-400g.price: 'EUR' is not a unit; money is in USD: convert it at "
+        "the rate of its date" in done.stderr
     )
     listed = tco("parts", "check", "--data", own.folder)
     assert listed.exit_code == 1

@@ -70,7 +70,10 @@ def test_one_date_twice_is_refused_by_its_rows(own):
     )
     with pytest.raises(DataError) as caught:
         own.catalogue().part_input("nitro-v6-400g", "price", "2025-06")
-    said = f"{path}:5: parts.nitro-v6-400g.price is given twice (also {path}:4), both of 2025-06; mark one 'alternative' or date both apart"
+    said = (
+        f"{path}:5: parts.nitro-v6-400g.price is given twice (also {path}:4), both of 2025-06; "
+        "mark one 'alternative' or date both apart"
+    )
     assert str(caught.value) == said
     columns = "region,attribute,value,unit,low,high,as_of,kind,source,note\n"
     grid = own.write(

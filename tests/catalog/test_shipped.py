@@ -1,4 +1,6 @@
-"""The data that ships with the program is in order: schemas, units, bounds, sources, systems, models, scenarios."""
+"""The data that ships with the program is in order: schemas, units, bounds, sources, systems,
+models, scenarios.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,9 @@ def alternatives_newer_than_their_row(rows):
 
 
 def test_no_alternative_is_newer_than_its_row_merely_for_a_headline_date(catalogue):
-    """One that is newer says what is wrong with it; that some comparison was of an earlier date is nothing wrong."""
+    """One that is newer says what is wrong with it; that some comparison was of an earlier date is
+    nothing wrong.
+    """
     newer = []
     for group in ("parts", "shares", "site"):
         for rows in catalogue.rows(group).values():

@@ -24,7 +24,9 @@ ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 
 
 def tco(*arguments: str, **environment: str) -> testing.Result:
-    """Run a command and return exit code, stdout and stderr; an exception that is no exit is the test's failure."""
+    """Run a command and return exit code, stdout and stderr; an exception that is no exit is the
+    test's failure.
+    """
     done = testing.CliRunner().invoke(
         app, [str(one) for one in arguments], env={**ENVIRONMENT, **environment}, prog_name="tco"
     )
@@ -34,7 +36,9 @@ def tco(*arguments: str, **environment: str) -> testing.Result:
 
 
 def document(*arguments: str, code: int = 0) -> dict[str, Any]:
-    """Run a command with `--format json` and return its document, which keeps to its published schema."""
+    """Run a command with `--format json` and return its document, which keeps to its published
+    schema.
+    """
     done = tco(*arguments, "--format", "json")
     assert done.exit_code == code, done.stderr
 

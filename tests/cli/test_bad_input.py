@@ -1,4 +1,6 @@
-"""Bad input gets one clear message on stderr, nothing on stdout, the right exit code, and never a traceback."""
+"""Bad input gets one clear message on stderr, nothing on stdout, the right exit code, and never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,9 @@ def test_every_headline_scenario_survives_its_own_name():
     ],
 )
 def test_a_path_is_known_if_any_column_rests_on_it(path):
-    """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that they do not rest on it."""
+    """A warrant or a prior of one vendor may be varied in a comparison; the other columns say that
+    they do not rest on it.
+    """
     plain, moved = (
         tco("compare", "--no-range", "--quiet"),
         tco("compare", "--no-range", "--set", path),
@@ -299,7 +303,9 @@ ZEROS = [
 @pytest.mark.parametrize("command", ["price", "perf"])
 @pytest.mark.parametrize(("scenario", "zero"), ZEROS, ids=[zero for _, zero in ZEROS])
 def test_a_rate_of_zero_is_refused_by_name(command, scenario, zero):
-    """Time and cost are divided by it: it is told of before anything is computed, without a warning of the arithmetic."""
+    """Time and cost are divided by it: it is told of before anything is computed, without a warning
+    of the arithmetic.
+    """
     done = tco(command, scenario, "--set", zero)
     one_message(done, 3, zero.partition("=")[0])
     assert "Warning" not in done.stderr
@@ -421,7 +427,8 @@ DIGITS = "9" * 5000  # more digits than Python reads as a number
         ),
         (
             "rebates/astera-2022.toml",
-            'supplier = "A"\nholder = "Amazon"\nkind = "warrant"\nparts = [["x"]]\ncompany = "astera"\n',
+            'supplier = "A"\nholder = "Amazon"\nkind = "warrant"\nparts = [["x"]]\ncompany = '
+            '"astera"\n',
             ("rebates", "list"),
             "parts",
         ),

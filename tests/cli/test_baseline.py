@@ -41,13 +41,20 @@ def test_nothing_moved():
 
 def said(one):
     """The words for a move."""
-    return f"{one['scenario']}: {one['metric']} {one['old']:.6g} -> {one['new']:.6g} {one['unit']}  {one['change'] * 100:+.3g} %"
+    return (
+        f"{one['scenario']}: {one['metric']} {one['old']:.6g} -> {one['new']:.6g} "
+        f"{one['unit']} "
+        f" {one['change'] * 100:+.3g} %"
+    )
 
 
 def step_of(one):
     """The words for a step that is the whole of a move."""
     by = one["new"] - one["old"]
-    return f"  {by:+.4g}  {one['change'] * 100:+.3g} %  price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
+    return (
+        f"  {by:+.4g}  {one['change'] * 100:+.3g} %  price site.electricity_price: 0.0861 -> "
+        "0.0862 USD/kWh"
+    )
 
 
 def test_a_drift_is_shown_step_by_step():
@@ -84,7 +91,9 @@ def test_a_document_keeps_its_keys():
 
 @pytest.fixture
 def earlier(kept):
-    """Keeps the baseline as an earlier program would have kept it: a change of its states, and of each metric that is named by a factor."""
+    """Keeps the baseline as an earlier program would have kept it: a change of its states, and of
+    each metric that is named by a factor.
+    """
     path = kept / "reports" / "baselines" / "main.json"
     text = path.read_text()
 
@@ -101,7 +110,9 @@ def earlier(kept):
 
 
 def causes_of(metric):
-    """The causes of one metric's drift in the first scenario: of the program or an input, of what kind, and which."""
+    """The causes of one metric's drift in the first scenario: of the program or an input, of what
+    kind, and which.
+    """
     drift = document("baseline", "check", "main", "--metric", metric, code=1)["drift"][0]
     words = tco("baseline", "check", "main", "--metric", metric).stdout
     assert all(one in words for one in drift["why"])
@@ -220,7 +231,8 @@ def test_annotations_of_github():
     one = document("baseline", "check", "main", *DEARER, *ONE, code=1)["drift"][0]
     cause = "price site.electricity_price: 0.0861 -> 0.0862 USD/kWh"
     assert first.startswith(
-        f"::error title=baseline main%2C gb200-nvl72::{cause}%0A{said(one).partition(': ')[2].replace('%', '%25')}%0A"
+        "::error title=baseline main%2C "
+        f"gb200-nvl72::{cause}%0A{said(one).partition(': ')[2].replace('%', '%25')}%0A"
     )
     assert "trn3-nl72x2" in second
     assert second.count(cause) == 2

@@ -1,4 +1,6 @@
-"""Tables of the headline racks, as kept. Bills rest on the catalogue alone, so a change of data shows here."""
+"""Tables of the headline racks, as kept. Bills rest on the catalogue alone, so a change of data
+shows here.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def test_price_shows_its_premises_and_a_total(name):
 
 
 def test_an_estimate_is_marked():
-    """A tilde stands before every number that rests on an estimate or an assumption, and before no other."""
+    """A tilde stands before every number that rests on an estimate or an assumption, and before no
+    other.
+    """
     for line in kept(tco("price", "gb200-nvl72")).splitlines():
         if line.startswith("  ") and line.strip():
             weak = any(f" {kind} " in f"{line} " for kind in ("estimate", "assumed"))

@@ -84,7 +84,9 @@ def test_the_golden_row_of_the_page(with_metric):
 
 
 def test_the_kind_of_workload_of_the_page(own, monkeypatch):
-    """An hour costs what it does of a stated rate, and so do its tokens; what another kind has is told from what it does."""
+    """An hour costs what it does of a stated rate, and so do its tokens; what another kind has is
+    told from what it does.
+    """
     code, row = blocks("Add a kind of workload")
     made = vars(workloads) | {}
     exec("from __future__ import annotations\n" + code, made)
@@ -102,7 +104,9 @@ def test_the_kind_of_workload_of_the_page(own, monkeypatch):
 
 
 def test_the_cost_line_of_the_page(own, monkeypatch):
-    """0.4 % of the price of the servers every year, to every owner whose perspective does not say otherwise, by the month as in the hour."""
+    """0.4 % of the price of the servers every year, to every owner whose perspective does not say
+    otherwise, by the month as in the hour.
+    """
     row, value, line = blocks("Add a cost line")
     group, name, unit, least, most, belief, dated, words, also = next(csv.reader([row.strip()]))
     monkeypatch.setitem(

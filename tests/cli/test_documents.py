@@ -1,4 +1,6 @@
-"""What a scenario is put together from can be listed, shown and checked, one's own documents among them."""
+"""What a scenario is put together from can be listed, shown and checked, one's own documents among
+them.
+"""
 
 from __future__ import annotations
 

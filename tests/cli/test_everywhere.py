@@ -1,4 +1,6 @@
-"""Whatever names a system names its variants, in every command; a rack that does not fit is an entry with its reason."""
+"""Whatever names a system names its variants, in every command; a rack that does not fit is an
+entry with its reason.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ def test_a_rack_that_does_not_fit_is_a_frontier_without_points():
 
 def test_what_is_priced_at_another_date_is_cheapest_for_itself(tmp_path):
     """Prices of one year are no offer in another."""
-    documents = 'site = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
+    documents = (
+        'site = "us-hyperscale"\nterms = "hyperscaler-2025-12"\nworkload = '
+        '"deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
+    )
     later = tmp_path / "later.toml"
     later.write_text(f'system = "h200-hgx8"\n{documents}[set]\n"terms.date" = "2026-09"\n')
     for frontier in document("frontier", "gb200-nvl72", str(later))["frontiers"]:
@@ -180,7 +185,8 @@ def test_rows_of_a_chip_are_told_from_those_of_its_relatives():
         ),
         (
             ("price", "trn3-nl72x2", "--set", "cluster.chips=1"),
-            "cluster.chips is 1, but one scale-up domain of trn3-nl72x2 has 144 chips; expected as many",
+            "cluster.chips is 1, but one scale-up domain of trn3-nl72x2 has 144 chips; expected as "
+            "many",
         ),
         (
             ("price", "gb200-nvl72", "--set", "cluster.chips=71"),

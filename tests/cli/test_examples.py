@@ -15,7 +15,8 @@ from tests.cli.test_help import ROOT as TREE
 
 ROOT = Path(__file__).parents[2]
 LINES = sorted({line for words in ALL for line in examples(" ".join(("tco", *words)))})
-# What takes seconds or minutes, a GPU or the whole of the catalogue, and is run by tests of its own: of these the command line alone is read.
+# What takes seconds or minutes, a GPU or the whole of the catalogue, and is run by tests of its
+# own: of these the command line alone is read.
 LONG = (
     "tco plot",
     "tco report",

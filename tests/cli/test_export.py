@@ -1,4 +1,6 @@
-"""`tco export`: the form is the ending, every row says what it rests on, and nothing is half written."""
+"""`tco export`: the form is the ending, every row says what it rests on, and nothing is half
+written.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def rows(path):
 
 
 def exact(path):
-    """A CSV file as a frame with the very numbers that stand in it; pandas' own parser may round their last digit."""
+    """A CSV file as a frame with the very numbers that stand in it; pandas' own parser may round
+    their last digit.
+    """
     return pd.read_csv(path, dtype=str).apply(lambda column: column.map(number_of))
 
 

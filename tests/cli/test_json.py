@@ -1,4 +1,6 @@
-"""JSON: one document, its schema named, the keys of the contract, the same bytes for the same input."""
+"""JSON: one document, its schema named, the keys of the contract, the same bytes for the same
+input.
+"""
 
 from __future__ import annotations
 
@@ -181,8 +183,8 @@ def test_a_cell_can_be_explained_by_its_name():
     done = tco("explain", "gb200-nvl72", "cost/site/bilding/per_chip_hour")
     assert done.exit_code == 3
     assert (
-        "unknown metric or cell 'cost/site/bilding/per_chip_hour'; did you mean 'cost/site/building/per_chip_hour'?"
-        in done.stderr
+        "unknown metric or cell 'cost/site/bilding/per_chip_hour'; did you mean "
+        "'cost/site/building/per_chip_hour'?" in done.stderr
     )
 
 

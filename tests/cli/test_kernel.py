@@ -24,7 +24,9 @@ ATTENTION = (
 
 
 def test_a_large_product_by_hand():
-    """1,024 tiles of 128 x 256 on the 132 cores of an H100; the rate is that of published FP8 products."""
+    """1,024 tiles of 128 x 256 on the 132 cores of an H100; the rate is that of published FP8
+    products.
+    """
     found = document("kernel", "h100-sxm", *PRODUCT)
     assert (found["tile"], found["tiles"]) == ([128, 256], 1024)
     assert found["waves"] == pytest.approx(1024 / 132, rel=0.1)
@@ -51,7 +53,9 @@ def test_large_arrays_cut_no_tiles():
 
 
 def test_the_phases_of_attention():
-    """A prompt computes, one query a sequence reads: half the bytes in FP8 take half the time of the memory."""
+    """A prompt computes, one query a sequence reads: half the bytes in FP8 take half the time of
+    the memory.
+    """
     assert document("kernel", "gb200-gpu", *ATTENTION, "--seq-q", "8192")["bound"] == "compute"
     wide, narrow = (
         document("kernel", "gb200-gpu", *ATTENTION, "--phase", "decode", "--precision", form)

@@ -1,4 +1,6 @@
-"""The workflow and the hook that the docs give: run as they stand there, on a baseline that holds and on one that does not."""
+"""The workflow and the hook that the docs give: run as they stand there, on a baseline that holds
+and on one that does not.
+"""
 
 from __future__ import annotations
 

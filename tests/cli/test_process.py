@@ -35,7 +35,8 @@ def run(*arguments, **environment):
     )
 
 
-# What a command does not need and must not read in: every module costs its start about a millisecond.
+# What a command does not need and must not read in: every module costs its start about a
+# millisecond.
 NO_ANSWER = (
     "numpy",
     "json",
@@ -107,7 +108,10 @@ def test_importing_the_package_is_light():
 
 
 def test_the_public_names():
-    code = "import tco; print(round(tco.evaluate('gb200-nvl72', set={'site.pue': '1.2'}).metrics['chips']), len(tco.load_catalogue().parts) > 50)"
+    code = (
+        "import tco; print(round(tco.evaluate('gb200-nvl72', set={'site.pue': "
+        "'1.2'}).metrics['chips']), len(tco.load_catalogue().parts) > 50)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["72", "True"]
 

@@ -1,4 +1,6 @@
-"""A person's own values are kept back: nothing that is printed, and no sum, difference or quotient of it, gives one of them."""
+"""A person's own values are kept back: nothing that is printed, and no sum, difference or quotient
+of it, gives one of them.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,9 @@ def test_no_text_shows_an_own_value(folder, command, form):
     ids=" ".join,
 )
 def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch):
-    """What a rack draws follows from an own tdp: the error says that it is too much, and not how much."""
+    """What a rack draws follows from an own tdp: the error says that it is too much, and not how
+    much.
+    """
     monkeypatch.chdir(tmp_path)
     asked = (*command, "--data", folder, "--set", "site=us-air-hall")
     plain, kept = tco(*asked), tco(*asked, "--redact")
@@ -146,7 +150,9 @@ def test_no_error_gives_an_own_value_away(folder, command, tmp_path, monkeypatch
 
 
 def test_an_error_that_other_values_do_not_end_in_is_withheld():
-    """Whether there is one tells what a hidden limit is, so that much is said; the numbers in it are not."""
+    """Whether there is one tells what a hidden limit is, so that much is said; the numbers in it
+    are not.
+    """
     kept = tco("price", "trn3-nl72x2", "--set", "site.rack_kw_max=98765 W", "--redact")
     assert (kept.exit_code, kept.stdout) == (3, "")
     assert "98" not in kept.stderr
@@ -234,7 +240,9 @@ def test_the_environment_may_ask_for_it(folder):
     ids=" ".join,
 )
 def test_where_nothing_is_ones_own_all_is_shown(command):
-    """What a shipped file sets is nobody's own, nor is what one answer lends another to tell what moved."""
+    """What a shipped file sets is nobody's own, nor is what one answer lends another to tell what
+    moved.
+    """
     plain, kept = tco(*command), tco(*command, "--redact")
     assert (plain.exit_code, plain.stdout, plain.stderr) == (
         kept.exit_code,
@@ -272,7 +280,9 @@ def test_a_baseline_keeps_no_own_value(folder, tmp_path, monkeypatch):
 
 @pytest.mark.thorough
 def test_what_drives_a_metric_is_told_alike_whatever_the_own_value_is(own):
-    """Its document holds so many numbers of shipped rows that some difference of two is any number: hold it against that of another value."""
+    """Its document holds so many numbers of shipped rows that some difference of two is any number:
+    hold it against that of another value.
+    """
     found = []
     for tdp in (TDP, 1.07 * TDP):
         own.write(
@@ -336,7 +346,8 @@ def test_what_was_saved_with_own_values_is_not_opened(folder, tmp_path, monkeypa
         assert "12345" not in done.stderr
 
 
-# ---------------------------------------------------------------- two people with other files of their own
+# ---------------------------------------------------------------- two people with other files of
+# their own
 SYSTEM = """name = "Rack of our own"
 chip = "b200-sxm"
 owner_pays = "selling-price"

@@ -1,4 +1,6 @@
-"""Whoever keeps own values back writes the same bytes as someone with others at the same paths: every command, every form."""
+"""Whoever keeps own values back writes the same bytes as someone with others at the same paths:
+every command, every form.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from tests.shipped import scenario_directory
 
 COLUMNS = "part,attribute,value,unit,low,high,as_of,kind,source,note,use\n"
 SOURCES = "id,title,url,date\nown-quote,SECRET{} of a friend,https://example.org/{},2025-11\n"
-# What two people have of their own. The second stops at what the DMA engines move, the third decides which parts stand in the rack.
+# What two people have of their own. The second stops at what the DMA engines move, the third
+# decides which parts stand in the rack.
 OWN = {
     "price": lambda one: [("nitro-v6-400g", "price", ("12345.67", "9876.54")[one], "USD")],
     "bandwidth": lambda one: [("trn3", "hbm_bandwidth", ("4.7", "4.4")[one], "TB/s")],
@@ -88,7 +91,9 @@ FORMS = ("table", "csv", "json", "md")
 
 
 def told(command, own, kind, one, monkeypatch, folder):
-    """Return all that a command tells one of two people of: how it ends, both streams, every file it writes."""
+    """Return all that a command tells one of two people of: how it ends, both streams, every file
+    it writes.
+    """
     folder.mkdir(exist_ok=True)
     rows = OWN[kind](one)
     own.write(
@@ -142,7 +147,9 @@ def test_two_own_prices_are_written_in_the_same_bytes(own, monkeypatch, tmp_path
 
 @pytest.mark.thorough
 def test_a_value_beyond_a_limit_is_told_as_one_below(own, monkeypatch, tmp_path):
-    """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show alike is nothing to show."""
+    """HBM of 4.7 TB/s feeds as much as one of 4.4 where other parts are the limit: that both show
+    alike is nothing to show.
+    """
     same(
         ("compare", *PAIR, "--no-range", "--format", "json"),
         own,
@@ -201,7 +208,9 @@ def test_two_settings_are_told_in_the_same_bytes(command, setting, values, form)
 
 @pytest.mark.parametrize("command", [("price",), ("frontier", "trn3-nl72x2")], ids=" ".join)
 def test_two_own_scenarios_are_told_in_the_same_bytes(tmp_path, command):
-    """A file is a person's own whatever its name, and its settings are wherever they go: a frontier takes its workload on to the others."""
+    """A file is a person's own whatever its name, and its settings are wherever they go: a frontier
+    takes its workload on to the others.
+    """
     found = []
     for rate, speed in (("0.0876543", "47"), ("0.0712", "41")):
         file = tmp_path / "gb200-nvl72.toml"

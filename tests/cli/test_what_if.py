@@ -72,7 +72,8 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
     [
         (
             "workload.interactivity=30 token/s",
-            "workload.interactivity moves nothing here: it decides the plan and the choices that are held",
+            "workload.interactivity moves nothing here: it decides the plan and the choices that "
+            "are held",
         ),
         (
             "parts.gb200-gpu.hbm_bandwidth=4 TB/s",
@@ -86,7 +87,8 @@ def test_a_plan_that_memory_no_longer_holds_gives_nothing_and_says_why():
         ),
         (
             "performance.nvidia.hop_latency=1 us",
-            "performance.nvidia.hop_latency is set, but moves no metric here: it is read but does not bind: ",
+            "performance.nvidia.hop_latency is set, but moves no metric here: it is read but does "
+            "not bind: ",
         ),
     ],
 )

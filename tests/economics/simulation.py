@@ -1,6 +1,8 @@
-"""A training job event by event: what failures, checkpoints, flaps and unseen errors leave of its time, without the formulas of the model.
+"""A training job event by event: what failures, checkpoints, flaps and unseen errors leave of its
+time, without the formulas of the model.
 
-`python -m tests.economics.simulation` writes `simulated_goodput.csv` beside it, which the tests compare the model with.
+`python -m tests.economics.simulation` writes `simulated_goodput.csv` beside it, which the tests
+compare the model with.
 """
 
 from __future__ import annotations
@@ -111,7 +113,9 @@ def simulated(job: Job, seed: int, events: int = EVENTS) -> float:
 
 
 def settings(chips: int, elastic: float, local: float) -> dict[str, str]:
-    """Return a training job whose chips are always up, so that what is left is what the job itself loses."""
+    """Return a training job whose chips are always up, so that what is left is what the job itself
+    loses.
+    """
     shares = {"failures.elastic_share": str(elastic), "failures.local_share": str(local)}
     return {
         "workload": "llama-3.1-405b-training",
@@ -122,7 +126,9 @@ def settings(chips: int, elastic: float, local: float) -> dict[str, str]:
 
 
 def failure_rates(result: tco.Result) -> dict[str, float]:
-    """Return the yearly failures of each part that fails; a chip without a rate takes the shared one."""
+    """Return the yearly failures of each part that fails; a chip without a rate takes the shared
+    one.
+    """
     rates = {
         path.split(".")[1]: given.value
         for path, given in result.inputs.items()
@@ -135,7 +141,9 @@ def failure_rates(result: tco.Result) -> dict[str, float]:
 
 
 def job_of(result: tco.Result) -> Job:
-    """Return the job of a result from its inputs; checkpoints are as far apart as loses least to the first order."""
+    """Return the job of a result from its inputs; checkpoints are as far apart as loses least to
+    the first order.
+    """
     chips = result.inputs["cluster.chips"].value
     own = {
         path.removeprefix("failures."): one.value

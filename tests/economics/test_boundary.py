@@ -146,8 +146,8 @@ def test_cards_other_than_the_usual_ones_are_named(catalogue):
     )
     (note,) = (note for note in found.notes if "nic=" in note)
     assert (
-        note
-        == f"nic=2x in place of the usual nic=1x: the network is {found.metrics['network_usd_per_chip']:,.0f} USD per chip"
+        note == "nic=2x in place of the usual nic=1x: the network is "
+        f"{found.metrics['network_usd_per_chip']:,.0f} USD per chip"
     )
     assert not any("nic=" in note for note in result("mi450x-ualoe72").notes)
 
@@ -178,7 +178,9 @@ def test_the_switch_with_which_an_hour_costs_least_is_bought(name):
 
 
 def test_a_switch_that_draws_less_is_worth_more_where_power_is_dear(catalogue):
-    """By price alone GB200 takes 25.6T; with 51.2T the network draws less, and buys it wherever power and hall are no gift."""
+    """By price alone GB200 takes 25.6T; with 51.2T the network draws less, and buys it wherever
+    power and hall are no gift.
+    """
     free = DECEMBER | {
         path: f"0 {unit}"
         for path, unit in (
@@ -197,7 +199,9 @@ def test_a_switch_that_draws_less_is_worth_more_where_power_is_dear(catalogue):
 
 
 def test_a_switch_that_becomes_cheaper_is_bought_and_one_that_becomes_dearer_is_not(catalogue):
-    """What was decided for other prices does not stand, and a price that only decided is no setting without effect."""
+    """What was decided for other prices does not stand, and a price that only decided is no setting
+    without effect.
+    """
 
     def bought(part, price):
         found = evaluate(
@@ -290,7 +294,9 @@ def test_gb200_memory_outside_hbm_is_one_price_and_all_its_parts():
 
 
 def test_memory_moves_merchant_racks_too(catalogue):
-    """From December 2025 to September 2026 memory makes what stands around the chips of every rack dearer, built up or bought."""
+    """From December 2025 to September 2026 memory makes what stands around the chips of every rack
+    dearer, built up or bought.
+    """
     for name in HEADLINE:
         dated = [
             evaluate(name, {"terms.date": date}, result(name).plan, catalogue=catalogue)
@@ -328,7 +334,9 @@ def test_the_price_of_hardware_rests_on_sources(name, least):
 
 
 def test_morgan_stanleys_gb200_rack_comes_out():
-    """3,329,523 USD; what is left open are its boards and other parts, 11 %, of which ours are estimates."""
+    """3,329,523 USD; what is left open are its boards and other parts, 11 %, of which ours are
+    estimates.
+    """
     assert in_december("gb200-nvl72").bill.price == pytest.approx(3_329_523, rel=0.05)
 
 

@@ -1,4 +1,6 @@
-"""Greenhouse gas beside the cost: by hand, in every reading, and left out where nobody states what it rests on."""
+"""Greenhouse gas beside the cost: by hand, in every reading, and left out where nobody states what
+it rests on.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def test_a_grid_has_a_figure_for_each_year(catalogue):
 
 
 def test_nvidias_footprints_come_out(catalogue):
-    """164 kg a GPU of an HGX H100 and 284 of an HGX B200, each with its share of the board, and nothing around it."""
+    """164 kg a GPU of an HGX H100 and 284 of an HGX B200, each with its share of the board, and
+    nothing around it.
+    """
     for name, kilograms in (("h100-hgx8", 164), ("b200-hgx8", 284)):
         bare = found(catalogue, name, carbon__rack="0 kg/W", carbon__building="0 kg/W")[MADE]
         assert bare * 5 * 8760 / 1e3 == pytest.approx(kilograms, rel=0.01)
@@ -94,7 +98,8 @@ def test_columns_of_their_own():
     assert "embodied CO2e a chip-hour" in done.stdout
 
 
-# ---------------------------------------------------------------- what a utility charges for the highest draw
+# ---------------------------------------------------------------- what a utility charges for the
+# highest draw
 def test_a_demand_charge_is_on_the_worst_hour(catalogue):
     plain = evaluate("gb200-nvl72", RATE, catalogue=catalogue)
     charge = {"site.demand_charge": "15 USD/kW/month"}

@@ -1,4 +1,6 @@
-"""Interest and annuities against a library of spreadsheet functions, and against cash flows paid off year by year."""
+"""Interest and annuities against a library of spreadsheet functions, and against cash flows paid
+off year by year.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Folds over the flows of a cost: annuity, chip-hour and payments by month agree, with each other and with a spreadsheet's functions."""
+"""Folds over the flows of a cost: annuity, chip-hour and payments by month agree, with each other
+and with a spreadsheet's functions.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,9 @@ def test_the_command_shows_the_payments():
     [({}, 0.725**5), ({"terms.life": "3 year"}, 0.725**3), ({"terms.residual": "0.1"}, 0.1)],
 )
 def test_what_is_left_follows_from_the_age_unless_it_is_set(catalogue, settings, left):
-    """By the terms with resale; what is sold back is worth it in the chip-hour and in the payments alike."""
+    """By the terms with resale; what is sold back is worth it in the chip-hour and in the payments
+    alike.
+    """
     found = evaluate(
         "gb200-nvl72",
         {"terms": "hyperscaler-resale-2025-12", "workload": "stated", **settings},

@@ -77,7 +77,8 @@ def test_a_lower_share_price_or_a_dearer_part_that_it_covers_never_makes_it_chea
             for factor in (2, 1, 0.5, 0.01)
         ]
         assert costs == sorted(costs)
-    for rebate in found.rebates:  # a share price may make a warrant worth more than the purchases that vest it, which a note says
+    # a share price may make a warrant worth more than the purchases that vest it, which a note says
+    for rebate in found.rebates:
         assert rebate.value <= rebate.spend or any(
             note.startswith(f"{rebate.path}: ") and "come back on" in note for note in found.notes
         )
@@ -111,7 +112,9 @@ def test_no_site_changes_what_comes_back(catalogue, name):
 
 # ---------------------------------------------------------------- every system, whoever can own it
 def owners(catalogue, name):
-    """Yield the perspectives that fit a system and for which its cost is known, with nothing computed beyond it."""
+    """Yield the perspectives that fit a system and for which its cost is known, with nothing
+    computed beyond it.
+    """
     for view in sorted(FITS):
         asked = {"workload": "stated", "terms.perspective": view}
         with suppress(DataError):
@@ -130,7 +133,9 @@ def owners(catalogue, name):
     ],
 )
 def test_no_system_gets_cheaper_by_what_costs_more(catalogue, name):
-    """Dearer terms never lower an hour's net cost; what fails more or stands longer never that of a used one; and no rent moves with them."""
+    """Dearer terms never lower an hour's net cost; what fails more or stands longer never that of a
+    used one; and no rent moves with them.
+    """
     seen = 0
     for asked, base in owners(catalogue, name):
         seen += 1

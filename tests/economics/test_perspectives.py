@@ -1,4 +1,6 @@
-"""Whose cost it is: each perspective changes what it says it does, and refuses what does not fit it."""
+"""Whose cost it is: each perspective changes what it says it does, and refuses what does not fit
+it.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,10 @@ def test_its_values_hold_unless_the_terms_or_a_setting_say_otherwise(catalogue, 
         == 0.2
     )
     text = own.catalogue().find("terms", "hyperscaler-2026-11", "terms").read_text(encoding="utf-8")
-    rate = '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = "assumed"\nsource = "tco-estimate-2026"\n'
+    rate = (
+        '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = '
+        '"assumed"\nsource = "tco-estimate-2026"\n'
+    )
     own.write("terms/hyperscaler-2026-11.toml", text + rate)
     assert seen(own.catalogue(), "gb200-nvl72", "neocloud").inputs["terms.rate"].value == 0.15
 
@@ -86,8 +91,14 @@ def test_what_a_perspective_does_not_state_is_that_of_its_base(catalogue, own):
     )
     assert neocloud["terms.maintenance"] == hyperscaler["terms.maintenance"]
     assert neocloud["terms.margin"].value > hyperscaler["terms.margin"].value == 0
-    mine = 'base = "hyperscaler"\nname = "Mine"\nas_of = "2026"\nowner = ""\npays = ["selling-price"]\n'
-    rate = '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = "assumed"\nsource = "tco-estimate-2026"\n'
+    mine = (
+        'base = "hyperscaler"\nname = "Mine"\nas_of = "2026"\nowner = ""\npays = '
+        '["selling-price"]\n'
+    )
+    rate = (
+        '\n[rate]\nvalue = 0.15\nunit = ""\nlow = 0.1\nhigh = 0.2\nas_of = "2026"\nkind = '
+        '"assumed"\nsource = "tco-estimate-2026"\n'
+    )
     own.write("perspectives/mine.toml", mine + rate)
     found = seen(own.catalogue(), "gb200-nvl72", "mine")
     assert (found.inputs["terms.rate"].value, found.inputs["terms.life"].value) == (0.15, 5)
@@ -115,7 +126,9 @@ def test_a_sellers_margin_and_tax_by_hand(catalogue):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_who_builds_a_chip_pays_for_its_design(name):
-    """Half a billion for the chip and a quarter for its software, over three million: 250 USD each. A vendor's price holds his."""
+    """Half a billion for the chip and a quarter for its software, over three million: 250 USD each.
+    A vendor's price holds his.
+    """
     lines = [line for line in result(name).lines if line.asset == "design"]
     if not name.startswith("trn3"):
         assert lines == []
@@ -169,7 +182,9 @@ def test_what_nobody_lets_has_no_rent(catalogue):
 
 
 def test_for_a_renter_trainium_is_no_bargain_at_the_bound_of_its_rent(catalogue):
-    """Public rents: 1.29 to 1.78 implied by OpenAI's contract, 3.30 for three years of GB200; the best software brings it near."""
+    """Public rents: 1.29 to 1.78 implied by OpenAI's contract, 3.30 for three years of GB200; the
+    best software brings it near.
+    """
     asked = {"terms.perspective": "renter", "workload.interactivity": "50 token/s"}
     costs = {
         (name, software): evaluate(
@@ -258,7 +273,10 @@ def test_compare_prints_gross_and_net():
 
 
 def test_two_perspectives_in_one_table_say_so_before_it(tmp_path):
-    text = 'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = "hyperscaler-2026-11"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
+    text = (
+        'system = "gb200-nvl72"\nsite = "us-hyperscale"\nterms = '
+        '"hyperscaler-2026-11"\nworkload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n'
+    )
     rented = tmp_path / "rented.toml"
     rented.write_text(text + '[set]\n"terms.perspective" = "renter"\n')
     done = tco("compare", "gb200-nvl72", str(rented), "--no-range")

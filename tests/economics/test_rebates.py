@@ -23,7 +23,9 @@ PRICES = st.floats(1, 1000)
 
 
 def test_credo_gave_back_more_than_was_paid():
-    """4.08 million shares struck at 10.74, worth 171.13 on 1 December 2025, against 201 million of purchases: 325.57 %."""
+    """4.08 million shares struck at 10.74, worth 171.13 on 1 December 2025, against 201 million of
+    purchases: 325.57 %.
+    """
     assert FORMULA.warrant_rebate_on_spend(
         201e6, 4.08e6, 171.13, 10.74, 201e6, 0
     ) / 201e6 == pytest.approx(3.2557, rel=1e-4)
@@ -79,7 +81,9 @@ def test_a_wilder_share_makes_a_dearer_option(price, strike, volatility, life):
 
 
 def test_a_grant_is_worth_what_its_filing_says(catalogue):
-    """280 million USD at most at its grant: 3,262,299 shares at a strike of 142.82, the market's price of that day."""
+    """280 million USD at most at its grant: 3,262,299 shares at a strike of 142.82, the market's
+    price of that day.
+    """
     document = catalogue.document("rebates", "astera-2026", "rebate")[1]
     volatility, rate, life = (
         document[name]["value"] for name in ("volatility", "riskless_rate", "life")
@@ -169,7 +173,9 @@ def test_a_dollar_vests_as_much_as_any_other_until_all_has(vested, bought):
 
 
 def test_a_share_of_spend_follows_the_share():
-    """23 % at 210 USD, struck at 20.34, fixes the shares a dollar vests: 15.6 % at the 148.85 of 12 December 2025, nothing below the strike."""
+    """23 % at 210 USD, struck at 20.34, fixes the shares a dollar vests: 15.6 % at the 148.85 of 12
+    December 2025, nothing below the strike.
+    """
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 210, 20.34, 210) == pytest.approx(0.23)
     assert FORMULA.warrant_rebate_by_share(1.0, 0.23, 148.85, 20.34, 210) == pytest.approx(
         0.156, abs=5e-4
@@ -181,7 +187,9 @@ def test_a_share_of_spend_follows_the_share():
 
 
 def test_both_readings_of_amds_warrant_of_the_end_of_2025_lie_in_its_range(catalogue):
-    """Book value of the grant at today's share: 31 % of what the accelerators cost; what AMD expects to book: less than 5 % of revenue."""
+    """Book value of the grant at today's share: 31 % of what the accelerators cost; what AMD
+    expects to book: less than 5 % of revenue.
+    """
     low, high = (
         evaluate(
             "mi450x-ualoe72",
@@ -199,7 +207,8 @@ def test_two_agreements_of_one_supplier_at_once_are_refused(catalogue):
     one = load_agreement(catalogue, "astera-2022")
     with pytest.raises(
         DataError,
-        match="astera-2022 and again of Astera Labs are both in force at 2025-12; no purchase earns twice",
+        match="astera-2022 and again of Astera Labs are both in force at 2025-12; no purchase "
+        "earns twice",
     ):
         in_force_for([one, one._replace(id="again")], "Amazon", "2025-12")
     assert in_force_for([one, one._replace(id="again")], "Google", "2025-12") == []
@@ -282,7 +291,10 @@ def test_an_agreement_without_hurdles_states_what_is_reachable(own, catalogue):
     kept = [
         line for line in text.splitlines() if not line.startswith(("last_hurdle", "hurdle_steps"))
     ]
-    stated = 'reachable = { value = 0.25, unit = "", low = 0.1, high = 0.5, as_of = "2026-11", kind = "estimate", source = "tco-model" }'
+    stated = (
+        'reachable = { value = 0.25, unit = "", low = 0.1, high = 0.5, as_of = "2026-11", '
+        'kind = "estimate", source = "tco-model" }'
+    )
     own.write("rebates/amd-openai.toml", "\n".join([*kept, stated]) + "\n")
     found = evaluate("mi450x-ualoe72", {"terms.owner": "OpenAI"}, catalogue=own.catalogue())
     assert found.inputs["rebates.amd-openai.reachable"].value == 0.25
@@ -306,7 +318,9 @@ def test_metas_warrant_covers_its_own_smaller_chip(catalogue):
 
 
 def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_vest(catalogue):
-    """P5 and P95 of every row: P exp(-+ 1.645 s sqrt(T)), with the volatility of the company's agreements and half a year to vesting."""
+    """P5 and P95 of every row: P exp(-+ 1.645 s sqrt(T)), with the volatility of the company's
+    agreements and half a year to vesting.
+    """
     volatility = {}
     for name in catalogue.ids("rebates"):
         _, document = catalogue.document("rebates", name, "rebate")
@@ -321,7 +335,9 @@ def test_share_prices_range_as_far_as_their_volatility_takes_them_until_they_ves
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_what_a_share_will_be_worth_is_drawn(name):
-    """The price of a share that pays for parts is a range of its own, and the rebate spreads with it."""
+    """The price of a share that pays for parts is a range of its own, and the rebate spreads with
+    it.
+    """
     found = result(name)
     priced = [path for path in found.inputs if path.startswith("shares.")]
     assert all(

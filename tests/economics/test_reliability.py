@@ -24,7 +24,9 @@ PLANNED = 0.99
 
 
 def test_llama_3_on_16384_gpus(catalogue):
-    """419 interruptions in 54 days, one in three hours, and more than nine tenths of the time made progress."""
+    """419 interruptions in 54 days, one in three hours, and more than nine tenths of the time made
+    progress.
+    """
     found = evaluate(
         SYSTEM,
         {"workload": "llama-3.1-405b-training", "cluster.chips": "16384"},
@@ -36,7 +38,9 @@ def test_llama_3_on_16384_gpus(catalogue):
 
 
 def test_100000_gpus_with_replicas_that_go_on(catalogue):
-    """Meta's replicas as units of failure: 0.80 of the time made progress, three minutes lost with each failure."""
+    """Meta's replicas as units of failure: 0.80 of the time made progress, three minutes lost with
+    each failure.
+    """
     job = {"workload": "llama-3.1-405b-training", "cluster.chips": "100000"}
     assert evaluate(SYSTEM, job | {"failures.elastic_share": "1"}, catalogue=catalogue).metrics[
         "goodput"
@@ -115,7 +119,9 @@ def test_a_checkpoint_longer_than_the_work_between_two_is_said(catalogue):
     ],
 )
 def test_the_chips_that_stop_with_one(name, part, stopped, catalogue):
-    """A tray of a switched rack, a server, a rack, a torus, and a block of a torus that optical switches close."""
+    """A tray of a switched rack, a server, a rack, a torus, and a block of a torus that optical
+    switches close.
+    """
     system = load_system(catalogue, name)
     assert (
         chips_stopped(system, next(leaf for leaf in system.leaves if leaf.part == part))[0]
@@ -135,7 +141,9 @@ def test_the_chips_that_stop_with_one(name, part, stopped, catalogue):
     ],
 )
 def test_the_switches_a_chip_can_spare(name, variant, wired, spared, groups, catalogue):
-    """80 lanes wired, 64 needed: any eight of ten switches of a plane keep the bandwidth whole, and eight without a fifth tray are all needed."""
+    """80 lanes wired, 64 needed: any eight of ten switches of a plane keep the bandwidth whole, and
+    eight without a fifth tray are all needed.
+    """
     system = load_system(catalogue, name, variant)
     leaf = next(leaf for leaf in system.leaves if leaf.part == system.fabric["switch"])
     assert switches_of_a_chip(system, leaf) == (wired, spared, groups)
@@ -149,7 +157,9 @@ def test_the_chance_that_too_many_are_down(down, parts, spared):
 
 # ---------------------------------------------------------------- a world that serves
 def test_by_hand():
-    """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in a tray; every failure loads the model anew."""
+    """0.1 a chip and year, 9 h of a tray without cables, four chips at a time; what else stands in
+    a tray; every failure loads the model anew.
+    """
     found = result("trn3-nl72x2")
     rates = failure_rates(found)
     count = {
@@ -350,7 +360,9 @@ def test_a_job_starts_again(catalogue):
 
 
 def test_a_training_cluster_of_others(catalogue):
-    """With 25,000 hours between failures of a GPU, SemiAnalysis takes 6.1 % off on a good provider and 10.5 % on a hyperscaler."""
+    """With 25,000 hours between failures of a GPU, SemiAnalysis takes 6.1 % off on a good provider
+    and 10.5 % on a hyperscaler.
+    """
     theirs = {"parts.gb200-gpu.failure_rate": "0.3504 1/year"}
     assert (
         1 - 0.1053
@@ -384,7 +396,9 @@ def test_a_chip_whose_rate_nobody_states_takes_the_usual_one(catalogue, own):
 def test_a_chip_without_a_published_rate_fails_as_often_as_the_shared_one_and_may_state_another(
     system, chip, catalogue
 ):
-    """The shared rate stands for chips that nobody has published one of; a chip's own, where it is set, goes first."""
+    """The shared rate stands for chips that nobody has published one of; a chip's own, where it is
+    set, goes first.
+    """
     stated = {"workload": "stated"}
     shared = evaluate(system, stated | {"failures.chip_rate": "0.3 1/year"}, catalogue=catalogue)
     alone = evaluate(
@@ -419,7 +433,9 @@ def test_no_chip_has_a_failure_rate_of_its_own_that_is_only_estimated(catalogue)
     [("b200-hgx8", "b200-sxm", 5.43, 16.96), ("h100-hgx8", "h100-sxm", None, None)],
 )
 def test_a_chip_whose_rate_is_published_keeps_it(system, chip, low, high, catalogue):
-    """504 B200 had ten failures in 55 days: P5 and P95 of the mean of a count of ten are 5.43 and 16.96."""
+    """504 B200 had ten failures in 55 days: P5 and P95 of the mean of a count of ten are 5.43 and
+    16.96.
+    """
     found = evaluate(system, {"workload": "stated"}, catalogue=catalogue)
     rate = found.inputs[f"parts.{chip}.failure_rate"]
     assert "failures.chip_rate" not in found.inputs

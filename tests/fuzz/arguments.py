@@ -1,4 +1,6 @@
-"""Argument lists: commands and options as they are declared, with values that fit, nearly fit, and do not."""
+"""Argument lists: commands and options as they are declared, with values that fit, nearly fit, and
+do not.
+"""
 
 from __future__ import annotations
 
@@ -186,7 +188,9 @@ IDS = [
 
 
 def drawn(number: int, seed: int = 0) -> list[str]:
-    """Return the argument list of a number: mostly of a command's own options, one time in four damaged."""
+    """Return the argument list of a number: mostly of a command's own options, one time in four
+    damaged.
+    """
     random = Random(f"{seed}/{number}")
     ((words, command),) = random.choices(COMMANDS, WEIGHTS)
     found = list(words)

@@ -1,4 +1,6 @@
-"""Data files as nobody should write them: a shipped file, scenario, result or table, damaged, and the command that reads it."""
+"""Data files as nobody should write them: a shipped file, scenario, result or table, damaged, and
+the command that reads it.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ ANY = [
 
 
 def written(number: int, folder: Path, seed: int = 0) -> list[str]:
-    """Write the damaged file of a number into a folder, and return the arguments of a command that reads it."""
+    """Write the damaged file of a number into a folder, and return the arguments of a command that
+    reads it.
+    """
     random = Random(f"{seed}/{number}")
     kind = random.choice(
         ["data"] * 6 + ["scenario", "scenario", "result", "baseline", "rows", "config"]

@@ -1,4 +1,6 @@
-"""One case after another, in process: what ends in a traceback, in an exit code nobody knows, or not at all."""
+"""One case after another, in process: what ends in a traceback, in an exit code nobody knows, or
+not at all.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,8 @@ def prepared(folder: Path) -> None:
     for name in ("data", "empty"):
         (folder / name).mkdir()
     (folder / "here.toml").write_text(
-        'system = "gb200-nvl72"\nworkload = "chat"\nterms = "hyperscaler-2025-12"\nsite = "us-hyperscale"\n'
+        'system = "gb200-nvl72"\nworkload = "chat"\nterms = "hyperscaler-2025-12"\nsite = '
+        '"us-hyperscale"\n'
     )
     (folder / "here.json").write_text(files.saved("result"))
     (folder / "here.csv").write_text(
@@ -79,7 +82,9 @@ def prepared(folder: Path) -> None:
 
 
 def run(kind: str, numbers: Iterable[int], seed: int = 0) -> tuple[Counter[int], list[Failure]]:
-    """Run the cases of some numbers, each in a folder of its own; return how often each exit code came, and the failures."""
+    """Run the cases of some numbers, each in a folder of its own; return how often each exit code
+    came, and the failures.
+    """
     codes: Counter[int] = Counter()
     failures = []
     os.environ["XDG_CACHE_HOME"] = tempfile.gettempdir()

@@ -1,4 +1,6 @@
-"""A program gives what the chain gives: every formula, and every draw of whole scenarios, held and chosen."""
+"""A program gives what the chain gives: every formula, and every draw of whole scenarios, held and
+chosen.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,9 @@ def test_draws_are_what_the_chain_gives_of_each(name):
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_a_batch_leaves_no_room_for_a_larger_one(name):
-    """A thousandth more would be late, or too large for the memory, or make less beyond a step of tiles, or is more than any group decodes."""
+    """A thousandth more would be late, or too large for the memory, or make less beyond a step of
+    tiles, or is more than any group decodes.
+    """
     base, drawn = draws_of(name, 200)
     found = tco.evaluate_draws(name, ROOM | drawn, structure=base.structure, catalogue=CATALOGUE)
     speed, target = (

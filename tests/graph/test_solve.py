@@ -1,4 +1,6 @@
-"""The search for the largest number in time: it finds what a curve's own inverse gives, in few looks, and begins where it is told to."""
+"""The search for the largest number in time: it finds what a curve's own inverse gives, in few
+looks, and begins where it is told to.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def test_the_largest_number_within_a_time():
 
 
 def test_a_step_is_found_by_halving_what_is_left_of_it():
-    """From 1 to 1,000 within 1e-5 a step lies in one of 2^26.6 parts: no more looks than halvings, and those before a step is thought of."""
+    """From 1 to 1,000 within 1e-5 a step lies in one of 2^26.6 parts: no more looks than halvings,
+    and those before a step is thought of.
+    """
     curve = Curve(lambda x: 1 + np.ceil(x / 7) + x / 1e3)
     found, time = largest_within(
         curve, np.array([9.5, 3.2, 40.9]), LOW, HIGH, np.full(3, 16.0), np.full(3, 0.5)

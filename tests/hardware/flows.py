@@ -1,9 +1,12 @@
-"""What a graph of chips and switches can carry at most: the oracle of the closed forms in `tco/fabric/scopes.py`.
+"""What a graph of chips and switches can carry at most: the oracle of the closed forms in
+`tco/fabric/scopes.py`.
 
-The uniform all-to-all rate is a maximum concurrent flow: every chip sends the same demand to every other, all demands grow together
-until a link is full. `all_to_all` states it as one linear program with a flow for every source. `all_to_all_by_symmetry` states the
-same for a graph whose symmetries carry every chip to every other: an average of optimal flows over the symmetries is optimal too, so
-one source's flow says it all, and its load on a link is the mean over the links the symmetries carry it to.
+The uniform all-to-all rate is a maximum concurrent flow: every chip sends the same demand to every
+other, all demands grow together until a link is full. `all_to_all` states it as one linear program
+with a flow for every source. `all_to_all_by_symmetry` states the same for a graph whose symmetries
+carry every chip to every other: an average of optimal flows over the symmetries is optimal too, so
+one source's flow says it all, and its load on a link is the mean over the links the symmetries
+carry it to.
 """
 
 from __future__ import annotations
@@ -26,12 +29,16 @@ def arcs_of(graph: Graph) -> list[tuple[Node, Node, float]]:
 
 
 def all_to_all(graph: Graph) -> float:
-    """Rate a chip sends at, in lanes, when all send alike to all others: exact, with a flow for every source."""
+    """Rate a chip sends at, in lanes, when all send alike to all others: exact, with a flow for
+    every source.
+    """
     return solve(graph, graph.chips, [[at] for at in range(len(arcs_of(graph)))], 1.0)
 
 
 def all_to_all_by_symmetry(graph: Graph, symmetries: Iterable[Map]) -> float:
-    """The same rate from the flow of one source; the symmetries must carry every chip to every other."""
+    """The same rate from the flow of one source; the symmetries must carry every chip to every
+    other.
+    """
     arcs = arcs_of(graph)
     place = {(a, b): at for at, (a, b, _) in enumerate(arcs)}
     chips = {chip: at for at, chip in enumerate(graph.chips)}
@@ -48,7 +55,9 @@ def all_to_all_by_symmetry(graph: Graph, symmetries: Iterable[Map]) -> float:
 
 
 def solve(graph: Graph, sources: list[Node], orbits: list[list[int]], copies: float) -> float:
-    """Maximise the common rate: flow conservation at every node for every source, capacity for every class of arcs."""
+    """Maximise the common rate: flow conservation at every node for every source, capacity for
+    every class of arcs.
+    """
     arcs, nodes = arcs_of(graph), {node: at for at, node in enumerate(graph.links)}
     flows, others = len(arcs), len(graph.chips) - 1
     tails = np.array([nodes[a] for a, _, _ in arcs])
@@ -121,9 +130,12 @@ class Union:
 
 
 def between(graph: Graph, half: Callable[[Node], bool]) -> float:
-    """Most lanes of flow from the chips of one half to the others: by maximum flow, wherever the narrowest cut lies."""
+    """Most lanes of flow from the chips of one half to the others: by maximum flow, wherever the
+    narrowest cut lies.
+    """
     nodes = {node: at + 2 for at, node in enumerate(graph.links)}
-    scale = 840  # widths of a third or a seventh of a lane group become whole numbers, which the algorithm takes
+    # widths of a third or a seventh of a lane group become whole numbers, which the algorithm takes
+    scale = 840
     links = [(nodes[a], nodes[b], round(width * scale)) for a, b, width in arcs_of(graph)]
     without_end = sum(width for *_, width in links)
     links += [

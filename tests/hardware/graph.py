@@ -1,4 +1,5 @@
-"""The scale-up fabric as a graph: chips and switches with the lanes between them, built from the system's own file.
+"""The scale-up fabric as a graph: chips and switches with the lanes between them, built from the
+system's own file.
 
 It is the oracle of the closed forms: hops by breadth-first search, rates by linear programming.
 """
@@ -63,7 +64,8 @@ def build(system: System, scope: str = "world") -> Graph:
     kind = system.fabric.get("kind")
     if system.chips > LARGEST_GRAPH:
         raise DataError(
-            f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms hold for any size"
+            f"{system.where}: {system.chips:g} chips are too many for a graph; the closed forms "
+            "hold for any size"
         )
     graph = Graph()
     racks = 1 if scope == "rack" or kind in ("torus", "mesh") else whole_racks(system)
@@ -84,7 +86,9 @@ def build(system: System, scope: str = "world") -> Graph:
 
 
 def add_torus(graph: Graph, system: System, scope: str) -> None:
-    """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each dimension."""
+    """Join every chip of the torus, or of the slice that is one rack, to its neighbours in each
+    dimension.
+    """
     torus = torus_of(system)
     shared = (
         math.ceil(system.chips / system.racks)
@@ -100,7 +104,9 @@ def add_torus(graph: Graph, system: System, scope: str) -> None:
 
 
 def add_two_level(graph: Graph, system: System, racks: int) -> None:
-    """Join chips inside their tray, to the switches of their plane, and to their pair in the other rack."""
+    """Join chips inside their tray, to the switches of their plane, and to their pair in the other
+    rack.
+    """
     tray_chips, planes = count(system, "chips_per_tray"), count(system, "planes")
     trays = int(system.chips) // whole_racks(system) // tray_chips
     tray_lanes, plane_lanes = lanes(system, "tray"), lanes(system, "plane")

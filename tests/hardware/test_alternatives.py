@@ -1,4 +1,6 @@
-"""Places of the tree that list alternatives: the cheapest part at the scenario's date stands there, and the bill says so."""
+"""Places of the tree that list alternatives: the cheapest part at the scenario's date stands there,
+and the bill says so.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,9 @@ def test_hours_of_a_system_counted_by_hand(name, hours, catalogue):
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_a_dearer_part_changes_no_assembly_line(data, catalogue):
-    """Memory, chips, switches, boards: whatever costs more is put together by the same hands in the same hours."""
+    """Memory, chips, switches, boards: whatever costs more is put together by the same hands in the
+    same hours.
+    """
     name = data.draw(st.sampled_from([*HEADLINE, "h100-hgx8", "gb300-nvl72"]))
     plain = bill_of(name, catalogue=catalogue)
     prices = {path for line in plain.bill.lines for path in line.inputs if path.endswith("price")}

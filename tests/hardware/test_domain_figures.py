@@ -1,4 +1,6 @@
-"""Figures published of whole scale-up domains against the catalogue: what a chip's rows and the system's tree come to."""
+"""Figures published of whole scale-up domains against the catalogue: what a chip's rows and the
+system's tree come to.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def figure(catalogue, name: str, wanted: str) -> float:
 
 
 def reported(catalogue, chip: str) -> float:
-    """The capacity running systems report, which the catalogue holds as an alternative to the one published of the stacks."""
+    """The capacity running systems report, which the catalogue holds as an alternative to the one
+    published of the stacks.
+    """
     rows = [row.cells for row in catalogue.part_rows[chip, "hbm_capacity"]]
     (row,) = [cells for cells in rows if "MLPerf" in cells["note"]]
     assert row["use"] == "alternative"
@@ -46,6 +50,8 @@ def test_published_figure_of_a_domain(row, catalogue):
 
 
 def test_a_rack_of_gb200_holds_more_than_it_reports(catalogue):
-    """192 GB a chip as published, 186 as systems report it: the figures of the domain count the stacks."""
+    """192 GB a chip as published, 186 as systems report it: the figures of the domain count the
+    stacks.
+    """
     held, seen = (figure(catalogue, "gb200-nvl72", name) for name in ("hbm", "hbm_as_reported"))
     assert held / seen == pytest.approx(192 / 186, rel=1e-12)

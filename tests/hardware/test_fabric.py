@@ -1,4 +1,6 @@
-"""The closed forms of scale-up fabrics against their graphs: breadth-first search, maximum flow and linear programs."""
+"""The closed forms of scale-up fabrics against their graphs: breadth-first search, maximum flow and
+linear programs.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def closed_or_pair(part: Slice, axis: int) -> bool:
 
 
 def most_for_all(system: System, scope: str) -> float:
-    """The best uniform rate; the places of an open line differ, and every source has a flow of its own."""
+    """The best uniform rate; the places of an open line differ, and every source has a flow of its
+    own.
+    """
     graph = build(system, scope)
     if system.fabric["kind"] == "torus":
         part = part_of(system, scope)
@@ -180,7 +184,9 @@ def test_bisection_is_the_flow_over_the_cut(name, switch, scope):
 
 
 def halves(system: System, scope: str):
-    """The cuts a closed form stands for: through the middle of each ring, between racks, else between any two halves."""
+    """The cuts a closed form stands for: through the middle of each ring, between racks, else
+    between any two halves.
+    """
     kind, chips = system.fabric["kind"], int(system.chips)
     if kind == "torus":
         sizes = part_of(system, scope).sizes
@@ -355,7 +361,8 @@ def test_every_pair_of_a_mesh_is_joined():
     assert build(made("mesh", 8)).hops() == (0, 0)
 
 
-# ---------------------------------------------------------------- published and hand-made figures, by the graphs themselves
+# ---------------------------------------------------------------- published and hand-made figures,
+# by the graphs themselves
 ROWS = read_rows("topologies.csv")
 
 

@@ -1,4 +1,6 @@
-"""The bandwidth of a chip into the networks follows from the cards of the tree, and from nothing beside it."""
+"""The bandwidth of a chip into the networks follows from the cards of the tree, and from nothing
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def test_hosts_have_cards_of_their_own(catalogue):
 
 
 def test_the_trees_agree_with_what_is_published_of_their_chips(catalogue):
-    """Every shipped system has a bandwidth that some row of its chip states, or a whole part of it: one card of three."""
+    """Every shipped system has a bandwidth that some row of its chip states, or a whole part of it:
+    one card of three.
+    """
     for name in catalogue.ids("systems"):
         system = load_system(catalogue, name)
         for network, attribute in NETWORKS.items():
@@ -197,11 +201,13 @@ def test_explain_opens_the_card():
         ),
         (
             'nic = "connectx-7", below = "gb200-tray"',
-            "network.scale_out.below: unknown part of the tree 'gb200-tray'; did you mean 'gb200-tray-cooling'",
+            "network.scale_out.below: unknown part of the tree 'gb200-tray'; did you mean "
+            "'gb200-tray-cooling'",
         ),
         (
             'nic = "connectx-7", hosts = 1',
-            "network.scale_out.hosts is 1, expected how many of the cards in each assembly that `below` names",
+            "network.scale_out.hosts is 1, expected how many of the cards in each assembly that "
+            "`below` names",
         ),
         (
             'nic = "connectx-7", below = "gb200-compute-tray", hosts = 4',

@@ -1,4 +1,6 @@
-"""Which modules stand in the links of a network, what their fibre costs by its length, and which links run between sites."""
+"""Which modules stand in the links of a network, what their fibre costs by its length, and which
+links run between sites.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_modules_with_which_a_network_costs_least_are_bought():
 
 
 def test_a_module_dearer_to_buy_is_bought_where_it_saves_more_power():
-    """800G at half the price of 1.6T and a little less; at 100 W a module its power costs more than that over its life."""
+    """800G at half the price of 1.6T and a little less; at 100 W a module its power costs more than
+    that over its life.
+    """
     cheap = (
         "network",
         "--switch",
@@ -72,7 +76,9 @@ def test_a_module_too_fast_for_the_cards_is_refused():
 
 
 def test_a_module_is_no_faster_than_the_lanes_of_card_and_switch():
-    """ConnectX-7 and racks of 100G lanes keep 800G beside a switch of 200G lanes; Vulcano takes 1.6T."""
+    """ConnectX-7 and racks of 100G lanes keep 800G beside a switch of 200G lanes; Vulcano takes
+    1.6T.
+    """
     bought = {
         name: result(name).texts["cluster.optic"]
         for name in ("gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72")
@@ -173,7 +179,9 @@ def test_fibre_is_paid_by_its_metres():
 
 # ---------------------------------------------------------------- between sites
 def test_only_links_between_sites_are_long():
-    """Two tiers of 256 ports: 32,768 chips at 100G are 4,096 links of 800G, of which a quarter runs 80 km."""
+    """Two tiers of 256 ports: 32,768 chips at 100G are 4,096 links of 800G, of which a quarter runs
+    80 km.
+    """
     here = lines_of(*TWO_TIERS)
     apart = lines_of(*TWO_TIERS, "--span", "80 km", "--between-sites", "0.25")
     assert here["fibres"]["quantity"] == apart["fibres"]["quantity"] == 32768 / 8

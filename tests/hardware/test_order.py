@@ -116,7 +116,9 @@ def network_of(chips: float, nic: float, design: str):
 
 
 def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
-    """Of modules at half their rate a cluster of one tier needs twice as many; those of longer reach have no part in it."""
+    """Of modules at half their rate a cluster of one tier needs twice as many; those of longer
+    reach have no part in it.
+    """
     many = {}
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
         values = plain_values(**({f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}))

@@ -92,7 +92,9 @@ DENSITIES = {  # of wafers over their mean: what each model says of how much the
 def test_a_die_is_usable_if_all_its_defects_fall_where_they_can_be_repaired(
     model, area, density, repairable
 ):
-    """Defects are thrown on dies one by one, and a die is counted where none of them falls into its critical part."""
+    """Defects are thrown on dies one by one, and a die is counted where none of them falls into its
+    critical part.
+    """
     generator, dies = np.random.default_rng(5), 400_000
     defects = generator.poisson(DENSITIES[model](generator, dies) * density * area)
     usable = float((generator.binomial(defects, 1 - repairable) == 0).mean())
@@ -133,7 +135,9 @@ def test_more_defects_leave_fewer_usable_dies_and_a_smaller_share_of_the_bad_rec
 
 
 def test_a_die_with_one_defect_is_recovered_with_the_repairable_share_of_its_area():
-    """Where hardly any die has two defects, the recovered share of the bad dies is the share of the area."""
+    """Where hardly any die has two defects, the recovered share of the bad dies is the share of the
+    area.
+    """
     good, usable = (
         FORMULA.poisson_yield(FORMULA.critical_area(100, share), 1e-7) for share in (0.0, 0.35)
     )
@@ -142,7 +146,9 @@ def test_a_die_with_one_defect_is_recovered_with_the_repairable_share_of_its_are
 
 @pytest.mark.parametrize("model", YIELD_MODELS)
 def test_the_cost_of_a_die_grows_without_bound_with_its_defects(model):
-    """Each tenfold density of a 680 mm2 die multiplies its cost by more than the one before, until the law of the model is reached."""
+    """Each tenfold density of a 680 mm2 die multiplies its cost by more than the one before, until
+    the law of the model is reached.
+    """
     costs = [
         FORMULA.die_cost(21_000, 78, YIELD_MODELS[model](FORMULA.critical_area(680, 0.35), density))
         for density in (1e-4, 1e-3, 1e-2, 1e-1)
@@ -153,7 +159,9 @@ def test_the_cost_of_a_die_grows_without_bound_with_its_defects(model):
 
 
 def test_the_price_of_a_chip_follows_its_defects_upwards():
-    """A die of 680 mm2 has 24 defects at 3.6 per cm2; a share of the bad that is always repaired would bound its price."""
+    """A die of 680 mm2 has 24 defects at 3.6 per cm2; a share of the bad that is always repaired
+    would bound its price.
+    """
     prices = [
         chip_price({"parts.trn3.defect_density": f"{density} 1/cm^2"})
         for density in (0.12, 0.3, 1, 3.6)
@@ -172,7 +180,9 @@ def test_the_price_of_a_chip_follows_its_defects_upwards():
     ids=["trainium2", "trainium3", "trainium2 low"],
 )
 def test_the_published_build(area, wafer, density, repairable, gross, usable, two):
-    """The build's own table, rounded to two digits there: dies a wafer, usable share, cost of two dies (5 % of sorting on top)."""
+    """The build's own table, rounded to two digits there: dies a wafer, usable share, cost of two
+    dies (5 % of sorting on top).
+    """
     dies, share = (
         FORMULA.gross_dies_per_wafer(area, 300),
         usable_share(area, density / 100, 3.0, repairable),
@@ -235,7 +245,9 @@ HOLDS = {
 
 @pytest.mark.parametrize("name", HOLDS)
 def test_dearer_memory_reaches_chips_that_are_sold_whole(name, catalogue):
-    """What the stacks of a chip rise by from 2026 to 2027 its price does too, as it does for chips that are built up."""
+    """What the stacks of a chip rise by from 2026 to 2027 its price does too, as it does for chips
+    that are built up.
+    """
 
     def at(path, date):
         part, attribute = path.split(".")

@@ -16,7 +16,9 @@ NOT_SCALE_UP = ("host", "nic")
 
 
 def changed(own, name: str, *pairs: tuple[str, str]):
-    """Lay a shipped system over itself, with some of its text replaced; return its path and the catalogue."""
+    """Lay a shipped system over itself, with some of its text replaced; return its path and the
+    catalogue.
+    """
     text = own.catalogue().find("systems", name, "system").read_text(encoding="utf-8")
     for old, new in pairs:
         assert text.count(old) == 1, old
@@ -121,7 +123,8 @@ REFUSED = [
     (
         "gb200-nvl36x2",
         ("nvl36-switch-tray = 9", "nvl36-switch-tray = 8"),
-        "72 chips by 36 lanes, 1 of them once more to the other rack, are 5184, 32 nvswitch-5 have 4608",
+        "72 chips by 36 lanes, 1 of them once more to the other rack, are 5184, 32 nvswitch-5 have "
+        "4608",
     ),
     (
         "gb200-nvl72",
@@ -350,8 +353,8 @@ def test_tiers_that_do_not_hold_the_chips_name_those_that_may():
     done = tco("network", "--switch", "12.8T", "--port", "400G", "--tiers", "3", "--chips", "8193")
     assert (done.exit_code, done.stdout) == (3, "")
     assert (
-        "8,193 chips do not fit 3 tiers of 32-port switches, which reach 8,192; `--tiers 4` or slower ports"
-        in done.stderr
+        "8,193 chips do not fit 3 tiers of 32-port switches, which reach 8,192; `--tiers 4` or "
+        "slower ports" in done.stderr
     )
 
 

@@ -1,6 +1,8 @@
-"""The bills of the four headline worlds against a cost build made by hand from teardowns, filings and analysts.
+"""The bills of the four headline worlds against a cost build made by hand from teardowns, filings
+and analysts.
 
-Low and high are root-sum-square ranges of that build (lines independent), in USD of December 2025 for one whole scale-up world.
+Low and high are root-sum-square ranges of that build (lines independent), in USD of December 2025
+for one whole scale-up world.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ WORLDS = {  # world: low, base, high; and what it means
         2.12e6,
     ),  # 144 chips in two liquid-cooled racks, first-generation switches, at built-up cost
     "gb200-nvl72": (2.85e6, 3.15e6, 3.54e6),  # 72 GPUs in one rack at the price an assembler asks
-    # 72 GPUs in one double-wide rack at the price an assembler asks; the build has them at 45,000, the bill at 66,700
+    # 72 GPUs in one double-wide rack at the price an assembler asks; the build has them at 45,000,
+    # the bill at 66,700
     "mi450x-ualoe72": (4.40e6, 5.17e6 + 72 * 21_700, 6.16e6 + 72 * 21_700),
 }
 CARDS = {"mi450x-ualoe72": {"nic": "3x"}}  # of the build, where it has others than the usual ones
@@ -54,7 +57,9 @@ def test_published_rack_prices(name, price, rel):
 
 
 def test_helios_costs_what_amd_says_of_a_gigawatt_not_what_is_rumoured():
-    """5.25 million USD are rumoured; a list of its parts puts it at 4.2 with the accelerators at the 40,000 that are called a lower bound."""
+    """5.25 million USD are rumoured; a list of its parts puts it at 4.2 with the accelerators at
+    the 40,000 that are called a lower bound.
+    """
     bill = in_december("mi450x-ualoe72", nic="3x").bill.price
     assert 1.2 < bill / 5.25e6 < 1.3
     assert bill - 72 * 26_700 == pytest.approx(4.2e6, rel=0.10)

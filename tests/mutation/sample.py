@@ -1,7 +1,9 @@
-"""Try a sample of the mutants of each room, and print what share of them its tests kill: `python tests/mutation/sample.py 10 chip serving`.
+"""Try a sample of the mutants of each room, and print what share of them its tests kill: `python
+tests/mutation/sample.py 10 chip serving`.
 
-A room is a file of this folder: what is mutated, and the tests that must notice. The mutants are cosmic-ray's (`pip install cosmic-ray`), the
-sample is the same for the same seed, and all of it happens in a copy of the checkout.
+A room is a file of this folder: what is mutated, and the tests that must notice. The mutants are
+cosmic-ray's (`pip install cosmic-ray`), the sample is the same for the same seed, and all of it
+happens in a copy of the checkout.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from cosmic_ray.work_item import TestOutcome
 
 HERE = Path(__file__).parent
 ROOMS = sorted(path.stem for path in HERE.glob("*.toml"))
-# A type that is written differently, or a decorator that goes, changes no figure; `strict` only refuses what cannot be.
+# A type that is written differently, or a decorator that goes, changes no figure; `strict` only
+# refuses what cannot be.
 IDLE = ("core/RemoveDecorator", "core/ReplaceBinaryOperator_BitOr_")
 STRICT = "strict="
 
@@ -56,7 +59,9 @@ def drawn(modules: list[Path], count: int, seed: int) -> list[Any]:
 
 
 def tried(room: str, count: int, seed: int) -> tuple[int, int]:
-    """Try a sample of a room's mutants, print those that survive, and return how many there were and how many were killed."""
+    """Try a sample of a room's mutants, print those that survive, and return how many there were
+    and how many were killed.
+    """
     asked = tomllib.loads((HERE / f"{room}.toml").read_text(encoding="utf-8"))["cosmic-ray"]
     command = asked["test-command"].replace("python", sys.executable, 1)
     sample, killed = drawn([Path(asked["module-path"])], count, seed), 0
@@ -65,7 +70,8 @@ def tried(room: str, count: int, seed: int) -> tuple[int, int]:
         killed += done.test_outcome is TestOutcome.KILLED
         if done.test_outcome is not TestOutcome.KILLED:
             print(
-                f"{room}: {done.test_outcome}: {change.module_path}:{change.start_pos[0]}\n{done.diff or done.output}\n",
+                f"{room}: {done.test_outcome}: "
+                f"{change.module_path}:{change.start_pos[0]}\n{done.diff or done.output}\n",
                 flush=True,
             )
     return len(sample), killed

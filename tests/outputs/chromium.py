@@ -1,4 +1,6 @@
-"""A page as somebody has it before him: opened from its file in a browser, which tells what it complained of and what it asked for."""
+"""A page as somebody has it before him: opened from its file in a browser, which tells what it
+complained of and what it asked for.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ class Opened:
     def settle(self) -> None:
         """Wait until what was moved is shown, and is in the address."""
         self.page.evaluate(
-            "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 220))"
+            "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => "
+            "requestAnimationFrame(done)), 220))"
         )
 
     def type(self, path: str, value: float) -> None:
@@ -66,7 +69,9 @@ class Opened:
         field.fill(repr(value))
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Return what the table of the what-if holds, at full precision: scenario -> metric -> value."""
+        """Return what the table of the what-if holds, at full precision: scenario -> metric ->
+        value.
+        """
         return self.page.evaluate(
             """() => { const found = {};
             for (const cell of document.querySelectorAll("#whatif-table td"))

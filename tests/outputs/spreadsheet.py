@@ -1,4 +1,6 @@
-"""Workbooks as tests handle them: read, changed, and calculated by LibreOffice, by the `formulas` package or by a walk of our own."""
+"""Workbooks as tests handle them: read, changed, and calculated by LibreOffice, by the `formulas`
+package or by a walk of our own.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ def by_rows(content: bytes, sheet: str) -> dict[int, dict[str, str | float | Non
 
 
 def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | float | None]]:
-    """Return the rows of a table by their first cell, each by the heads of its columns; the table begins where its first head stands in column A."""
+    """Return the rows of a table by their first cell, each by the heads of its columns; the table
+    begins where its first head stands in column A.
+    """
     by_row = by_rows(content, sheet)
     top = next(row for row, values in by_row.items() if values.get("A") == head)
     heads = by_row[top]
@@ -101,7 +105,9 @@ def table(content: bytes, sheet: str, head: str) -> dict[str, dict[str, str | fl
 
 
 def changed(content: bytes, values: dict[str, float]) -> bytes:
-    """Return the book with other values of some inputs, by path, and without any cached value: whoever reads it has to calculate."""
+    """Return the book with other values of some inputs, by path, and without any cached value:
+    whoever reads it has to calculate.
+    """
     inputs = cells(content, "Inputs")
     address = {
         value: f"B{name[1:]}" for name, (_, value) in inputs.items() if re.fullmatch(r"A\d+", name)
@@ -164,7 +170,9 @@ FUNCTIONS = {
 
 
 def by_python(formula: str, look: Callable[..., Any]) -> float:
-    """Return what a formula comes to, read as Python: every operand that could be read another way stands in brackets."""
+    """Return what a formula comes to, read as Python: every operand that could be read another way
+    stands in brackets.
+    """
 
     def operand(found: re.Match[str]) -> str:
         sheet, first, last, name = found.groups()
@@ -202,7 +210,9 @@ def by_formulas(formula: str, look: Callable[..., Any]) -> float:
 
 
 def calculated(content: bytes, by: Callable[..., float]) -> dict[tuple[str, str], float]:
-    """Return what every formula of a book comes to, from its inputs up, without a look at any cached value."""
+    """Return what every formula of a book comes to, from its inputs up, without a look at any
+    cached value.
+    """
     book = {
         sheet: cells(content, sheet) for sheet in sheet_files(zipfile.ZipFile(io.BytesIO(content)))
     }

@@ -1,4 +1,6 @@
-"""A formula printed for a spreadsheet computes what the formula does, within what every spreadsheet takes."""
+"""A formula printed for a spreadsheet computes what the formula does, within what every spreadsheet
+takes.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_brackets_say_what_a_spreadsheet_would_read_otherwise(symbol, text):
 
 
 def test_every_formula_computes_the_same_in_a_spreadsheet():
-    """On the inputs of the golden rows, as the `formulas` package reads it, which knows nothing of us."""
+    """On the inputs of the golden rows, as the `formulas` package reads it, which knows nothing of
+    us.
+    """
     compiled = {}
     for row in ROWS:
         found = row.formula

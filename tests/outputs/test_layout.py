@@ -1,4 +1,6 @@
-"""How the workbook lies on the page: labels before figures, heads over their columns, and a chart of what stands beside it that covers nothing."""
+"""How the workbook lies on the page: labels before figures, heads over their columns, and a chart
+of what stands beside it that covers nothing.
+"""
 
 from __future__ import annotations
 

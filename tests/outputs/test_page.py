@@ -1,4 +1,6 @@
-"""The page as it is written: what the verdict says, what the program holds, that names are words, and that nothing of one's own gets out."""
+"""The page as it is written: what the verdict says, what the program holds, that names are words,
+and that nothing of one's own gets out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The page in a real browser: what moves is what the program gives, it asks for nothing, and it is for everybody."""
+"""The page in a real browser: what moves is what the program gives, it asks for nothing, and it is
+for everybody.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def anew(moved):
 
 
 def refuse_difference(found, expected):
-    """Hold metrics against those of the engine, whose batches before a step of tiles are found to a millionth, and say how many were held."""
+    """Hold metrics against those of the engine, whose batches before a step of tiles are found to a
+    millionth, and say how many were held.
+    """
     count = 0
     for name, metrics in found.items():
         for metric, value in metrics.items():
@@ -187,13 +191,16 @@ WHERE = """moves => moves.map(([asked, some]) => {
 
 @pytest.mark.xfail(reason="the page is 1.9 MB", strict=False)
 def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, folder):
-    """Hardly ever cheaper than `--set`, near it in nearly all of many random moves, and not possible where it is not."""
+    """Hardly ever cheaper than `--set`, near it in nearly all of many random moves, and not
+    possible where it is not.
+    """
     path = folder / "headline.html"
     assert tco("report", "-o", path).exit_code == 0
     assert len(path.read_bytes()) < 1_500_000
     one, dice = Opened(running, path, WIDE), random.Random(SEED)
     controls, who = one.page.evaluate(
-        "() => [DATA.controls.map(one => [one.path, one.open]), DATA.who.options.map(([name]) => name)]"
+        "() => [DATA.controls.map(one => [one.path, one.open]), DATA.who.options.map(([name]) => "
+        "name)]"
     )
     every, opened = [name for name, _ in controls], [name for name, is_open in controls if is_open]
     moves = []
@@ -222,7 +229,9 @@ def test_wherever_the_sliders_lie_it_decides_as_the_command_line_does(running, f
 
 
 def costs_with(settings, names=HEADLINE):
-    """Return what a million output tokens cost each with some settings, renters by one statistic; none where that is refused, or not possible."""
+    """Return what a million output tokens cost each with some settings, renters by one statistic;
+    none where that is refused, or not possible.
+    """
     try:
         found = evaluate_each(names, None, settings, refuse=False)
     except DataError:
@@ -230,7 +239,9 @@ def costs_with(settings, names=HEADLINE):
     return [one.result.metrics["usd_per_million_output_tokens"] for one in found]
 
 
-OTHERS = {  # workloads whose plans are chosen by something else: requests in flight, a whole queue, a training step
+# workloads whose plans are chosen by something else: requests in flight, a whole queue, a training
+# step
+OTHERS = {
     "gb200-nvl72": (
         {"workload.concurrency": "256", "workload.interactivity": "5 token/s"},
         {"workload.interactivity": 20.0, "workload.concurrency": 100.0},
@@ -257,7 +268,8 @@ def test_other_workloads_are_decided_too(running, folder, name):
     one = Opened(running, path, WIDE)
     for some in ({}, moved):
         words = one.page.evaluate(
-            "some => { Object.entries(some).forEach(([path, value]) => move(path, value)); settle(); return settings(); }",
+            "some => { Object.entries(some).forEach(([path, value]) => move(path, value)); "
+            "settle(); return settings(); }",
             some,
         )
         assert len(words) == len(some)
@@ -449,7 +461,9 @@ def test_nothing_is_wider_than_the_phone(phone):
     ("size", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"]
 )
 def test_it_is_accessible(running, report, size, scheme):
-    """Figures by what is said of them: their marks, thousands of them, are decoration to whoever does not see them."""
+    """Figures by what is said of them: their marks, thousands of them, are decoration to whoever
+    does not see them.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     one = Opened(running, report, size, color_scheme=scheme)
@@ -497,7 +511,8 @@ def test_names_and_notes_are_words_and_nothing_else(running, folder):
     attack = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
     path = folder / "attack.toml"
     path.write_text(
-        f"title = '''{attack}'''\nsystem = \"gb200-nvl72\"\nsite = \"us-hyperscale\"\nterms = \"hyperscaler-2025-12\"\n"
+        f"title = '''{attack}'''\nsystem = \"gb200-nvl72\"\nsite = \"us-hyperscale\"\nterms = "
+        '"hyperscaler-2025-12"\n'
         'workload = "deepseek-v3-8k-1k"\ncluster = "tor-100g-16k"\n',
         encoding="utf-8",
     )

@@ -1,4 +1,6 @@
-"""The schemas that are published are those of the records that documents are made by; `--force-regen` writes them anew."""
+"""The schemas that are published are those of the records that documents are made by;
+`--force-regen` writes them anew.
+"""
 
 from __future__ import annotations
 

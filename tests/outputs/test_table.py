@@ -130,7 +130,9 @@ def test_json_refuses_what_is_no_number(value):
     "character", ["\t", "\n", "\r", "\x1b[31m", "\x07", "\x9b", "\u2028", "\x7f"]
 )
 def test_a_character_that_a_terminal_or_a_table_obeys_is_a_blank(character):
-    """A name from a file breaks no row and colours no terminal, and a spreadsheet runs nothing behind it."""
+    """A name from a file breaks no row and colours no terminal, and a spreadsheet runs nothing
+    behind it.
+    """
     text = f"{character}=1+1"
     table = Table(("part",), [(text,)], text, [text], [text], "l")
     first = character[0]

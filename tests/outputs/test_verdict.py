@@ -96,7 +96,8 @@ def test_prices_that_turn_a_pick_stand_in_the_unit_of_the_catalogue():
     found = Confidence([], [], [regime("b")])
     (text,) = price_words(turns, found, 20.0)
     assert text == (
-        "The pick at 20 tokens/s turns if mi450x price is below 52,500 USD (now 66,700) or electricity price is above 0.12 USD/kWh (now 0.0861)."
+        "The pick at 20 tokens/s turns if mi450x price is below 52,500 USD (now 66,700) or "
+        "electricity price is above 0.12 USD/kWh (now 0.0861)."
     )
     (text,) = price_words(turns, found._replace(regimes=[regime("a", "b")]), 20.0)
     assert text.startswith("The tie at 20 tokens/s tips from b if ")

@@ -1,4 +1,6 @@
-"""The workbook lives: recalculated it gives what the engine gives, before and after its inputs change."""
+"""The workbook lives: recalculated it gives what the engine gives, before and after its inputs
+change.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +195,9 @@ def test_libreoffice_calculates_what_the_engine_gives(tmp_path):
 
 
 def test_one_call_is_one_cell():
-    """Every call and every gathering of the trace is one cell: of the bill its prices and powers, of the other sheets all."""
+    """Every call and every gathering of the trace is one cell: of the bill its prices and powers,
+    of the other sheets all.
+    """
     one = of("trn3-nl72x2")
     content = book(one.scenario)
     made = {node.id for node in nodes_below(*one.nodes.values()) if not node.is_leaf}

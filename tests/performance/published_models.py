@@ -1,4 +1,6 @@
-"""The configs of published models, cut to the keys that give their shape, each with its weights as its makers or Hugging Face's page count them."""
+"""The configs of published models, cut to the keys that give their shape, each with its weights as
+its makers or Hugging Face's page count them.
+"""
 
 from __future__ import annotations
 
@@ -372,7 +374,8 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
             qk_rope_head_dim=32,
         ),
     ),
-    # ------------------------------------------------ families of the catalogue of which it has no model
+    # ------------------------------------------------ families of the catalogue of which it has no
+    # model
     "deepseek-v2-lite": (
         15_706_484_224,
         config(

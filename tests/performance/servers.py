@@ -1,4 +1,6 @@
-"""What serves a workload, for the tests: a system's chip on its links, the model and the request, without a search."""
+"""What serves a workload, for the tests: a system's chip on its links, the model and the request,
+without a search.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ PLAIN = {
 
 
 def inputs_of(name: str, **settings: str) -> Inputs:
-    """Return the inputs of a scenario or system; a setting's dots are written as double underscores, its hyphens as they are."""
+    """Return the inputs of a scenario or system; a setting's dots are written as double
+    underscores, its hyphens as they are.
+    """
     return Inputs(CATALOGUE, load_scenario(CATALOGUE, name), by_path(PLAIN | settings), {})
 
 
@@ -78,7 +82,9 @@ def serving_of(inputs: Inputs) -> Server:
 
 
 def bare(made: PassResult) -> list[Operator]:
-    """Return the operators of a pass by their times and counts, without the products that these are sums of."""
+    """Return the operators of a pass by their times and counts, without the products that these are
+    sums of.
+    """
     return [operator._replace(products=None) for operator in made.operators]
 
 
@@ -89,7 +95,9 @@ def server(name: str, **settings: str) -> Server:
 
 
 def changed(name: str, factors: dict[str, float], **settings: str) -> Server:
-    """Return what serves a scenario with attributes of its chip and parameters of practice multiplied, each by its path or its chip's name."""
+    """Return what serves a scenario with attributes of its chip and parameters of practice
+    multiplied, each by its path or its chip's name.
+    """
     inputs = inputs_of(name, **settings)
     values, chip = inputs.values(), inputs.system.chip
     paths = {

@@ -1,4 +1,6 @@
-"""Every shipped model against counts made elsewhere: tensor by tensor, and as its makers publish them."""
+"""Every shipped model against counts made elsewhere: tensor by tensor, and as its makers publish
+them.
+"""
 
 import csv
 import json
@@ -11,8 +13,10 @@ from tests.registry import over
 from tests.shipped import CATALOGUE, Attention, load_model
 
 TABLE = Path(__file__).parents[1] / "golden" / "models.csv"
-# `weights` are counted tensor by tensor from the same config by another library's model code (Hugging Face Transformers 5.23),
-# those of Ministral 3 8B and 14B, Solar Open, GLM-4.7-Flash, Kimi K3 and MPT's learned positions by hand from the shapes of their tensors.
+# `weights` are counted tensor by tensor from the same config by another library's model code
+# (Hugging Face Transformers 5.23),
+# those of Ministral 3 8B and 14B, Solar Open, GLM-4.7-Flash, Kimi K3 and MPT's learned positions by
+# hand from the shapes of their tensors.
 ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))
 each_row = over({row["model"]: row for row in ROWS})
 SCALE = {"M": 10**6, "B": 10**9, "T": 10**12}

@@ -14,7 +14,9 @@ from tests.performance.servers import DecodePlan
 
 
 def test_the_runner_up_lies_behind_by_its_own_score():
-    """Of 12, 10 and 6 that are feasible the best leads by a fifth, whatever else does not fit or is too slow."""
+    """Of 12, 10 and 6 that are feasible the best leads by a fifth, whatever else does not fit or is
+    too slow.
+    """
     score = np.array([[6.0, 50.0], [12.0, 10.0], [40.0, 0.1]])
     fits = np.array([[True, False], [True, True], [True, True]])
     meets = np.array([[True, True], [True, True], [False, True]])
@@ -46,7 +48,9 @@ def test_the_best_proportion_is_the_best_of_all_splits():
 
 @pytest.mark.parametrize("chips", [8, 64, 72, 144])
 def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
-    """Against every split, counted out one by one; a fleet makes what very many chips do, and never less than one domain."""
+    """Against every split, counted out one by one; a fleet makes what very many chips do, and never
+    less than one domain.
+    """
 
     def choice(rates):
         sizes = np.array(sorted(rates), dtype=float)[:, None]

@@ -1,4 +1,6 @@
-"""The clock a power-limited chip sustains: it follows what is reached, and a faster chip is never slower."""
+"""The clock a power-limited chip sustains: it follows what is reached, and a faster chip is never
+slower.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from tests.registry import FORMULA
     st.floats(1, 4),
 )
 def test_less_time_or_more_watts_are_never_slower(time, quicker, flops, moved, power, more):
-    """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is done in less time than its energy takes."""
+    """Neither a peak, which makes the time at the boost clock shorter, nor watts; and no work is
+    done in less time than its energy takes.
+    """
     rest = {
         "flops": flops,
         "bytes_moved": moved,

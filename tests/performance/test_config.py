@@ -25,7 +25,8 @@ def refusal(tmp_path, content):
         ({"model_type": "lama"}, "config.json: unknown model_type 'lama'; did you mean 'llama'?"),
         (
             {"hidden_size": None},
-            "config.json: the key 'hidden_size' is missing, expected a whole number from 1 to 1000000000",
+            "config.json: the key 'hidden_size' is missing, expected a whole number from 1 to "
+            "1000000000",
         ),
         (
             {"hidden_size": "4096"},
@@ -53,7 +54,8 @@ def refusal(tmp_path, content):
         ),
         (
             {"model_type": "qwen2", "use_sliding_window": True},
-            "config.json: use_sliding_window is True, expected nothing here: models with it are not read",
+            "config.json: use_sliding_window is True, expected nothing here: models with it are "
+            "not read",
         ),
         ({"text_config": 7}, "config.json: text_config is 7, expected an object"),
     ],

@@ -14,7 +14,9 @@ def counted(made, name):
 
 
 def test_a_prompt_on_one_chip_takes_the_work_of_its_tokens():
-    """Every token passes all weights and sees half of the others; only the last one needs the output head."""
+    """Every token passes all weights and sees half of the others; only the last one needs the
+    output head.
+    """
     made = server(
         "gb200-nvl72",
         workload__model="llama-3.1-8b",
@@ -87,7 +89,9 @@ def prompt_on(name, chips):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_prompt_takes_the_work_of_its_tokens_in_every_architecture(name):
-    """As for a dense model above; what is counted by operators is what the architecture's closed form counts."""
+    """As for a dense model above; what is counted by operators is what the architecture's closed
+    form counts.
+    """
     model = server(
         "gb200-nvl72",
         workload__model=name,
@@ -102,7 +106,9 @@ def test_a_prompt_takes_the_work_of_its_tokens_in_every_architecture(name):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("chips", [2.0, 8.0])
 def test_chips_that_split_a_layer_do_its_work_together(name, chips):
-    """Heads, states, experts and inner widths are divided: all chips together count what one chip counts. Routers and latents are repeated."""
+    """Heads, states, experts and inner widths are divided: all chips together count what one chip
+    counts. Routers and latents are repeated.
+    """
     alone, together = prompt_on(name, 1.0), prompt_on(name, chips)
     for part in SPLIT:
         assert chips * over_layers(together, part, "flops") == pytest.approx(

@@ -1,4 +1,6 @@
-"""Deployments: what plans that the program chose reach, in which class, and what is left to plans that somebody states."""
+"""Deployments: what plans that the program chose reach, in which class, and what is left to plans
+that somebody states.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ NEWER = (
 
 @cache
 def answered(system, *settings):
-    """What a system makes, each setting written as `path=text` below `workload` unless it names its group."""
+    """What a system makes, each setting written as `path=text` below `workload` unless it names its
+    group.
+    """
     pairs = (text.partition("=")[::2] for text in settings)
     paths = {
         path if path.startswith(("parts.", "performance.")) else f"workload.{path}": text
@@ -37,7 +41,8 @@ def rate(system, *settings):
     return answered(system, *settings).metrics[RATE] or 0.0
 
 
-# ---------------------------------------------------------------- a factor on the rate of plans that are chosen
+# ---------------------------------------------------------------- a factor on the rate of plans
+# that are chosen
 @pytest.mark.parametrize(
     ("system", "family", "chip"),
     [("gb200-nvl72", "nvidia", "gb200-gpu"), ("mi450x-ualoe72", "amd", "chip")],
@@ -101,7 +106,9 @@ def test_a_stated_plan_or_load_has_no_deployment_efficiency(stated):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
-    """By itself, in its structure and saved: requests in flight that were chosen with it are part of it."""
+    """By itself, in its structure and saved: requests in flight that were chosen with it are part
+    of it.
+    """
     asked = {"workload.operated_by": operator}
     found = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
     assert found.plan.stated is False
@@ -122,7 +129,8 @@ def test_a_plan_that_was_chosen_answers_again_what_it_did(operator, tmp_path):
         assert other.metrics[SPEED] == pytest.approx(found.metrics[SPEED], rel=1e-12)
 
 
-# ---------------------------------------------------------------- the best software, and better silicon
+# ---------------------------------------------------------------- the best software, and better
+# silicon
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_nothing_passes_the_best_software(system):
     for speed in (20, 50):
@@ -169,7 +177,9 @@ def test_more_of_an_attribute_never_answers_worse(system, chip, speed, attribute
 # ---------------------------------------------------------------- speculative decoding
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_plans_draft_only_where_deployments_of_family_and_engine_do(system):
-    """At a quick speed drafts pay: families and engines whose deployments run them take them, others do not, fixed axes or not."""
+    """At a quick speed drafts pay: families and engines whose deployments run them take them,
+    others do not, fixed axes or not.
+    """
     quick = ("interactivity=60 token/s", "ttft=0 s")
     drafts = {
         name: answered(system, *quick, *more)
@@ -222,7 +232,9 @@ def test_a_benchmark_is_the_better_of_a_server_and_of_pools():
 @pytest.mark.parametrize("system", ["gb200-nvl72", "mi355x-8", "trn3-nl72x2"])
 @pytest.mark.parametrize("speed", [20, 50])
 def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
-    """But for the sharpness with which pools meet: a closed loop fills what it leaves idle with requests in flight, a tenth at most."""
+    """But for the sharpness with which pools meet: a closed loop fills what it leaves idle with
+    requests in flight, a tenth at most.
+    """
     asked = (
         *(f"{path.removeprefix('workload.')}={text}" for path, text in ALIKE.items()),
         f"interactivity={speed} token/s",
@@ -236,7 +248,9 @@ def test_free_pools_make_no_less_than_pools_of_published_sizes(system, speed):
 
 @pytest.mark.parametrize("operator", ["server", "apart"])
 def test_no_load_near_the_chosen_one_makes_more_and_keeps_the_promises(operator):
-    """Requests in flight within a sixth of those that were solved, one plan: at a hundredth the search may stop short."""
+    """Requests in flight within a sixth of those that were solved, one plan: at a hundredth the
+    search may stop short.
+    """
     asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
     found = evaluate("gb200-nvl72", asked, catalogue=CATALOGUE)
     assert found.metrics[SPEED] >= 30 * (1 - 1e-9)
@@ -265,7 +279,9 @@ def test_an_operator_that_is_none_is_refused_with_those_there_are():
 
 
 # ---------------------------------------------------------------- deployments that were published
-PUBLISHED = {  # output tokens/s of a chip that decodes and input tokens/s of one that reads prompts; system; how it was run
+# output tokens/s of a chip that decodes and input tokens/s of one that reads prompts; system; how
+# it was run
+PUBLISHED = {
     "SGLang on 96 H100, 2025-05": (
         *(2787, 6537, "h100-hgx8"),
         {
@@ -317,7 +333,9 @@ def test_a_fleet_reaches_published_deployments_of_deepseek_v3(name):
 # ---------------------------------------------------------------- many draws
 @pytest.mark.parametrize("operator", ["server", pytest.param("apart", marks=pytest.mark.thorough)])
 def test_draws_of_a_class_are_each_as_if_asked_alone(operator):
-    """The plan, and the requests in flight on the grid of the search, are chosen again in every draw."""
+    """The plan, and the requests in flight on the grid of the search, are chosen again in every
+    draw.
+    """
     asked = {"workload.operated_by": operator, "workload.interactivity": "30 token/s"}
     gaps = np.array([1.7, 1.9, 2.1, 2.3])
     drawn = tco.evaluate_draws(

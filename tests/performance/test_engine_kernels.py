@@ -1,4 +1,6 @@
-"""Kernels as engines run them: bends against numpy's interpolation, releases, chips and kernels that no table has, and what a refit finds."""
+"""Kernels as engines run them: bends against numpy's interpolation, releases, chips and kernels
+that no table has, and what a refit finds.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,9 @@ def test_the_rows_of_the_catalogue_are_those_of_a_refit(name):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_correction_helps_on_a_chip_that_it_has_not_seen(name):
-    """GB200's rows by what the other chips share are nearer to what was measured than physics alone."""
+    """GB200's rows by what the other chips share are nearer to what was measured than physics
+    alone.
+    """
     table = today.table_of(ROOT / f"data/measured/{name}.csv.gz")
     apart = table.accelerator == "GB200 NVL72"
     common = {

@@ -1,4 +1,6 @@
-"""The plans of a serving engine: which there are, how they lie on racks, what they hold in memory, and what each axis costs."""
+"""The plans of a serving engine: which there are, how they lie on racks, what they hold in memory,
+and what each axis costs.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def test_stages_are_parts_of_a_world_powers_of_two_in_it_or_worlds_up_to_the_wid
 
 
 def test_plans_of_two_racks_counted_by_hand():
-    """Chips 1, 2, ... 144 of which a tensor-parallel group is a divisor; beyond one rack, the racks joined by experts or by halves of groups."""
+    """Chips 1, 2, ... 144 of which a tensor-parallel group is a divisor; beyond one rack, the racks
+    joined by experts or by halves of groups.
+    """
     flat = {
         (chips, tensor)
         for chips in (*divisors(144), 32, 64, 128)
@@ -211,7 +215,9 @@ LAYOUT_NAMES = [
     "two stages",
     "experts shared",
 ]
-LAYOUTS = [  # chips, tensor, context, pipeline, cut, experts: stage, domains, replicas, copies, crossing, groups of experts
+# chips, tensor, context, pipeline, cut, experts: stage, domains, replicas, copies, crossing, groups
+# of experts
+LAYOUTS = [
     ((144, 4, 1, 1, EXPERTS), (144, 2, 1, 1, 0, 144)),
     ((144, 4, 1, 1, TENSOR), (144, 2, 1, 2, 1, 72)),
     ((144, 4, 2, 1, CONTEXT), (144, 2, 2, 1, 1, 72)),
@@ -265,12 +271,16 @@ def held(plan: DecodePlan, made=None) -> float:
 
 
 def kept(plan: DecodePlan, made=None) -> float:
-    """Return the weights a chip keeps: what is left of the memory as sequences, which all take the same, go to none."""
+    """Return the weights a chip keeps: what is left of the memory as sequences, which all take the
+    same, go to none.
+    """
     return 2 * held(plan._replace(sequences=1.0), made) - held(plan._replace(sequences=2.0), made)
 
 
 def test_experts_of_each_cut_by_hand():
-    """256 experts over 144 chips are two each, as are halves of four over 72; a set in each rack is four. The rest is alike."""
+    """256 experts over 144 chips are two each, as are halves of four over 72; a set in each rack is
+    four. The rest is alike.
+    """
     model = server(TWO_RACKS).model
     expert = 3 * 7168 * 2048
     flat, halves, sets = (kept(DecodePlan(144.0, 4.0, 1.0, 1.0, cut, 1.0)) for cut in range(3))
@@ -342,7 +352,9 @@ def test_ranks_that_split_a_prompt_compute_their_part_of_it():
     [("decode", DecodePlan(8.0, 8.0, 1.0, 1.0, 0.0, 16.0)), ("prefill", PrefillPlan(8.0, 8.0))],
 )
 def test_a_second_stage_adds_one_transfer_and_waits_for_the_longer(phase, plan):
-    """Of 61 layers the longer stage has 31: the pass takes 62/61 of its work, and a transfer between servers."""
+    """Of 61 layers the longer stage has 31: the pass takes 62/61 of its work, and a transfer
+    between servers.
+    """
     made = server("h100-hgx8", workload__precision="bf16")
     one, two = (
         getattr(made, phase)(plan._replace(chips=8.0 * depth, pipeline_parallel=float(depth)))
@@ -429,7 +441,9 @@ def test_experts_in_each_rack_exchange_there():
 
 @pytest.mark.parametrize("cut", range(3), ids=CUTS)
 def test_every_cut_computes_the_same_work(cut):
-    """Each chip's share of the products with the experts: tokens of the engine, once, over its chips."""
+    """Each chip's share of the products with the experts: tokens of the engine, once, over its
+    chips.
+    """
     made = server(TWO_RACKS)
     context = 2.0 if cut == CONTEXT else 1.0
     prompt = made.prefill(PrefillPlan(144.0, 4.0, context, 1.0, float(cut)))
@@ -482,7 +496,9 @@ def lies(plan, phase: str = "decode") -> dict[str, tuple[int, int, float | None]
 
 
 def test_axes_of_two_racks_by_hand():
-    """Hops as `tco fabric` prints them: 2.4366 in a rack, 2.9161 in the world, one to the chips of a tray, none along a paired cable."""
+    """Hops as `tco fabric` prints them: 2.4366 in a rack, 2.9161 in the world, one to the chips of
+    a tray, none along a paired cable.
+    """
     rack, world = (scope["hops_mean"] for scope in document("fabric", TWO_RACKS)["scopes"])
     rack, world = pytest.approx(rack, rel=1e-9), pytest.approx(world, rel=1e-9)
     assert lies(DecodePlan(144.0, 4.0, 1.0, 1.0, EXPERTS, 32.0)) == {
@@ -538,7 +554,8 @@ def test_stages_of_a_server_meet_over_its_switches():
     assert stages.bytes == pytest.approx(3 * 32 * 7168 * 2, rel=1e-12)
 
 
-# ---------------------------------------------------------------- an exchange by itself and in a step
+# ---------------------------------------------------------------- an exchange by itself and in a
+# step
 WAITS = (
     "workload.software=10000 months",
     "workload.draft_tokens=0",
@@ -548,7 +565,9 @@ GROWN_UP = [word for one in WAITS for word in ("--set", one)]
 
 
 def exchange_us(found, name: str) -> float:
-    """Return the time of one exchange of a decode step of DeepSeek-V3, which has 58 layers of experts."""
+    """Return the time of one exchange of a decode step of DeepSeek-V3, which has 58 layers of
+    experts.
+    """
     return float(
         next(
             one["time_us"]

@@ -1,4 +1,6 @@
-"""The config of a published model reads as the weights its makers count, family by family; what is no decoder is refused with the reason."""
+"""The config of a published model reads as the weights its makers count, family by family; what is
+no decoder is refused with the reason.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,9 @@ def test_what_no_reader_knows_is_refused(name, change, message):
 
 
 def test_windows_stand_where_the_family_puts_them():
-    """Gemma 3: five of six layers, a remainder of them at the end; Command R7B: three of four; what sees all tokens grows the cache."""
+    """Gemma 3: five of six layers, a remainder of them at the end; Command R7B: three of four; what
+    sees all tokens grows the cache.
+    """
     for name, windows, all_tokens in (("gemma-3-27b", 52, 10), ("command-r7b", 24, 8)):
         layers = {
             bool(attention.window): count for attention, count in read(name).attentions.items()
@@ -150,7 +154,9 @@ def test_windows_stand_where_the_family_puts_them():
 
 
 def test_a_recurrent_model_caches_no_tokens():
-    """Codestral Mamba: 64 layers keep 8192 x 128 numbers and 3 x 10240 inputs of the convolution, whatever the length."""
+    """Codestral Mamba: 64 layers keep 8192 x 128 numbers and 3 x 10240 inputs of the convolution,
+    whatever the length.
+    """
     model = read("mamba-codestral-7b")
     assert (model.cached, model.held) == (0, 64 * (8192 * 128 + 3 * 10240))
 

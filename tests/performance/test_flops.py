@@ -13,7 +13,9 @@ def work(name, context, training=True):
 
 
 def test_deepseek_v3_trains_at_250_gflop_a_token():
-    """Published (arxiv.org/abs/2505.09343): 250 GFLOP a token at 4,096; and 6 x 37e9 + 3 x 2 x 2,048 x 128 x 320 x 61 = 252.7."""
+    """Published (arxiv.org/abs/2505.09343): 250 GFLOP a token at 4,096; and 6 x 37e9 + 3 x 2 x
+    2,048 x 128 x 320 x 61 = 252.7.
+    """
     assert work("deepseek-v3", 4096) == pytest.approx(250e9, rel=5e-3)
     model = load_model(CATALOGUE, "deepseek-v3")
     rounded = work("deepseek-v3", 4096) + 6 * (37e9 - model.active_parameters)
@@ -21,7 +23,9 @@ def test_deepseek_v3_trains_at_250_gflop_a_token():
 
 
 def test_megatron_counts_the_same_products():
-    """72 l h^2 (1 + V / (12 l h)) for the weights (arxiv.org/abs/2104.04473), here with the causal half of its attention."""
+    """72 l h^2 (1 + V / (12 l h)) for the weights (arxiv.org/abs/2104.04473), here with the causal
+    half of its attention.
+    """
     layers, hidden, vocabulary, context = 96, 12288, 50257, 2048
     closed = (
         72 * layers * hidden**2 * (1 + vocabulary / (12 * layers * hidden))

@@ -1,4 +1,6 @@
-"""Number formats: what each chip computes them as, what they cost in bytes and unpacking, and what each operand's format changes."""
+"""Number formats: what each chip computes them as, what they cost in bytes and unpacking, and what
+each operand's format changes.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ def test_every_chip_computes_every_format_somehow():
 
 
 def test_a_peak_or_a_unit_of_ones_own_is_used():
-    """Nothing is decided by a chip's name: a chip that gets a peak, or units that take a block format, computes it."""
+    """Nothing is decided by a chip's name: a chip that gets a peak, or units that take a block
+    format, computes it.
+    """
     found = computed_on(
         values_of(**{"parts__a100-sxm-80gb__peak_fp8": "600 TFLOP/s"}),
         "a100-sxm-80gb",
@@ -173,7 +177,9 @@ def test_weights_in_four_bits_beside_activations_in_eight():
 
 @pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "experts"])
 def test_weights_are_read_as_they_are_stored(name):
-    """What twice the tokens leave unchanged are the weights: bytes of T tokens twice, less those of 2 T."""
+    """What twice the tokens leave unchanged are the weights: bytes of T tokens twice, less those of
+    2 T.
+    """
 
     def weights(precision: str) -> float:
         few, many = (
@@ -209,7 +215,9 @@ UNPACKED = [("h100-hgx8", "nvfp4"), ("a100-hgx8", "fp8"), (TRN3, "nvfp4"), ("gb2
 
 @pytest.mark.parametrize(("system", "name"), UNPACKED)
 def test_unpacking_never_makes_anything_quicker(system, name):
-    """Against units that take the format as it is, and against numbers that need ten times the operations."""
+    """Against units that take the format as it is, and against numbers that need ten times the
+    operations.
+    """
     made = server(system, workload__precision=name)
 
     def unpacked(change) -> Machine:
@@ -429,7 +437,9 @@ def test_few_rows_cost_as_much_as_the_least(tokens, least, inner, outer):
 
 
 def test_products_of_a_chip_fill_its_arrays_as_far_as_they_go():
-    """The shared expert at tensor 4: 7,168 x 1,024 and 512 x 7,168 fill; 32 rows of the 64 that pass while weights load are half."""
+    """The shared expert at tensor 4: 7,168 x 1,024 and 512 x 7,168 fill; 32 rows of the 64 that
+    pass while weights load are half.
+    """
     made = server(TRN3, workload__precision="mxfp8").machine.operands[1]
     least = float(made.array[3])
     for inner, outer in ((7168, 1024), (512, 7168)):

@@ -1,4 +1,6 @@
-"""What moves a small message: ends in memory, steps that add up, what lies on the way, and the design of the network beyond."""
+"""What moves a small message: ends in memory, steps that add up, what lies on the way, and the
+design of the network beyond.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ SMALL = 8192.0
 
 
 def test_ends_stand_beside_the_launch():
-    """At H100's clock a start is the fitted launch and two trips of half a microsecond, that of one-shot kernels a share of the launch."""
+    """At H100's clock a start is the fitted launch and two trips of half a microsecond, that of
+    one-shot kernels a share of the launch.
+    """
     rows = csv.DictReader(FITTED.read_text().splitlines())
     fitted = {
         row["attribute"]: float(row["value"])
@@ -36,7 +40,9 @@ def test_ends_stand_beside_the_launch():
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_collective_from_memory_to_memory_takes_a_trip_at_either_end(operation):
-    """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the algorithm."""
+    """Trainium's start and end in on-chip memory; asked for, they pay two trips whatever the
+    algorithm.
+    """
     trip = 2 * CATALOGUE.practice("trainium", "endpoint_latency").value
     near = timings(links_of("trn3-nl72x2"), operation, 144, SMALL)
     far = timings(
@@ -123,7 +129,9 @@ def test_steps_of_a_torus_that_add_up():
 
 
 def test_every_device_on_the_way_to_the_other_rack_counts():
-    """Plane switch, chip, tray switch and paired chip lie between the farthest chips of NL72x2, the switch of the step itself among them."""
+    """Plane switch, chip, tray switch and paired chip lie between the farthest chips of NL72x2, the
+    switch of the step itself among them.
+    """
     met = links_of("trn3-nl72x2")
     hop, near = float(met.latencies.hop), float(met.latencies.near_step)
     assert hop == pytest.approx(0.3e-6 + 512 / 64e9)  # a packet through eight lanes of 8 GB/s
@@ -160,7 +168,9 @@ def test_narrow_ports_hold_a_packet_longer():
 
 @pytest.mark.parametrize("name", ["trn2-nl32x2-3d", "tpuv7-cube64"])
 def test_a_torus_answers_small_messages_straight(name):
-    """Rings over three dimensions take many steps, exchanges straight to the place few; large messages go by rings."""
+    """Rings over three dimensions take many steps, exchanges straight to the place few; large
+    messages go by rings.
+    """
     met = links_of(name)
     small, large = (
         min((float(t.time), name) for name, t in timings(met, "all-reduce", 64, size).items())[1]

@@ -1,4 +1,6 @@
-"""Libraries of collectives: what each offers is data, what it does not offer is never chosen, and rows are asked as anyone asks."""
+"""Libraries of collectives: what each offers is data, what it does not offer is never chosen, and
+rows are asked as anyone asks.
+"""
 
 from __future__ import annotations
 
@@ -322,7 +324,9 @@ def test_a_row_of_each_kind_can_be_asked_again(measured):
 
 
 def test_the_family_chooses_what_nccl_measures(measured):
-    """`tco collective` on rows inside one domain, by the library of the family: within a tenth at the median, a quarter at the tail."""
+    """`tco collective` on rows inside one domain, by the library of the family: within a tenth at
+    the median, a quarter at the tail.
+    """
     table, _ = measured
     on = {
         "H100 SXM": "h100-hgx8",

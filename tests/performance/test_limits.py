@@ -1,7 +1,9 @@
-"""Where gathering weights, exchanging activations and computing take equally long: published limits of parallel training, by roots.
+"""Where gathering weights, exchanging activations and computing take equally long: published limits
+of parallel training, by roots.
 
-A block of two matrices over chips that share out the batch (FSDP ways) and each matrix (tensor parallelism). Rings are taken as long,
-so that a gather moves the whole buffer, and weights travel over two axes of a torus, activations over one, as the source has it.
+A block of two matrices over chips that share out the batch (FSDP ways) and each matrix (tensor
+parallelism). Rings are taken as long, so that a gather moves the whole buffer, and weights travel
+over two axes of a torus, activations over one, as the source has it.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ def test_best_fsdp_ways():
 
 @pytest.mark.parametrize("chips", [512, 4096])
 def test_least_batch_per_chip_of_fsdp_with_tensor_parallelism(chips):
-    """Below it no mix of ways computes for as long as it communicates: B / N = 2 a^2 / F, a being FLOPs per byte of a link."""
+    """Below it no mix of ways computes for as long as it communicates: B / N = 2 a^2 / F, a being
+    FLOPs per byte of a link.
+    """
     given, published = expected("ROO013")
     width, peak = given["F"], given["a"] * AXIS
     assert FORMULA.machine_balance(peak, AXIS) == given["a"]

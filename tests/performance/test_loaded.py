@@ -15,7 +15,9 @@ from tests.shipped import CATALOGUE
 
 @pytest.mark.parametrize("name", ["gb200-nvl72", "trn3-nl32x2"])
 def test_plans_of_one_split_run_batches_of_their_own(name):
-    """Plans that split attention alike but span more chips hold other batches of the requests in flight."""
+    """Plans that split attention alike but span more chips hold other batches of the requests in
+    flight.
+    """
     made = server(name, workload__concurrency="512")
     machine, model, request = made.machine, made.model, made.request
     axes = plan_axes(model, machine.links, 0)
@@ -37,7 +39,9 @@ def test_plans_of_one_split_run_batches_of_their_own(name):
 
 @pytest.mark.parametrize("concurrency", [64, 512])
 def test_engines_hold_the_requests_in_flight_in_whole_sequences(concurrency):
-    """An attention group runs a whole number of sequences, and all groups of a world together no more than a sequence each too many."""
+    """An attention group runs a whole number of sequences, and all groups of a world together no
+    more than a sequence each too many.
+    """
     found = tco.evaluate("gb200-nvl72", {"workload.concurrency": str(concurrency)})
     plan = found.plan.decode
     groups = found.plan.engines * plan.chips / (plan.tensor_parallel * plan.context_parallel)
@@ -45,7 +49,9 @@ def test_engines_hold_the_requests_in_flight_in_whole_sequences(concurrency):
 
 
 def test_of_plans_under_load_the_best_in_time_is_taken():
-    """Each plan asked alone: of those that fit, are quick enough and answer soon enough, the one with the most tokens a chip."""
+    """Each plan asked alone: of those that fit, are quick enough and answer soon enough, the one
+    with the most tokens a chip.
+    """
     made = server(
         "gb200-nvl72",
         workload__concurrency="512",
@@ -87,7 +93,9 @@ def test_of_plans_under_load_the_best_in_time_is_taken():
 
 
 def test_the_widest_layer_says_how_far_attention_splits():
-    """A model whose first layers have half the heads splits as far as the others do: chips beyond the narrower heads repeat them."""
+    """A model whose first layers have half the heads splits as far as the others do: chips beyond
+    the narrower heads repeat them.
+    """
     made = server("gb200-nvl72")
     first, *rest = made.model.blocks
     narrow = first._replace(attention=first.attention._replace(heads=first.attention.heads // 16))
@@ -111,7 +119,9 @@ ONE = {"chips": 1, "tp": 1, "pp": 1, "ep": 1}
 
 @pytest.mark.parametrize(("engine", "moves"), [("sglang", True), ("trtllm", False)])
 def test_requests_of_equal_lengths_keep_step_where_prompts_are_read_first(engine, moves):
-    """All start together: of what the other prompts take, a request meets less between its tokens and more before the first of them."""
+    """All start together: of what the other prompts take, a request meets less between its tokens
+    and more before the first of them.
+    """
     asked = EIGHT | {
         "workload.engine": engine,
         "workload.as_deployed": "0",

@@ -1,6 +1,8 @@
-"""One layer: what a chip takes for an operator does not depend on who asks, an engine that reads prompts or a training job.
+"""One layer: what a chip takes for an operator does not depend on who asks, an engine that reads
+prompts or a training job.
 
-Recomputing all layers runs their forward part once more, so an operator's forward time is what its line of a step then grows by.
+Recomputing all layers runs their forward part once more, so an operator's forward time is what its
+line of a step then grows by.
 """
 
 from __future__ import annotations

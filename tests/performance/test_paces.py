@@ -1,4 +1,6 @@
-"""Collectives asked for many sizes on one group: as if each size was asked alone, and what is known once is not found again."""
+"""Collectives asked for many sizes on one group: as if each size was asked alone, and what is known
+once is not found again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What holds of any collective and any pass: nothing beats its lower bounds, and more hardware is never slower."""
+"""What holds of any collective and any pass: nothing beats its lower bounds, and more hardware is
+never slower.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,9 @@ def groups(world: int) -> st.SearchStrategy[int]:
 
 @st.composite
 def placed(draw, wires: Wires) -> Group:
-    """A group wherever its ranks stand: consecutive, or some in each of several domains, of one world or of so many that they fill worlds."""
+    """A group wherever its ranks stand: consecutive, or some in each of several domains, of one
+    world or of so many that they fill worlds.
+    """
     if draw(st.booleans()):
         return group_of(fabric_named(wires.name)[0], draw(groups(wires.world)))
     joined = wires.world // wires.domain
@@ -221,7 +225,9 @@ def test_faster_links_of_the_chip_are_never_slower(fabric, attribute):
 @on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
-    """What latency takes stays. Chunks are as many as is best, so that theirs grows by the root of two."""
+    """What latency takes stays. Chunks are as many as is best, so that theirs grows by the root of
+    two.
+    """
     links, wires = fabric_named(FABRICS[fabric])
     slow = scaled(links, dict.fromkeys(RATES, 0.5))
 
@@ -248,15 +254,19 @@ def test_half_of_every_rate_is_twice_the_time_on_the_wire(fabric, operation):
 
 # ---------------------------------------------------------------- collectives: lower bounds
 def leaving(wires: Wires, ranks: float) -> float:
-    """Return the full rate of a chip's lanes to other domains: those of the world, and its network ports where a group needs them."""
+    """Return the full rate of a chip's lanes to other domains: those of the world, and its network
+    ports where a group needs them.
+    """
     return wires.crossing * (wires.world > wires.domain) + wires.network * (ranks > wires.world)
 
 
 def least_wire(wires: Wires, operation: str, group: Group, size: float, adds_up: bool) -> float:
-    """Return the time no algorithm can beat: what a chip hands over at its full injection, and what a domain takes in over its border.
+    """Return the time no algorithm can beat: what a chip hands over at its full injection, and what
+    a domain takes in over its border.
 
-    A sum over N chips moves 2 (N-1)/N of the buffer through each chip's links, a gather or an exchange (N-1)/N; a switch that adds up
-    spares the chips all but once. A domain of Y takes in the whole sum, the other domains' parts of a gather, or of an exchange.
+    A sum over N chips moves 2 (N-1)/N of the buffer through each chip's links, a gather or an
+    exchange (N-1)/N; a switch that adds up spares the chips all but once. A domain of Y takes in
+    the whole sum, the other domains' parts of a gather, or of an exchange.
     """
     ranks, domains, each = (float(number) for number in group[:3])
     share, elsewhere = (ranks - 1) / ranks, (ranks - each) / ranks
@@ -302,7 +312,9 @@ def test_no_algorithm_beats_the_wires(fabric, operation):
 
 @on_every_fabric
 def test_no_exchange_of_tokens_beats_the_wires(fabric):
-    """A token goes at least once to every other chip, and over the border once to every other domain, that one of its experts is on."""
+    """A token goes at least once to every other chip, and over the border once to every other
+    domain, that one of its experts is on.
+    """
     links, wires = fabric_named(FABRICS[fabric])
 
     @settings(max_examples=60)
@@ -342,7 +354,9 @@ def test_no_exchange_of_tokens_beats_the_wires(fabric):
 @on_every_fabric
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_algorithm_beats_its_steps(fabric, operation):
-    """Where each chip talks to one other at a time it takes log2 N steps to reach them all; all at once, one. Switches that add up take a trip."""
+    """Where each chip talks to one other at a time it takes log2 N steps to reach them all; all at
+    once, one. Switches that add up take a trip.
+    """
     links, wires = fabric_named(FABRICS[fabric])
     t = links.latencies
     step = min(float(t.near_step), float(t.crossing_step), float(t.network_step))
@@ -361,7 +375,9 @@ def test_no_algorithm_beats_its_steps(fabric, operation):
     bounded()
 
 
-EIGHT = [  # operation, algorithm: steps, and buffers through the links of a chip at rings' or at direct kernels' rate
+# operation, algorithm: steps, and buffers through the links of a chip at rings' or at direct
+# kernels' rate
+EIGHT = [
     ("all-reduce", "ring", 2 * 7, 2 * 7 / 8),
     ("all-reduce", "halving-doubling", 2 * 3, 2 * 7 / 8),
     ("all-reduce", "one-shot", 1, 7),
@@ -443,7 +459,9 @@ def of(system: str) -> Server:
 
 
 def with_factors(system: str, factors: dict[str, float]) -> Server:
-    """What serves with attributes of the chip and parameters of its practice multiplied; those a family does not have stay out."""
+    """What serves with attributes of the chip and parameters of its practice multiplied; those a
+    family does not have stay out.
+    """
     machine = of(system).machine
     owners = {
         **dict.fromkeys((*FAMILY, *FIXED), machine.family),
@@ -480,7 +498,9 @@ def plans(system: str) -> tuple[Any, DecodePlan]:
 
 @on_every_server
 def test_no_operator_beats_its_engines(system):
-    """Of every plan: at least its work at the rate of its engine, its bytes at the bandwidth, and what runs beside."""
+    """Of every plan: at least its work at the rate of its engine, its bytes at the bandwidth, and
+    what runs beside.
+    """
     made, (prefill, decode) = of(system), plans(system)
     for found in (made.decode(decode), made.prefill(prefill)):
         for operator in found.operators:
@@ -498,7 +518,9 @@ def test_no_operator_beats_its_engines(system):
 
 @on_every_server
 def test_many_plans_at_once_take_what_each_takes(system):
-    """Plans that split nothing stand beside some that split sequences, stages and experts over racks."""
+    """Plans that split nothing stand beside some that split sequences, stages and experts over
+    racks.
+    """
     made, (prefill, decode) = of(system), plans(system)
     at_once = made.decode(decode), made.prefill(prefill)
     for row in range(0, len(prefill.chips), 5):
@@ -534,7 +556,8 @@ def test_more_chip_never_slows_a_plan(system):
         for old, new in zip(before, (faster.decode(decode), faster.prefill(prefill)), strict=True):
             assert np.all(new.time <= old.time * (1 + 1e-12))
             for one, other in zip(old.operators, new.operators, strict=True):
-                # quicker compute hides less of an exchange, quicker routed experts less of a shared one
+                # quicker compute hides less of an exchange, quicker routed experts less of a shared
+                # one
                 hidden = (one.link and made.machine.exchange_overlap) or one.name == "shared expert"
                 assert hidden or np.all(other.time <= one.time * (1 + 1e-12)), one.name
 
@@ -564,7 +587,9 @@ def test_more_links_never_slow_a_plan(system):
 
 @on_every_server
 def test_half_of_every_rate_doubles_what_is_computed_and_moved(system):
-    """With what takes its time inside a kernel whatever the rates; what waits for the longest stage does by its share of all the rest."""
+    """With what takes its time inside a kernel whatever the rates; what waits for the longest stage
+    does by its share of all the rest.
+    """
     made, (prefill, decode) = of(system), plans(system)
     slow = with_factors(system, dict.fromkeys((*COMPUTE, *MEMORY), 0.5) | dict.fromkeys(FIXED, 2.0))
     for old, new in (
@@ -606,7 +631,9 @@ def test_more_sequences_take_longer_and_are_more_at_work(system):
 
 
 def test_every_rate_of_a_machine_is_raised_here():
-    """What a chip has gained since is named here: built from the values that are raised above, or no rate."""
+    """What a chip has gained since is named here: built from the values that are raised above, or
+    no rate.
+    """
     built = {"operands", "core", "kernels", "bandwidth", "row_bandwidth", "exponentials", "values"}
     waits = {
         "launch",

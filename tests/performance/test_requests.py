@@ -63,7 +63,8 @@ def test_a_prefix_found_is_not_computed():
     assert base[FIRST] > half[FIRST] > most[FIRST] > 0
     assert base[RATE] < half[RATE] < most[RATE]
     assert base[SPEED] == half[SPEED] == most[SPEED]
-    # the half not found sees three quarters of the prompt on average, so it takes more than half the attention of the whole
+    # the half not found sees three quarters of the prompt on average, so it takes more than half
+    # the attention of the whole
     core = {
         hit: next(
             o.time
@@ -133,7 +134,9 @@ def test_more_in_flight_is_more_throughput_and_less_speed():
 
 
 def test_requests_in_flight_by_the_law_of_little():
-    """Requests in flight are their rate times the time each stays, unless prompts alone fill the engine."""
+    """Requests in flight are their rate times the time each stays, unless prompts alone fill the
+    engine.
+    """
     made = served(concurrency="64", interactivity="1 token/s")
     metrics, plan = made.metrics, made.plan.decode
     stays = metrics[FIRST] + 1023 * metrics["tpot_s"]

@@ -1,4 +1,6 @@
-"""Groups smaller than their torus, or across two stars: what they get, against graphs, the whole, and the order of fabrics."""
+"""Groups smaller than their torus, or across two stars: what they get, against graphs, the whole,
+and the order of fabrics.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def parts(draw, most: int = 24) -> Slice:
 @settings(max_examples=40, deadline=None)
 @given(parts())
 def test_any_slice_against_its_graph(part):
-    """Hops by breadth-first search, lanes of a chip by counting, the all-to-all rate by a program with a flow for every source."""
+    """Hops by breadth-first search, lanes of a chip by counting, the all-to-all rate by a program
+    with a flow for every source.
+    """
     graph, chips = graph_of(part), part.chips
     mean, worst = graph.hops()
     assert part.hops_mean == pytest.approx(mean, rel=1e-12, abs=1e-12)
@@ -98,7 +102,9 @@ def test_a_slice_that_is_the_whole_torus_changes_nothing(name):
 
 @pytest.mark.parametrize("name", TORI)
 def test_a_slice_is_never_slower_than_the_whole(name):
-    """Same bytes a rank: what it sends when all talk to all, its part when all gather or reduce. Every group that tiles the torus."""
+    """Same bytes a rank: what it sends when all talk to all, its part when all gather or reduce.
+    Every group that tiles the torus.
+    """
     whole, chips = links(name)
     for ranks, each in itertools.product([n for n in range(2, chips) if chips % n == 0], SIZES):
         assert cheapest(whole, "all-to-all", ranks, each) <= cheapest(

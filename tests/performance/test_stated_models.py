@@ -1,4 +1,6 @@
-"""Models from stated figures: those of known models give the known counts, and what does not fit is named."""
+"""Models from stated figures: those of known models give the known counts, and what does not fit is
+named.
+"""
 
 import pytest
 

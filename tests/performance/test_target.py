@@ -1,4 +1,6 @@
-"""The operating point is solved: users get the speed asked for, or the memory is full, and small moves of inputs move the answer a little."""
+"""The operating point is solved: users get the speed asked for, or the memory is full, and small
+moves of inputs move the answer a little.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ RATE = "output_tokens_per_s_per_chip"
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [30, 47.3])
 def test_users_get_the_speed_asked_for(system, speed):
-    """Or a little more where the next batch is a step of tiles: a larger one then misses the speed, or makes less."""
+    """Or a little more where the next batch is a step of tiles: a larger one then misses the speed,
+    or makes less.
+    """
     gives_the_speed(
         system, evaluate(system, {"workload.interactivity": f"{speed} token/s"}), speed, 1e-3
     )
 
 
 def gives_the_speed(system, found, speed, over):
-    """Hold an answer to the speed asked for, so far over it at most but where the next batch is a step of tiles."""
+    """Hold an answer to the speed asked for, so far over it at most but where the next batch is a
+    step of tiles.
+    """
     assert speed <= found.metrics["tokens_per_s_per_user"]
     if found.metrics["tokens_per_s_per_user"] > speed * (1 + over):
         decode = found.plan.decode
@@ -42,7 +48,9 @@ def gives_the_speed(system, found, speed, over):
     "system", ["gb200-nvl72", "trn3-nl32x2", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"]
 )
 def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(system):
-    """The speed is the one asked for to a few hundred-thousandths, or a step; what the search took of arrays is what numbers give."""
+    """The speed is the one asked for to a few hundred-thousandths, or a step; what the search took
+    of arrays is what numbers give.
+    """
     found = evaluate(system)
     gives_the_speed(system, found, 50, 3e-5)
     alone = evaluate(system, plan=found.plan)
@@ -53,7 +61,9 @@ def test_the_target_is_met_exactly_and_the_plan_asked_for_alone_is_the_same(syst
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72"])
 @pytest.mark.parametrize("speed", [25, 60])
 def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
-    """Every plan of the search at every batch of a fine grid: none that is as quick makes more than the solved one."""
+    """Every plan of the search at every batch of a fine grid: none that is as quick makes more than
+    the solved one.
+    """
     wanted = {"workload.interactivity": f"{speed} token/s"}
     found = evaluate(system, wanted)
     inputs = inputs_of(system, wanted)
@@ -73,7 +83,9 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
 @pytest.mark.parametrize("system", ["gb200-nvl72", "trn3-nl72x2", "mi450x-ualoe72", "h200-hgx8"])
 @pytest.mark.parametrize("speed", [1e-3, 30, 50])
 def test_no_plan_of_some_size_makes_more(system, speed):
-    """Searches of the plans of one size each: none makes more than all plans together, whether memory binds, the speed or a step."""
+    """Searches of the plans of one size each: none makes more than all plans together, whether
+    memory binds, the speed or a step.
+    """
     wanted = ALIKE | {"workload.interactivity": f"{speed} token/s"}
     found = evaluate(system, wanted)
     best = 0.0

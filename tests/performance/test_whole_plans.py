@@ -1,4 +1,6 @@
-"""No plan fixed by hand beats the answer: the axes of both pools, pipelines, and the drafts of a step, at speeds from slow to quick."""
+"""No plan fixed by hand beats the answer: the axes of both pools, pipelines, and the drafts of a
+step, at speeds from slow to quick.
+"""
 
 import random
 import re
@@ -15,7 +17,9 @@ RATE = "output_tokens_per_s_per_chip"
 
 
 def plans_by_hand(count, seed):
-    """Return so many systems with a speed, axes of a plan and of a pool that reads prompts, and a depth of drafts, at random."""
+    """Return so many systems with a speed, axes of a plan and of a pool that reads prompts, and a
+    depth of drafts, at random.
+    """
     dice = random.Random(seed)
     for _ in range(count):
         axes = {"tp": dice.choice((1, 2, 4, 8, 16))} | (
@@ -66,7 +70,8 @@ def beaten(count, seed, settings=None):
 
 
 def offered(result):
-    """Say whether the engine offers a plan: its attention, and drafts that deployments on the family run.
+    """Say whether the engine offers a plan: its attention, and drafts that deployments on the
+    family run.
 
     TensorRT-LLM splits the attention of a sequence over one chip or over all of a worker.
     """
@@ -98,7 +103,9 @@ def test_no_plan_fixed_by_hand_beats_the_answer(count, settings):
 
 
 def test_every_depth_of_drafts_is_best_somewhere():
-    """At a slow speed large batches fill the matrix units, and drafts cost what they would save; at a quick one few sequences leave them idle."""
+    """At a slow speed large batches fill the matrix units, and drafts cost what they would save; at
+    a quick one few sequences leave them idle.
+    """
     asked = [{"workload.interactivity": f"{speed} token/s"} for speed in (1, 50, 100, 200)]
     depths = [
         evaluate("gb200-nvl72", ALIKE | one, catalogue=CATALOGUE).plan.decode.drafts
@@ -124,7 +131,9 @@ def test_a_depth_beyond_the_head_is_refused_and_names_the_most():
 
 
 def test_a_promised_first_token_is_kept_or_refused_with_the_least():
-    """The reading of a prompt and the step after it both count; what is left is at least one prompt's own time."""
+    """The reading of a prompt and the step after it both count; what is left is at least one
+    prompt's own time.
+    """
     free = evaluate("trn3-nl72x2", {"workload.ttft": "0 s"}, catalogue=CATALOGUE).metrics
     for limit in (2.0, 0.8, 0.3):
         kept = evaluate("trn3-nl72x2", {"workload.ttft": f"{limit} s"}, catalogue=CATALOGUE).metrics

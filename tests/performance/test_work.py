@@ -1,4 +1,6 @@
-"""The work of every operator, kept: what a layer computes, moves, starts and holds in memory, whatever the chips' practice is."""
+"""The work of every operator, kept: what a layer computes, moves, starts and holds in memory,
+whatever the chips' practice is.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ DRAFT = ("--set", "workload.draft_tokens=1")
 CLOSED = ("--set", "workload.concurrency=64", "--set", "workload.interactivity=1 token/s")
 TRAINING = ("--set", "workload=llama-3.1-405b-training")
 MIXTRAL = ("--set", "workload.model=mixtral-8x7b", "--set", "cluster.chips=256")
-CASES = {  # what is asked: latent attention and experts, a format that software unpacks, mixers, sliding windows, a draft, steps of training
+# what is asked: latent attention and experts, a format that software unpacks, mixers, sliding
+# windows, a draft, steps of training
+CASES = {
     "latent": ("gb200-nvl72", "--plan", "tp=8,ep=1", *CLOSED, *DRAFT),
     "unpacked": (
         "h100-hgx8",

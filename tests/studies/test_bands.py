@@ -1,4 +1,6 @@
-"""Bands along a frontier: the range of a comparison where the workload stands, the point itself where nothing is drawn, each plan as if alone."""
+"""Bands along a frontier: the range of a comparison where the workload stands, the point itself
+where nothing is drawn, each plan as if alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The claims ledger: every verdict and value, and that each claim rests on the catalogue and on nothing else."""
+"""The claims ledger: every verdict and value, and that each claim rests on the catalogue and on
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ BY_BILL = {
     "C130",
     "C150",
 }  # rest on hundreds of parts: held against published rack powers instead
-# Rest on the best plan of a whole evaluation, or on priors of collectives: figures that move with the engine. Their verdicts are held.
+# Rest on the best plan of a whole evaluation, or on priors of collectives: figures that move with
+# the engine. Their verdicts are held.
 BOUGHT = {
     "P010",
     "P011",
@@ -231,8 +234,13 @@ def test_a_few_worlds_train_as_many_do(catalogue, found):
 
 
 def test_experts_in_a_rack_and_in_both_are_all_plans_of_the_larger_world(row, catalogue):
-    """A pool that waits at times for another makes (1 - s)^(1/p) of what it could, with s of the chips prefilling and sharpness p."""
-    both = "max(decode_with_experts(trn3-nl72x2, one-domain), decode_with_experts(trn3-nl72x2, whole-world))"
+    """A pool that waits at times for another makes (1 - s)^(1/p) of what it could, with s of the
+    chips prefilling and sharpness p.
+    """
+    both = (
+        "max(decode_with_experts(trn3-nl72x2, one-domain), decode_with_experts(trn3-nl72x2, "
+        "whole-world))"
+    )
     pool = "pool(trn3-nl72x2, decode, workload.as_deployed=0)"
     decoding = row(
         f"metric(trn3-nl72x2, output_tokens_per_s_per_chip, workload.as_deployed=0) / {pool}"
@@ -288,8 +296,10 @@ def test_a_scenario_is_walked_once_and_the_user_goes_before_the_claim(catalogue,
     assert seen[1:] == [("bf16", 100)]
 
 
-# ---------------------------------------------------------------- every value moves what rests on it
-# No value of the catalogue moves these: counts of trees and lanes, paths of a graph, a model's experts ...
+# ---------------------------------------------------------------- every value moves what rests on
+# it
+# No value of the catalogue moves these: counts of trees and lanes, paths of a graph, a model's
+# experts ...
 STRUCTURE = {
     *(
         "C053",
@@ -363,7 +373,8 @@ BY_CLAIM = {
 def test_every_value_a_claim_rests_on_moves_it(catalogue, found):
     """All values at once, each by a factor of its own.
 
-    Only values of the other claims: a whole evaluation reads many that do not bind its plan, and shares that must sum to less than one.
+    Only values of the other claims: a whole evaluation reads many that do not bind its plan, and
+    shares that must sum to less than one.
     """
     others = [one for claim, one in found.items() if claim not in BY_PLAN]
     paths = sorted(
@@ -467,7 +478,9 @@ def test_verdict_of_a_kind(row, kind, computed, expected):
 
 # ---------------------------------------------------------------- conclusions in draws
 def test_a_conclusion_is_judged_by_the_draws_of_a_comparison(catalogue):
-    """P019 asks what `tco uncertainty` with as many draws counts: how often NL32x2 costs less a token than Trainium2."""
+    """P019 asks what `tco uncertainty` with as many draws counts: how often NL32x2 costs less a
+    token than Trainium2.
+    """
     found = {one.claim.id: one for one in check_claims(catalogue, {}, conclusions=True)[0]}
     judged, words = found["P019"].judged, shlex.split(found["P019"].claim.command)[1:]
     shown = document(*words)
@@ -580,7 +593,9 @@ def test_every_conclusion_has_a_command_of_its_own(catalogue, found):
 
 
 def test_a_conclusion_is_what_its_command_shows(found):
-    """The figure of each stands among the numbers that its command prints, as such or in hundredths."""
+    """The figure of each stands among the numbers that its command prints, as such or in
+    hundredths.
+    """
     gone = []
     for one in found.values():
         if one.claim.command:

@@ -1,4 +1,6 @@
-"""The curve of a comparison: its costs against a search at each speed, its chances against the study of draws, its verdict against known costs."""
+"""The curve of a comparison: its costs against a search at each speed, its chances against the
+study of draws, its verdict against known costs.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def test_what_misses_the_speed_is_no_win():
 @pytest.mark.thorough
 @pytest.mark.parametrize("speed", [30, 100])
 def test_chances_at_a_speed_are_those_of_the_study_asked_for_it(speed):
-    """On the same draws; a plan among those that are looked at for one speed alone may be missing, or there be more."""
+    """On the same draws; a plan among those that are looked at for one speed alone may be missing,
+    or there be more.
+    """
     for name in (TRN3, MI450X):
         one = found()[1][name, speed]
         study = tco.uncertainty(
@@ -124,7 +128,9 @@ def test_the_ends_of_software_are_what_setting_it_gives(end):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [TRN3, MI450X])
 def test_no_strong_input_leaves_the_printed_range(name):
-    """Each of the strongest at its P5 and P95, chosen anew, lies between the P5 and P95 that are printed, a tenth of them apart for sampling."""
+    """Each of the strongest at its P5 and P95, chosen anew, lies between the P5 and P95 that are
+    printed, a tenth of them apart for sampling.
+    """
     range_ = found()[1][name, 50]["range"]
     span = range_["p95"] - range_["p5"]
     inputs = document("sensitivity", name, "--metric", RATIO)["inputs"][:6]
@@ -219,7 +225,9 @@ ONE = np.ones_like
 
 
 def test_the_least_regret_is_picked_and_as_sure_as_resamplings_say():
-    """Of 100 draws 5 in 100 resamplings have 1.6 standard errors fewer: 92 wins are surely 75, not 90."""
+    """Of 100 draws 5 in 100 resamplings have 1.6 standard errors fewer: 92 wins are surely 75, not
+    90.
+    """
     kinds = {55: "tie", 76: "close", 85: "likely", 92: "likely", 97: "clear", 100: "clear"}
     for count, kind in kinds.items():
         (one,) = regimes_of(
@@ -399,7 +407,9 @@ def test_what_is_no_number_of_racks_is_refused(racks):
 
 # ---------------------------------------------------------------- the share of some inputs
 def test_the_share_of_inputs_in_the_variance_of_ranks():
-    """Of a uniform sum of two equal normal places one holds half of the variance; infinities and equal losses have ranks."""
+    """Of a uniform sum of two equal normal places one holds half of the variance; infinities and
+    equal losses have ranks.
+    """
     places = np.random.default_rng(1).standard_normal((2, 20_000))
     both = places.sum(axis=0)
     assert rank_share(both, list(places)) == pytest.approx(1, abs=0.05)
@@ -446,7 +456,9 @@ def test_why_says_what_moves_each_regime_and_what_to_measure():
 
 @pytest.mark.thorough
 def test_evidence_is_the_error_that_validating_with_an_input_set_gives():
-    """Rows of the files that travel with the program; an input that none of them notices is left out, and the answer says so."""
+    """Rows of the files that travel with the program; an input that none of them notices is left
+    out, and the answer says so.
+    """
     inputs, path = (
         tco.evaluate(GB200, catalogue=CATALOGUE).inputs,
         "performance.nvidia.exchange_wait",

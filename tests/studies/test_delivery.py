@@ -1,4 +1,6 @@
-"""Dates of delivery in a comparison: what is late, the pick when all can be had, and what waiting costs."""
+"""Dates of delivery in a comparison: what is late, the pick when all can be had, and what waiting
+costs.
+"""
 
 from __future__ import annotations
 

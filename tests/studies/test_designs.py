@@ -1,4 +1,6 @@
-"""Designs held against each other: by brute force over every plan of every system, and over small numbers by plain loops."""
+"""Designs held against each other: by brute force over every plan of every system, and over small
+numbers by plain loops.
+"""
 
 from __future__ import annotations
 

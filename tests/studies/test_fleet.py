@@ -1,4 +1,6 @@
-"""Several systems for one power: each as its own hall, in the order of dates, and no more than there is."""
+"""Several systems for one power: each as its own hall, in the order of dates, and no more than
+there is.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def test_ranges_hold_their_forecast():
     ids=lambda one: one.id,
 )
 def test_its_settings_make_a_forecast_again_within_its_range(one):
-    """Parameters move; a forecast that today's program would not call likely any more is told by this."""
+    """Parameters move; a forecast that today's program would not call likely any more is told by
+    this.
+    """
     settings = [word for text in one.settings.split("; ") for word in ("--set", text)]
     again = document("perf", one.system, *settings)["metrics"][one.metric]
     if one.low is None:

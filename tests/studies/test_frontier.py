@@ -1,4 +1,6 @@
-"""The frontier: nothing on it is beaten, it goes through the plan of `tco perf`, and pools of two systems follow from each alone."""
+"""The frontier: nothing on it is beaten, it goes through the plan of `tco perf`, and pools of two
+systems follow from each alone.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_interactivity_moves_only_the_mark_and_the_batch_solved_for_it():
 
 @pytest.mark.parametrize(("decode", "prefill"), [(TRN3, GB200), (GB200, TRN3)])
 def test_a_pair_is_made_of_each_pool_alone(decode, prefill):
-    """Chips x that decode and 1 - x that read make ((x D)^-p + ((1 - x) P)^-p)^(-1/p): no split of them all costs less than the answer's."""
+    """Chips x that decode and 1 - x that read make ((x D)^-p + ((1 - x) P)^-p)^(-1/p): no split of
+    them all costs less than the answer's.
+    """
     tuned = (
         "workload.as_deployed",
         "0",

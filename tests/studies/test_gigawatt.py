@@ -1,4 +1,6 @@
-"""A megawatt is one of the grid, for whoever asks: racks, dollars by kind of part, and what others say."""
+"""A megawatt is one of the grid, for whoever asks: racks, dollars by kind of part, and what others
+say.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def test_halls_and_power_have_a_date_and_a_country():
 
 
 def test_energy_follows_use():
-    """Chips that wait draw what was measured of an H200: 80 W of 593; at the use that the load factor is stated for nothing moves."""
+    """Chips that wait draw what was measured of an H200: 80 W of 593; at the use that the load
+    factor is stated for nothing moves.
+    """
     busy, idle = (again("h100-hgx8", terms__utilisation=use) for use in ("0.8", "0.01"))
     chips = sum(line.power for line in busy.bill.lines if line.part == "h100-sxm")
     share = chips / (busy.metrics["it_power_w_per_chip"] * 8)

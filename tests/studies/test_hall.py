@@ -1,4 +1,6 @@
-"""A site filled with one system: as many racks as the worst hour leaves power for, and no table lost to a rack that does not fit."""
+"""A site filled with one system: as many racks as the worst hour leaves power for, and no table
+lost to a rack that does not fit.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def test_three_servers_where_four_do_not_fit(catalogue):
 @pytest.mark.parametrize("name", ["h100-hgx8", "mi300x-8"])
 @pytest.mark.parametrize("servers", [1, 2, 3, 5, 6])
 def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
-    """Each carries its share of the rack, its power units and its management switch; nothing else differs."""
+    """Each carries its share of the rack, its power units and its management switch; nothing else
+    differs.
+    """
     usual, other = (
         evaluate(name, variant=variant, catalogue=catalogue)
         for variant in ({}, {"servers": str(servers)})
@@ -104,7 +108,9 @@ def test_a_rack_of_another_number_of_servers(catalogue, name, servers):
 
 
 def test_a_rack_of_more_servers_is_filled_to_its_power(catalogue):
-    """Six of 10 kW share a rack where 80 kW may stand; where 35 kW may, three do, and the variant that prices three is named."""
+    """Six of 10 kW share a rack where 80 kW may stand; where 35 kW may, three do, and the variant
+    that prices three is named.
+    """
     wide = evaluate(
         "h100-hgx8", {"site.rack_kw_max": "80 kW"}, variant={"servers": "6"}, catalogue=catalogue
     )

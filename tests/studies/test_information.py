@@ -18,7 +18,9 @@ NORMAL = np.random.default_rng(7).normal(size=(3, DRAWS))
 
 
 def test_who_knows_which_of_two_is_better_gains_the_mean_of_the_better():
-    """Of s_1 = a x and s_2 = 0 with x normal: E[max(a x, 0)] = a / sqrt(2 pi); what else is drawn is worth nothing."""
+    """Of s_1 = a x and s_2 = 0 with x normal: E[max(a x, 0)] = a / sqrt(2 pi); what else is drawn
+    is worth nothing.
+    """
     shares = np.array([0.2 * NORMAL[0], np.zeros(DRAWS)])
     assert gain(shares, [NORMAL[0]]) == pytest.approx(0.2 / math.sqrt(2 * math.pi), rel=0.03)
     assert gain(shares, [NORMAL[1]]) == pytest.approx(0, abs=0.003)
@@ -45,7 +47,9 @@ def test_few_draws_gain_nothing_by_chance():
 
 
 def test_the_error_of_rows_is_told_in_widths_of_the_belief():
-    """Serving rows of a chip left out are off by a tenth at the median: about one width of what a run has alone."""
+    """Serving rows of a chip left out are off by a tenth at the median: about one width of what a
+    run has alone.
+    """
     ranges = ranges_of(result("trn3-nl32x2"))
     one = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]
     width = math.log(one.high / one.low) / (2 * P95)

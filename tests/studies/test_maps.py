@@ -1,4 +1,6 @@
-"""A map of two inputs: each of its points is what an evaluation there finds, and the best is the best."""
+"""A map of two inputs: each of its points is what an evaluation there finds, and the best is the
+best.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The base case and the middle of the draws: what tells them apart, each part against an answer of its own."""
+"""The base case and the middle of the draws: what tells them apart, each part against an answer of
+its own.
+"""
 
 from __future__ import annotations
 

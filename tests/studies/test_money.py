@@ -1,4 +1,6 @@
-"""Money over time against a library of spreadsheet functions, published figures, and what must hold whatever the terms."""
+"""Money over time against a library of spreadsheet functions, published figures, and what must hold
+whatever the terms.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def test_payback_is_the_month_after_which_nothing_is_owed(amounts):
     ],
 )
 def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
-    """Bought again where it does not last, worth at the end what is left of it: the present value is that of the yearly charges."""
+    """Bought again where it does not last, worth at the end what is left of it: the present value
+    is that of the yearly charges.
+    """
     result, found = money(catalogue, lives)
     rate, years = 0.09, 5
     capital = sum(line.usd_per_chip_hour for line in result.lines if not line.recurs) * 8760 * 72
@@ -202,7 +206,9 @@ def income_of(found):
 
 
 def test_software_that_grows_up(catalogue):
-    """The seeds' day 0 of 43 % where kernels by hand reach 60 %: linear to the mature rate, of tokens alone."""
+    """The seeds' day 0 of 43 % where kernels by hand reach 60 %: linear to the mature rate, of
+    tokens alone.
+    """
     plain = income_of(money(catalogue, TOKENS)[1])
     young = {**TOKENS, "money.maturity_start": "0.7167", "money.maturity_time": "12 month"}
     grown = income_of(money(catalogue, young)[1])
@@ -248,7 +254,9 @@ def swapped(catalogue, month=24, key="switch", value="gen2", **settings):
 
 
 def test_switches_swapped_in_the_field(catalogue):
-    """40 switches of 320 lanes are bought in month 24; the world stands for three days, and runs as the new variant after."""
+    """40 switches of 320 lanes are bought in month 24; the world stands for three days, and runs as
+    the new variant after.
+    """
     before, after, found = swapped(catalogue)
     spent = [one for one in found.payments if one.line.startswith("swap/")]
     new = next(line for line in after.bill.lines if line.part == "scorpio-x-320")

@@ -1,4 +1,6 @@
-"""Published figures come out of the chain on the terms their source states, and others are agreed with where they should be."""
+"""Published figures come out of the chain on the terms their source states, and others are agreed
+with where they should be.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def test_what_does_not_come_out_is_said():
 
 # ---------------------------------------------------------------- figures that prices can fail
 def held_at(own, factor: float, parts: tuple[str, ...] | None = None) -> list[bool]:
-    """Say of every independent figure whether it holds where the prices of the catalogue, or of some parts, are multiplied."""
+    """Say of every independent figure whether it holds where the prices of the catalogue, or of
+    some parts, are multiplied.
+    """
     rows = ["part,attribute,value,unit,low,high,as_of,kind,source,note,use,solved_from"]
     for (part, name), series in CATALOGUE.part_rows.items():
         if not ("price" in name or name == "labour_rate") or (parts and part not in parts):
@@ -171,7 +175,9 @@ def test_a_figure_of_each_headline_rack_fails_where_its_chip_costs_twice(own, sy
 
 
 def test_who_shares_a_publisher_with_a_price_is_not_independent(own):
-    """A figure is of the same publisher as soon as one of its prices is his, or was solved from one of his."""
+    """A figure is of the same publisher as soon as one of its prices is his, or was solved from one
+    of his.
+    """
     for one in FIGURES:
         if one.kind in ("independent", "same-publisher"):
             assert (one.publisher in one.rests_on_publishers) == (one.kind == "same-publisher"), one
@@ -255,7 +261,9 @@ def test_the_newest_row_alone_fails_a_figure_of_another_for_all_but_one_price_of
 
 
 def test_a_guard_is_no_older_than_the_evidence_of_its_price():
-    """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May, and none of memory of November."""
+    """SemiAnalysis' chip-hour of July 2026 guards the price of GB200 of May, and none of memory of
+    November.
+    """
     figures = {guard.given.path: " ".join(guard.figures) for guard in GUARDS}
     assert "semianalysis-2026-07" in figures["parts.gb200-gpu.price"]
     assert (

@@ -1,4 +1,6 @@
-"""`tco compare --all`: every system in its place, each with the cost that it has when it is asked for alone."""
+"""`tco compare --all`: every system in its place, each with the cost that it has when it is asked
+for alone.
+"""
 
 from __future__ import annotations
 

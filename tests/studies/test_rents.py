@@ -1,4 +1,6 @@
-"""Rents by statistic: what each is, one statistic of one publisher in a comparison, and what is left of them over the cost."""
+"""Rents by statistic: what each is, one statistic of one publisher in a comparison, and what is
+left of them over the cost.
+"""
 
 from __future__ import annotations
 

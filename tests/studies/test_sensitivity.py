@@ -1,4 +1,6 @@
-"""What drives a metric: each input as if it alone were set, ends that miss the target, and shares of the variance."""
+"""What drives a metric: each input as if it alone were set, ends that miss the target, and shares
+of the variance.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ evaluate = cache(partial(tco.evaluate, catalogue=CATALOGUE))
 
 
 def solved(name, path, values, metric):
-    """A metric for some values of one input: the plan's axes held, its batch solved for the target; nan where no batch meets it."""
+    """A metric for some values of one input: the plan's axes held, its batch solved for the target;
+    nan where no batch meets it.
+    """
     base = evaluate(name)
     made = tco.evaluate_draws(
         name,
@@ -108,7 +112,9 @@ def test_every_end_is_that_of_the_input_set_alone(name, metric):
 
 
 def test_the_batch_of_an_end_is_the_best_that_a_search_of_batches_finds():
-    """Held against the search itself, on the axes of the plan at the centre: it looks at batches of a grid, so that it finds a little less."""
+    """Held against the search itself, on the axes of the plan at the centre: it looks at batches of
+    a grid, so that it finds a little less.
+    """
     plan = {
         axis: str(size)
         for axis, size in plain_plan(tco.evaluate(TRN3, ALIKE, catalogue=CATALOGUE).plan).items()
@@ -227,7 +233,9 @@ def test_plans_chosen_anew_are_those_of_a_search_and_an_end_without_one_has_no_p
 
 
 def nested(name, metric, path, places=200, draws=60):
-    """By which share knowing one input narrows the standard deviation of a metric's logarithm: draws of all in which it is nearly the same."""
+    """By which share knowing one input narrows the standard deviation of a metric's logarithm:
+    draws of all in which it is nearly the same.
+    """
     (case,) = evaluate_each([name], None, {})
     one = drawable(case)
     dice = Dice(CATALOGUE, 31, 0, places * draws)
@@ -269,7 +277,9 @@ def test_what_is_worth_finding_out_is_guessed_and_narrows_most():
 
 
 def test_the_share_of_an_input_is_that_of_closed_forms():
-    """Of log y = 2 a + b + c^2 of normal deviates the variances are 4, 1 and 2; one that moves nothing has no share, and few draws say nothing."""
+    """Of log y = 2 a + b + c^2 of normal deviates the variances are 4, 1 and 2; one that moves
+    nothing has no share, and few draws say nothing.
+    """
     deviates = dict(zip("abcd", np.random.default_rng(3).standard_normal((4, 20_000)), strict=True))
     values = np.exp(2 * deviates["a"] + deviates["b"] + deviates["c"] ** 2)
     assert first_order(values, deviates) == pytest.approx(
@@ -391,7 +401,9 @@ def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
 
 @pytest.mark.thorough
 def test_the_chain_flips_where_it_is_said_to_and_at_no_other_pair():
-    """Of the strongest inputs that do not flip the order alone, every pair at all corners, each asked of the chain as settings."""
+    """Of the strongest inputs that do not flip the order alone, every pair at all corners, each
+    asked of the chain as settings.
+    """
     found = sensitivity(MI450X, RATIO, set=AHEAD)
     own, other = found.sides
     apart = ("cluster.", "performance.amd.flop_energy")  # a choice, and what follows NVIDIA's
@@ -501,7 +513,9 @@ def test_first_order_indices_of_a_price_that_is_nearly_a_sum_come_to_one():
     ],
 )
 def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, value, high, median):
-    """The value is the median of a price, the most likely of a share: of one at its low end the median is that of Beta(1.048, 4.952)."""
+    """The value is the median of a price, the most likely of a share: of one at its low end the
+    median is that of Beta(1.048, 4.952).
+    """
     given = Input(path, value, "ratio", low, high)
     assert spread(given, np.array([0.05, 0.5, 0.95])) == pytest.approx(
         [low, median, high], rel=1e-3
@@ -553,7 +567,9 @@ def test_the_table_shows_bars_to_the_side_the_metric_goes():
 
 
 def test_the_failure_rate_that_chips_share_drives_a_ratio_as_one_input():
-    """Trainium3 and GB200 fail as often: the rate moves both at once, and so less than one chip's alone would."""
+    """Trainium3 and GB200 fail as often: the rate moves both at once, and so less than one chip's
+    alone would.
+    """
     outcome = document("sensitivity", "trn3-nl32x2", "--metric", RATIO)
     shared = next(row for row in outcome["inputs"] if row["path"] == "failures.chip_rate")
     assert not [

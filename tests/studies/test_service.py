@@ -168,12 +168,16 @@ def test_a_small_service_has_engines_that_do_both():
     assert small["metrics"]["chips"] <= 8
 
 
-LENGTHS = {  # of MLPerf Inference's data sets: P50, P90 and P99 of prompts and of answers, and what its server scenario promises, in ms
+# of MLPerf Inference's data sets: P50, P90 and P99 of prompts and of answers, and what its server
+# scenario promises, in ms
+LENGTHS = {
     "deepseek-r1": ((901.5, 1281, 1432, 2114, 9496, 20000), (2000, 80)),
     "gpt-oss-120b": ((4593, 7935, 12432, 1309, 1309, 1309), (3000, 80)),
     "llama-2-70b": ((152, 519, 791, 190, 449, 779), (2000, 200)),
 }
-RACKS = (  # server runs on 64 to 94 chips in MLPerf Inference v6.0 and v6.1, the latest of each chip and model: requests/s, chips
+# server runs on 64 to 94 chips in MLPerf Inference v6.0 and v6.1, the latest of each chip and
+# model: requests/s, chips
+RACKS = (
     ("vr-nvl144", "deepseek-r1", 310.08, 72),
     ("gb300-nvl72", "deepseek-r1", 156.23, 72),
     ("gb200-nvl72", "deepseek-r1", 103.82, 72),
@@ -189,7 +193,9 @@ RACKS = (  # server runs on 64 to 94 chips in MLPerf Inference v6.0 and v6.1, th
 @pytest.mark.thorough
 @pytest.mark.xfail(reason="one of nine loads is 38 % off where 34 % are allowed", strict=False)
 def test_racks_of_mlperf_are_as_large_as_their_load_asks_for():
-    """Least chips for the load that was measured, nothing fitted to it: within 15 % at the median, a third at most."""
+    """Least chips for the load that was measured, nothing fitted to it: within 15 % at the median,
+    a third at most.
+    """
     off = []
     for system, model, rate, chips in RACKS:
         tokens, (first, each) = LENGTHS[model]
@@ -232,7 +238,9 @@ def test_shipped_traffic_has_the_quantiles_and_the_rate_it_states(name):
 
 
 def test_means_of_lengths_are_those_of_the_traces():
-    """The means that the traces have and the documents do not state: 1,155 and 211; 2,048 and 28; 12,035 and 343 tokens."""
+    """The means that the traces have and the documents do not state: 1,155 and 211; 2,048 and 28;
+    12,035 and 343 tokens.
+    """
     for name, means in (
         ("chat", (1154.7, 211.1)),
         ("code", (2047.8, 27.9)),
@@ -351,7 +359,10 @@ def test_what_cannot_be_is_refused(words, said):
 )
 def test_traffic_of_ones_own_that_cannot_be_is_refused(tmp_path, monkeypatch, text, said):
     monkeypatch.chdir(tmp_path)
-    rate = "[requests_per_s]\nvalue = 9\nunit = ''\nlow = 9\nhigh = 9\nkind = 'assumed'\nsource = 'own'\nnote = ''\n"
+    rate = (
+        "[requests_per_s]\nvalue = 9\nunit = ''\nlow = 9\nhigh = 9\nkind = 'assumed'\nsource = "
+        "'own'\nnote = ''\n"
+    )
     (tmp_path / "own.toml").write_text(text.format(rate=rate), encoding="utf-8")
     done = tco("service", "gb200-nvl72", "--traffic", "own.toml")
     assert done.exit_code == 3

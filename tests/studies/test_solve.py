@@ -276,7 +276,9 @@ def test_a_date_may_be_given_to_the_day():
 
 @pytest.mark.parametrize("today", [6000, 13000])
 def test_of_several_the_nearest_to_today_comes_first(today):
-    """Prompts of 3,900 and of 9,000 tokens cost the same: which is named first depends on where one stands."""
+    """Prompts of 3,900 and of 9,000 tokens cost the same: which is named first depends on where one
+    stands.
+    """
     alike = (
         "--set",
         "workload.software=public",

@@ -1,4 +1,6 @@
-"""What `compare` says of how sure it is: ranges and chances against the study's own, drivers and flips against the chain asked alone."""
+"""What `compare` says of how sure it is: ranges and chances against the study's own, drivers and
+flips against the chain asked alone.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_ranges_are_those_of_the_study(name):
 @pytest.mark.thorough
 @pytest.mark.xfail(reason="beside other speeds a P90 is 0.7 % cheaper", strict=False)
 def test_ranges_of_tuned_runs_are_those_of_the_study():
-    """To seven digits, but for a P90 beside other speeds, for which more plans are looked at: it may be cheaper by half a hundredth, never dearer."""
+    """To seven digits, but for a P90 beside other speeds, for which more plans are looked at: it
+    may be cheaper by half a hundredth, never dearer.
+    """
     tuned = {"workload.as_deployed": "0"}
     sure = dict(
         zip(HEADLINE, confidence_of(evaluate_each(HEADLINE, None, tuned), GB200).sure, strict=True)
@@ -132,7 +136,9 @@ def flip(one, law):
 
 
 def test_a_power_law_flips_where_it_is_one():
-    """Of a ratio x/8 on a range whose quantiles are powers, the flip is at 8: its logarithm is a line between all places."""
+    """Of a ratio x/8 on a range whose quantiles are powers, the flip is at 8: its logarithm is a
+    line between all places.
+    """
     assert flip(LINE, lambda x: x / 8) == pytest.approx(8, rel=1e-12)
     assert flip(LINE, lambda x: 2 / x) == pytest.approx(2, rel=1e-12)
     assert flip(LINE, lambda x: x / 20) is None
@@ -140,7 +146,9 @@ def test_a_power_law_flips_where_it_is_one():
 
 
 def test_an_order_that_turns_where_one_misses_its_target_turns_there():
-    """Beyond 8 the baseline misses, below 2 the scenario does: a win without end, a loss of zero, and both lie between two places looked at."""
+    """Beyond 8 the baseline misses, below 2 the scenario does: a win without end, a loss of zero,
+    and both lie between two places looked at.
+    """
     assert flip(LINE, lambda x: np.where(x > 8, np.inf, 0.5)) == pytest.approx(8, rel=0.05)
     assert flip(LINE, lambda x: np.where(x < 2, 0.0, 1.5)) == pytest.approx(2, rel=0.05)
     assert flip(LINE, lambda x: np.where(x < 2, np.nan, 1.5)) == pytest.approx(2, rel=0.05)
@@ -148,7 +156,9 @@ def test_an_order_that_turns_where_one_misses_its_target_turns_there():
 
 
 def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
-    """About a median at P5 and P95; a most likely value has another place, and they and the draws meet at it."""
+    """About a median at P5 and P95; a most likely value has another place, and they and the draws
+    meet at it.
+    """
     assert places_of(LINE) == pytest.approx(PLACES)
     share = Range("any", 0.2, 0.3, 0.9, "", 0.0, 1.0, False, None, "any", PERT)
     places = places_of(share)

@@ -1,4 +1,6 @@
-"""Prices that turn a pick: where they do in closed form, and whether the base cases break even there."""
+"""Prices that turn a pick: where they do in closed form, and whether the base cases break even
+there.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def span_of(value, low, high, path=PATH):
 
 @pytest.mark.parametrize("other", [80.0, 130.0])
 def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(other):
-    """Of log-normal prices and their opposites the mean regrets of both are equal where the median price is the rival's cost."""
+    """Of log-normal prices and their opposites the mean regrets of both are equal where the median
+    price is the rival's cost.
+    """
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
     prices = span.at(dice.places(span))
     racks = [Priced("a", {PATH: span}, 100.0, {PATH: (50.0, 200.0)}), Priced("b", {}, other, {})]

@@ -1,4 +1,6 @@
-"""Ranges of every metric: what is drawn and how, what two scenarios share, and how far two seeds agree."""
+"""Ranges of every metric: what is drawn and how, what two scenarios share, and how far two seeds
+agree.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def one(
 
 @pytest.mark.parametrize("name", HEADLINE)
 def test_no_input_with_a_range_is_left_undrawn(name):
-    """Every input whose row has a low below its high is drawn, and moves in the draws; each lies within the bounds of its attribute."""
+    """Every input whose row has a low below its high is drawn, and moves in the draws; each lies
+    within the bounds of its attribute.
+    """
     result = CASES[name].result
     ranges, dice = ranges_of(result), Dice(CATALOGUE, 1, 0, 2000)
     for path, given in result.inputs.items():
@@ -119,7 +123,9 @@ def test_the_deviates_are_normal_and_of_one_path_alone():
 
 
 def test_splitmix_gives_the_numbers_of_its_authors():
-    """The first outputs of SplitMix64 from seed 1234567, as its reference implementation prints them."""
+    """The first outputs of SplitMix64 from seed 1234567, as its reference implementation prints
+    them.
+    """
     from tco.studies.ranges import GOLDEN, mixed
 
     steps = np.arange(1, 4, dtype=np.uint64) * GOLDEN + np.uint64(1234567)
@@ -160,7 +166,9 @@ def test_a_scenario_never_beats_itself_and_more_draws_go_on_where_fewer_end(monk
 
 @pytest.mark.thorough
 def test_a_block_is_the_same_whoever_makes_it_and_in_whatever_order(monkeypatch):
-    """Blocks come back out of order and from copies that have travelled; the answer is that of one after the other."""
+    """Blocks come back out of order and from copies that have travelled; the answer is that of one
+    after the other.
+    """
     monkeypatch.setattr("tco.studies.uncertainty.BLOCK", 64)
     alone = tco.uncertainty(TRN3, GB200, samples=200, seed=9).to_frame()
 
@@ -237,7 +245,8 @@ def test_copies_end_with_what_they_are_a_copy_of(tmp_path):
     """Whoever kills a long answer has his machine back."""
     code = (
         "import os, sys, time\nfrom tco.graph import run\nrun.CORES = 2\nhome = os.getpid()\n"
-        "def made(one):\n    os.getpid() == home or print(os.getpid(), flush=True)\n    time.sleep(30)\n"
+        "def made(one):\n    os.getpid() == home or print(os.getpid(), flush=True)\n    "
+        "time.sleep(30)\n"
         "dict(run.side_by_side(made, [1, 2]))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -301,7 +310,9 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
 
 @pytest.mark.thorough
 def test_what_both_share_cancels():
-    """On common draws a ratio spreads far less than with each side drawn by itself; what only scales both leaves it where it is."""
+    """On common draws a ratio spreads far less than with each side drawn by itself; what only
+    scales both leaves it where it is.
+    """
     hour = "tco_usd_per_used_chip_hour"
     own, base, apart = (
         drawable(CASES[name]).drawn(Dice(CATALOGUE, seed, 0, 2000)).metrics[hour]
@@ -318,7 +329,9 @@ def test_what_both_share_cancels():
 
 @pytest.mark.thorough
 def test_two_seeds_agree_within_their_errors():
-    """Over the percentiles of all metrics, the distance between two seeds in standard errors of both is that of a normal deviate."""
+    """Over the percentiles of all metrics, the distance between two seeds in standard errors of
+    both is that of a normal deviate.
+    """
     one, other = (tco.uncertainty(TRN3, GB200, samples=4000, seed=seed).sample for seed in (1, 2))
     away = []
     for name, many in one.metrics.items():
@@ -345,7 +358,9 @@ def test_two_seeds_agree_within_their_errors():
 
 
 def test_percentiles_are_those_of_numbers_in_order():
-    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what has no value lies beyond the worse end."""
+    """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what
+    has no value lies beyond the worse end.
+    """
     many = spread("tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float))
     assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {
         "p5": 5,
@@ -378,7 +393,9 @@ def test_the_errors_are_those_of_normal_draws():
 
 
 def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
-    """Three draws of ten miss: costs have no end above, rates none below, and a ratio is zero, without end, or a tie that does not count."""
+    """Three draws of ten miss: costs have no end above, rates none below, and a ratio is zero,
+    without end, or a tie that does not count.
+    """
     cost = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan])
     assert spread(COST, cost) == {
         "p5": pytest.approx(1.45),
@@ -508,7 +525,9 @@ def test_what_is_refused(options, words):
 
 
 def test_inputs_of_two_causes_go_with_either_as_far_as_stated(monkeypatch):
-    """The places stay normal, and the correlation with each cause is the one stated, whatever other causes there are."""
+    """The places stay normal, and the correlation with each cause is the one stated, whatever other
+    causes there are.
+    """
     monkeypatch.setitem(
         CATALOGUE.cache, ("loadings", "site.staff"), {"building": 0.4, "wages": 0.7}
     )
@@ -532,7 +551,9 @@ def test_of_patterns_of_one_cause_the_first_holds():
 
 
 def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
-    """Lines of one building that rise together spread further than each by itself: by their closed form where all are normal."""
+    """Lines of one building that rise together spread further than each by itself: by their closed
+    form where all are normal.
+    """
     dice = Dice(CATALOGUE, 8, 0, MANY)
     lines = [
         one(8, 10, 12, belief=NORMAL, path=f"site.{name}")
@@ -544,7 +565,9 @@ def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
 
 
 def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
-    """A pattern that matches no row is a slip; each stated range holds its value, between none and all of the variance."""
+    """A pattern that matches no row is a slip; each stated range holds its value, between none and
+    all of the variance.
+    """
     paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
     paths += [f"{group}.{name}" for group, name in attributes() if group not in ("parts", "shares")]
     paths += [f"shares.{company}.price" for company in ("astera", "credo", "amd")]

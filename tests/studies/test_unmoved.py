@@ -94,7 +94,9 @@ def test_every_input_moves_a_metric_or_is_said_to_move_none(view, name):
     ],
 )
 def test_the_note_says_why(path, value, why):
-    """In JSON and beside the table; an input that moves something, or is set to what it is, has none."""
+    """In JSON and beside the table; an input that moves something, or is set to what it is, has
+    none.
+    """
     words = ("compare", "gb200-nvl72", "--no-range", "--set", f"{path}={value}")
     (row,) = document(*words)["rows"]
     notes = [note for note in row["notes"] if note.startswith(f"{path} is set")]
@@ -130,7 +132,9 @@ CHIPS = {
 
 @pytest.mark.parametrize("system", CHIPS)
 def test_a_bandwidth_that_is_set_cuts_the_lanes_below_it(system):
-    """What a chip sends at follows from its lanes, and what rests on the lanes rests on it: a tenth of it is slower, whatever the lanes are."""
+    """What a chip sends at follows from its lanes, and what rests on the lanes rests on it: a tenth
+    of it is slower, whatever the lanes are.
+    """
     part = f"parts.{CHIPS[system]}"
     ask, token = partial(evaluate, system, catalogue=CATALOGUE), "usd_per_million_output_tokens"
     base = ask().metrics

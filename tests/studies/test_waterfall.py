@@ -1,4 +1,6 @@
-"""Why a result moved: the earlier state evaluated again, then one thing at a time; the steps sum to the drift."""
+"""Why a result moved: the earlier state evaluated again, then one thing at a time; the steps sum to
+the drift.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def state():
 
 @pytest.fixture
 def earlier(tmp_path, state):
-    """What an earlier program kept, or an earlier tree: a state in which something was changed by hand, as a file."""
+    """What an earlier program kept, or an earlier tree: a state in which something was changed by
+    hand, as a file.
+    """
 
     def kept(change):
         changed = copy.deepcopy(state)
@@ -54,7 +58,9 @@ def steps(before, after, metric):
 
 
 def whole(before, after):
-    """The words of the steps of every metric that moved, each held to sum and multiply to the drift; of all others there are none."""
+    """The words of the steps of every metric that moved, each held to sum and multiply to the
+    drift; of all others there are none.
+    """
     found = collections.defaultdict(list)
     for move in diff(before, after).moves:
         if move.old is None or move.new is None:

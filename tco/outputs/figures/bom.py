@@ -1,4 +1,6 @@
-"""What a system's price is made of: a rectangle for each line of the bill, its area the price, side by side within its assembly."""
+"""What a system's price is made of: a rectangle for each line of the bill, its area the price, side
+by side within its assembly.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ class Tile(NamedTuple):
 
 
 def tiles(sizes: Sequence[float], room: Tile) -> list[Tile]:
-    """Return rectangles that fill a room, their areas as some sizes, the largest first, and none longer than it must be.
+    """Return rectangles that fill a room, their areas as some sizes, the largest first, and none
+    longer than it must be.
 
-    A row is laid along the shorter side of what is left, and takes sizes as long as that makes its rectangles more square.
+    A row is laid along the shorter side of what is left, and takes sizes as long as that makes its
+    rectangles more square.
     """
     found: list[Tile] = []
     left, rest = room, list(sizes)
@@ -67,7 +71,9 @@ def longest(row: Sequence[float], scale: float, side: float) -> float:
 
 
 def assembly_of(line: BillLine, trees: Set[str]) -> str:
-    """Return the tray, or else the rack, that a line belongs to, by which it has its colour; `trees` are the paths that hold others."""
+    """Return the tray, or else the rack, that a line belongs to, by which it has its colour;
+    `trees` are the paths that hold others.
+    """
     steps = line.path.split("/")
     return steps[1] if "/".join(steps[:2]) in trees and len(steps) > 1 else steps[0]
 
@@ -89,7 +95,8 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
     )
     racks = f"{system.racks:g} {'rack' if system.racks == 1 else 'racks'}"
     drawing.paragraph(
-        f"{significant(whole)} USD for {system.chips:g} chips in {racks}, prices of {date}; an area is a price; ~ an estimate"
+        f"{significant(whole)} USD for {system.chips:g} chips in {racks}, prices of {date}; an "
+        "area is a price; ~ an estimate"
     )
     drawing.legend(
         [

@@ -90,7 +90,9 @@ def by_asset(result: Result) -> dict[str, float]:
 def stack(
     drawing: Drawing, scale: Linear, y: float, sums: dict[str, float], looks: dict[str, str]
 ) -> None:
-    """Draw one bar: what is paid from nought to the right, what is given back to the left, each with its share where there is room."""
+    """Draw one bar: what is paid from nought to the right, what is given back to the left, each
+    with its share where there is room.
+    """
     gross = sum(value for value in sums.values() if value > 0)
     right = left = 0.0
     for asset, value in sums.items():

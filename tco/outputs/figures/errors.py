@@ -1,4 +1,6 @@
-"""How well the model does on published measurements: the errors of each kind by chip, fitted and left out of the fit."""
+"""How well the model does on published measurements: the errors of each kind by chip, fitted and
+left out of the fit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ MEDIAN, APART = "dot-1", "hollow"
 
 
 def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str:
-    """Return a row for each chip of each kind: the median error, that with the chip left out of the fit, and the 90th percentile."""
+    """Return a row for each chip of each kind: the median error, that with the chip left out of the
+    fit, and the 90th percentile.
+    """
     said = "; ".join(
         f"{row['kind']} {row['part']} {float(row['median_ape']) * 100:.0f} % of {row['n']} rows"
         for row in rows
@@ -26,7 +30,8 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
         width,
     )
     drawing.paragraph(
-        "Absolute error of published measurements, each predicted from its own stated configuration; the line ends at the 90th percentile"
+        "Absolute error of published measurements, each predicted from its own stated "
+        "configuration; the line ends at the 90th percentile"
     )
     drawing.legend([(MEDIAN, "median"), (APART, "median, leave-one-chip-out")], ("circle",))
     names = max(width_of(f"{row['part']} {int(row['n']):,}", SMALL) for row in rows) + 10
@@ -56,7 +61,8 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
         )
     drawing.bottom += 22
     drawing.paragraph(
-        f"Beside a chip: its rows. As of {max(row['date'] for row in rows)}. A chip that is not here has no published measurement of that kind."
+        f"Beside a chip: its rows. As of {max(row['date'] for row in rows)}. A chip that is not "
+        "here has no published measurement of that kind."
     )
     return drawing.svg()
 

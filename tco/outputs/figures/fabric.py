@@ -1,4 +1,6 @@
-"""What scale-up fabrics give, scope by scope: bandwidth of a chip into its fabric and to all others, and the hops on the way."""
+"""What scale-up fabrics give, scope by scope: bandwidth of a chip into its fabric and to all
+others, and the hops on the way.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,20 @@ def rows_of(found: Sequence[tuple[str, Sequence[Scope]]]) -> list[Row]:
 
 
 def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = WIDE) -> str:
-    """Return a row for each scope of some named systems: on the left its bandwidths, on the right its hops."""
+    """Return a row for each scope of some named systems: on the left its bandwidths, on the right
+    its hops.
+    """
     rows = rows_of(found)
     said = "; ".join(
-        f"{name}: injection {significant(one[1], 3)} GB/s, all-to-all {significant(one[5], 3)} GB/s, hops {significant(one[2], 3)} on average, "
+        f"{name}: injection {significant(one[1], 3)} GB/s, all-to-all {significant(one[5], 3)} "
+        f"GB/s, hops {significant(one[2], 3)} on average, "
         f"{significant(one[3], 3)} at worst"
         for name, one in rows
     )
     drawing = Drawing("Scale-up fabrics", f"GB/s of a chip and direction, and hops: {said}.", width)
     drawing.paragraph(
-        "Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: intermediate devices between two chips."
+        "Left: GB/s of a chip, per direction, when all send to all, of what it puts in. Right: "
+        "intermediate devices between two chips."
     )
     drawing.legend(
         [

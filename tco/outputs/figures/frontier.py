@@ -1,4 +1,6 @@
-"""What interactivity costs on each system: the plans that no other beats, and the one the workload asks for."""
+"""What interactivity costs on each system: the plans that no other beats, and the one the workload
+asks for.
+"""
 
 from __future__ import annotations
 
@@ -68,16 +70,20 @@ def frontier_figure(
     width: float = WIDE,
     ranges: Sequence[Mapping[str, float] | None] = (),
 ) -> str:
-    """Return a line for each system, both axes in ratios; the large mark is the cheapest plan at the workload's interactivity.
+    """Return a line for each system, both axes in ratios; the large mark is the cheapest plan at
+    the workload's interactivity.
 
-    `ranges` has its P10 and P90 where they are known. Lines have their names beside them where all of them find room, and else a legend.
+    `ranges` has its P10 and P90 where they are known. Lines have their names beside them where all
+    of them find room, and else a legend.
     """
     curves = curves_of(frontiers, ranges)
     return drawn(curves, against, width, named=True) or drawn(curves, against, width, named=False)
 
 
 def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) -> str:
-    """Return the figure with its lines named, or nothing where a name finds no room; or with a legend."""
+    """Return the figure with its lines named, or nothing where a name finds no room; or with a
+    legend.
+    """
     some = [curve for curve in curves if curve.frontier.points]
     results = [curve.frontier.decode.result for curve in some or curves]
     said = "; ".join(f"{curve.name} {chosen_words(curve.frontier, against)}" for curve in curves)
@@ -88,7 +94,8 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
     )
     drawing.paragraph(workload_line(results))
     drawing.paragraph(
-        "Each point is a plan that no other of its system beats; the large mark is the cheapest for this workload. All are estimates."
+        "Each point is a plan that no other of its system beats; the large mark is the cheapest "
+        "for this workload. All are estimates."
     )
     if any(curve.range for curve in some):
         drawing.paragraph(
@@ -104,7 +111,9 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
 
 
 def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named: bool) -> bool:
-    """Draw the curves, with their names beside them or with a legend; say whether every name found room."""
+    """Draw the curves, with their names beside them or with a legend; say whether every name found
+    room.
+    """
     if not named:
         drawing.legend(
             [(curve.mark[0], curve.name) for curve in curves], [curve.shape for curve in curves]
@@ -153,13 +162,22 @@ def chosen_words(frontier: Frontier, against: str) -> str:
     """Say what the plan of the workload gives."""
     if frontier.chosen is None:
         return "has no plan at the workload's interactivity"
-    return f"{significant(getattr(frontier.chosen, against), 3)} at {significant(getattr(frontier.chosen, SPEED), 3)}"
+    return (
+        f"{significant(getattr(frontier.chosen, against), 3)} at "
+        f"{significant(getattr(frontier.chosen, SPEED), 3)}"
+    )
 
 
 def point_words(curve: CostCurve, point: Point, against: str) -> str:
     """Say what a plan is and gives."""
-    figures = f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at {significant(getattr(point, SPEED), 3)} tokens/s a user"
-    return f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch {point.batch}, bound by {point.bound}"
+    figures = (
+        f"{significant(getattr(point, against), 3)} {METRICS[against].unit} at "
+        f"{significant(getattr(point, SPEED), 3)} tokens/s a user"
+    )
+    return (
+        f"{curve.name}: {figures}; {point.chips} chips, tensor parallel {point.tp}, batch "
+        f"{point.batch}, bound by {point.bound}"
+    )
 
 
 def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
@@ -183,7 +201,9 @@ def draw_curve(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> No
 
 
 def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
-    """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload, and the plan's mark."""
+    """Draw beside the plot, at its height, from P10 to P90 of the cheapest plan of the workload,
+    and the plan's mark.
+    """
     none = {
         "p10": plot.y.low,
         "p90": plot.y.high,
@@ -191,7 +211,10 @@ def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
     low, high = (
         plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS
     )
-    tip = f"{curve.name}: P10 {range_words(curve, 'p10')}, P90 {range_words(curve, 'p90')} {METRICS[against].unit}"
+    tip = (
+        f"{curve.name}: P10 {range_words(curve, 'p10')}, P90 {range_words(curve, 'p90')} "
+        f"{METRICS[against].unit}"
+    )
     plot.drawing.path([(x, low), (x, high)], f"line-{curve.number}", tip)
     for end in (low, high):
         plot.drawing.line((x - CAP, end), (x + CAP, end), f"line-{curve.number}")

@@ -1,4 +1,6 @@
-"""Who wins where: two inputs moved together, and in each cell the colour of the scenario that is best there."""
+"""Who wins where: two inputs moved together, and in each cell the colour of the scenario that is
+best there.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ EVEN = 1e-6  # relative to a step: steps that are alike
 
 
 def leads_of(field: Map) -> Array:
-    """Return by how much the next is worse than the best in every cell; nan where none has a value, or no other has."""
+    """Return by how much the next is worse than the best in every cell; nan where none has a value,
+    or no other has.
+    """
     more = field.metric in MORE_IS_BETTER
     ordered = np.sort(-field.values if more else field.values, axis=0)  # what is nan comes last
     best, following = (
@@ -34,7 +38,9 @@ def leads_of(field: Map) -> Array:
 
 
 def map_figure(field: Map, width: float = WIDE) -> str:
-    """Return the map; areas have their winner's name where all of them find room, and else a legend."""
+    """Return the map; areas have their winner's name where all of them find room, and else a
+    legend.
+    """
     return drawn(field, width, named=True) or drawn(field, width, named=False)
 
 
@@ -50,11 +56,13 @@ def drawn(field: Map, width: float, named: bool) -> str:
     label = METRICS[field.metric].label
     drawing = Drawing(
         "Who wins where",
-        f"Share of the map in which each is best by {label}: {said or 'none has a value anywhere'}.",
+        f"Share of the map in which each is best by {label}: "
+        f"{said or 'none has a value anywhere'}.",
         width,
     )
     drawing.paragraph(
-        f"Best by {label}, the plan re-optimised in every cell; pale where the next is within {CLOSE * 100:.0f} %, empty where none has an answer"
+        f"Best by {label}, the plan re-optimised in every cell; pale where the next is within "
+        f"{CLOSE * 100:.0f} %, empty where none has an answer"
     )
     if not named:
         drawing.legend([(f"fill-{colours[at]}", names[at]) for at in winners])
@@ -69,7 +77,10 @@ def drawn(field: Map, width: float, named: bool) -> str:
         if (winner := int(best[row, column])) != NOBODY:
             (below, above), (left, right) = up[row], across[column]
             figures = cell_words(names, winner, field.values[:, row, column])
-            tip = f"{significant(field.x.values[column])}, {significant(field.y.values[row])}: {figures}"
+            tip = (
+                f"{significant(field.x.values[column])}, {significant(field.y.values[row])}: "
+                f"{figures}"
+            )
             drawing.rectangle(
                 left,
                 above,
@@ -99,7 +110,9 @@ def cell_words(names: Sequence[str], winner: int, figures: Array) -> str:
 
 
 def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
-    """Return the scale on which the values of an axis are evenly spaced: of ratios where their ratios are alike, else of differences."""
+    """Return the scale on which the values of an axis are evenly spaced: of ratios where their
+    ratios are alike, else of differences.
+    """
     if values[0] > 0 and len(values) > 2:
         ratios = [after / before for before, after in pairwise(values)]
         if max(ratios) - min(ratios) < EVEN * max(ratios):
@@ -117,7 +130,9 @@ def borders(values: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
 
 
 def runs(best: Array, winner: int) -> Iterator[tuple[int, int, int]]:
-    """Yield where a scenario wins in cells side by side: the row, the first cell, and the one after the last."""
+    """Yield where a scenario wins in cells side by side: the row, the first cell, and the one after
+    the last.
+    """
     for y, row in enumerate(best):
         start = 0
         for who, group in groupby(row):
@@ -133,7 +148,9 @@ def middles(
     across: Sequence[tuple[float, float]],
     up: Sequence[tuple[float, float]],
 ) -> list[tuple[float, Point]]:
-    """Return the widths of a scenario's runs of cells and their middles: the widest first, of alike ones that amid the others."""
+    """Return the widths of a scenario's runs of cells and their middles: the widest first, of alike
+    ones that amid the others.
+    """
     found = [
         (across[end - 1][1] - across[start][0], y, (across[start][0] + across[end - 1][1]) / 2)
         for y, start, end in runs(best, winner)
@@ -148,7 +165,9 @@ def middles(
 
 
 def draw_name(labels: Labels, name: str, places: Sequence[tuple[float, Point]]) -> bool:
-    """Write a name in the first run of cells that it fits and where nothing stands; say whether there was one."""
+    """Write a name in the first run of cells that it fits and where nothing stands; say whether
+    there was one.
+    """
     wide = width_of(name, BODY, bold=True)
     for room, (x, y) in places:
         if wide + 8 <= room and labels.is_free(box_of((x, y + 4), wide, BODY, "middle")):

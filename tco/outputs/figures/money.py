@@ -1,4 +1,6 @@
-"""The money of one world month by month: what has gone out so far, less what has come in, and the payments of each year."""
+"""The money of one world month by month: what has gone out so far, less what has come in, and the
+payments of each year.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
         width,
     )
     drawing.paragraph(
-        f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; {premise(result)}"
+        f"Million USD of one scale-up domain of {result.metrics['chips']:g} chips, not discounted; "
+        f"{premise(result)}"
     )
     entries = {OUT: "paid in a year", IN: "comes in", "rule": "paid so far, less what has come in"}
     shown = [look for look in entries if look != IN or any(below for _, below in years)]
@@ -84,11 +87,13 @@ def steps(plot: Plot, months: list[int], so_far: list[float]) -> list[Point]:
 def lines_of(result: Result, money: Money) -> list[str]:
     """Return what follows from the payments, in words."""
     said = [
-        f"An hour that is let breaks even at {marked(result, HOUR, significant(money.break_even_hour, 3))} USD"
+        "An hour that is let breaks even at "
+        f"{marked(result, HOUR, significant(money.break_even_hour, 3))} USD"
     ]
     if money.break_even_tokens is not None:
         said.append(
-            f"a million output tokens at {marked(result, TOKENS, significant(money.break_even_tokens, 3))} USD"
+            "a million output tokens at "
+            f"{marked(result, TOKENS, significant(money.break_even_tokens, 3))} USD"
         )
     if money.payback is not None:
         said.append(f"everything is paid back in month {money.payback}")

@@ -49,7 +49,9 @@ def dots_of(result: Result) -> Iterator[Dot]:
 
 
 def roofs_of(result: Result) -> dict[str, float]:
-    """Return the dense peaks in TFLOP/s of the formats that the workload computes in, the highest first; all of the chip where it names others."""
+    """Return the dense peaks in TFLOP/s of the formats that the workload computes in, the highest
+    first; all of the chip where it names others.
+    """
     peaks = {
         form: peak / TERA for form in FORMATS if (peak := result.metrics[f"peak_{form}_flop_per_s"])
     }
@@ -67,11 +69,13 @@ def roofline_figure(result: Result, width: float = WIDE) -> str:
     dots, roofs = list(dots_of(result)), roofs_of(result)
     if not (dots and roofs):
         raise DataError(
-            f"{result.scenario}: no operator of its plan both computes and moves data, so there is nothing to draw under a roof"
+            f"{result.scenario}: no operator of its plan both computes and moves data, so there is "
+            "nothing to draw under a roof"
         )
     slope = result.metrics["hbm_byte_per_s"] / TERA  # TFLOP/s for each FLOP/byte
     said = ", ".join(
-        f"{dot.phase} {dot.name} {significant(dot.rate, 3)} TFLOP/s at {significant(dot.intensity, 3)} FLOP/byte"
+        f"{dot.phase} {dot.name} {significant(dot.rate, 3)} TFLOP/s at "
+        f"{significant(dot.intensity, 3)} FLOP/byte"
         for dot in dots
     )
     drawing = Drawing(
@@ -105,7 +109,10 @@ def roofline_figure(result: Result, width: float = WIDE) -> str:
     radii = [max(SMALLEST, LARGEST * dot.share**0.5) for dot in dots]
     for dot, radius in zip(dots, radii, strict=True):
         phase = phases.index(dot.phase)
-        tip = f"{dot.phase}, {dot.name}: {significant(dot.rate, 3)} TFLOP/s at {significant(dot.intensity, 3)} FLOP/byte, "
+        tip = (
+            f"{dot.phase}, {dot.name}: {significant(dot.rate, 3)} TFLOP/s at "
+            f"{significant(dot.intensity, 3)} FLOP/byte, "
+        )
         tip += f"{dot.share * 100:.1f} % of the time, bound by {dot.bound}"
         drawing.mark(
             plot.at(dot.intensity, dot.rate),
@@ -125,7 +132,9 @@ def roofline_figure(result: Result, width: float = WIDE) -> str:
 
 
 def draw_roofs(plot: Plot, labels: Labels, roofs: dict[str, float], slope: float) -> None:
-    """Draw the bandwidth of memory as the slope, and every peak as a flat roof from where it meets it."""
+    """Draw the bandwidth of memory as the slope, and every peak as a flat roof from where it meets
+    it.
+    """
     drawing, highest = plot.drawing, max(roofs.values())
     foot = max(plot.x.low, plot.y.low / slope)
     drawing.path([plot.at(foot, foot * slope), plot.at(highest / slope, highest)], "rule")
@@ -188,7 +197,10 @@ def operators_figure(result: Result, width: float = WIDE) -> str:
             drawing.text(
                 (scale.start - 6, y + BAR - 3), fitted(line.name, names - 6, BODY), anchor="end"
             )
-            tip = f"{phase}, {line.name}: {significant(line.time * 1e3)} ms, {share * 100:.1f} %, bound by {line.bound}"
+            tip = (
+                f"{phase}, {line.name}: {significant(line.time * 1e3)} ms, {share * 100:.1f} %, "
+                f"bound by {line.bound}"
+            )
             tip += (
                 f", at {line.of_bound * 100:.0f} % of that bound"
                 if line.of_bound is not None

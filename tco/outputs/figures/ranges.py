@@ -23,14 +23,17 @@ SHOWN = ("p10", "p50", "p90")
 
 
 def range_figure(found: Uncertainty, width: float = WIDE) -> str:
-    """Return the histogram of what matters most: the ratio to the baseline if there is one, else the cost."""
+    """Return the histogram of what matters most: the ratio to the baseline if there is one, else
+    the cost.
+    """
     metric, label, unit, size = pictured(found)
     many = found.sample.metrics[metric]
     kept = many[np.isfinite(many) & (many > 0)] / size
     low, high = np.percentile(kept, OUTER) if len(kept) > 1 else (0.0, 0.0)
     if not 0 < low < high:
         raise DataError(
-            f"{found.asked.name}: {metric} has no range among the {len(kept):,} draws that meet the target, so there is nothing to draw"
+            f"{found.asked.name}: {metric} has no range among the {len(kept):,} draws that meet "
+            "the target, so there is nothing to draw"
         )
     counts, edges = np.histogram(kept, edges_of(float(low), float(high), metric in RATIOS))
     some = figures(found)[metric] or {}
@@ -47,7 +50,8 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     if ratio and found.baseline is not None:
         other = found.baseline.result.title
         drawing.paragraph(
-            f"{percent(found.sample.better)} of the draws in which either meets the target cost less a token than {other}"
+            f"{percent(found.sample.better)} of the draws in which either meets the target cost "
+            f"less a token than {other}"
         )
         drawing.legend([(WORSE, "costs more a token"), (BETTER, "costs less")])
     top = drawing.bottom + 48
@@ -66,7 +70,10 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
             plot.y.at(count / len(kept) * 100),
         )
         look = WORSE if ratio and edges[at + 1] <= 1 + 1e-9 else BETTER
-        tip = f"{significant(edges[at], 3)} to {significant(edges[at + 1], 3)}: {count / len(kept) * 100:.1f} %"
+        tip = (
+            f"{significant(edges[at], 3)} to {significant(edges[at + 1], 3)}: "
+            f"{count / len(kept) * 100:.1f} %"
+        )
         drawing.rectangle(
             start, height, max(end - start - 1, 0.5), plot.y.start - height, look, tip
         )
@@ -75,13 +82,16 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
         drawing.line((plot.x.at(1), plot.y.start), (plot.x.at(1), plot.y.end), "dashed")
     drawing.paragraphs([workload_line([found.asked.result]), *premises([found.asked.result])])
     drawing.paragraph(
-        f"{len(found.sample.meets):,} draws of {len(found.drawn)} inputs within their ranges, seed {found.seed}; equal widths are equal ratios."
+        f"{len(found.sample.meets):,} draws of {len(found.drawn)} inputs within their ranges, seed "
+        f"{found.seed}; equal widths are equal ratios."
     )
     return drawing.svg()
 
 
 def edges_of(low: float, high: float, ratio: bool) -> list[float]:
-    """Return the borders of the bins in equal ratios; of a ratio one of them is 1, so that no bin is better and worse."""
+    """Return the borders of the bins in equal ratios; of a ratio one of them is 1, so that no bin
+    is better and worse.
+    """
     step = (high / low) ** (1 / BINS)
     if not ratio:
         return [float(low * step**at) for at in range(BINS + 1)]

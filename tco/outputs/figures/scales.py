@@ -76,7 +76,9 @@ class Log(NamedTuple):
         )
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Return powers of ten, with the fives and twos between them where there is room, without some of them where there is little."""
+        """Return powers of ten, with the fives and twos between them where there is room, without
+        some of them where there is little.
+        """
         lowest, highest = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         found: list[float] = []
         for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
@@ -116,7 +118,9 @@ def tick_words(value: float) -> str:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return places moved apart until each lies a gap from the next, in the same order and within two ends if there is room."""
+    """Return places moved apart until each lies a gap from the next, in the same order and within
+    two ends if there is room.
+    """
     order = sorted(range(len(places)), key=lambda at: places[at])
     groups: list[list[float]] = []  # of labels that touch: the middle they would have, and how many
     for at in order:
@@ -160,7 +164,9 @@ class Plot:
         return self.x.at(x), self.y.at(y)
 
     def axes(self, x_words: str, y_words: str, grid: bool = True, above: float = 9.0) -> None:
-        """Draw grid, ticks and what is on either axis; the words of y stand `above` it, read without turning the head."""
+        """Draw grid, ticks and what is on either axis; the words of y stand `above` it, read
+        without turning the head.
+        """
         drawing, (left, right) = self.drawing, (self.x.start, self.x.end)
         base, top = self.y.start, self.y.end
         drawing.text((drawing.left, top - above), y_words, "muted", BODY)

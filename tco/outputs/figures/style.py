@@ -1,7 +1,9 @@
-"""How figures look: each mark names a look, which is a plain light colour in a file and a custom property in a page.
+"""How figures look: each mark names a look, which is a plain light colour in a file and a custom
+property in a page.
 
-A presentation attribute gives way to any rule of a style sheet, so one document serves both. The series are told apart by people who do
-not see all colours, and each stands out from its paper by 3 : 1 or more.
+A presentation attribute gives way to any rule of a style sheet, so one document serves both. The
+series are told apart by people who do not see all colours, and each stands out from its paper by 3
+: 1 or more.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ GROUNDS = {  # custom property -> its colour in a light page and on paper, and i
 
 
 class Look(NamedTuple):
-    """What a mark has: the property that its colour fills, the custom property a page gives it, and attributes that stay."""
+    """What a mark has: the property that its colour fills, the custom property a page gives it, and
+    attributes that stay.
+    """
 
     paints: str
     variable: str
@@ -100,12 +104,16 @@ LOOKS = looks()
 
 
 def series(at: int) -> int:
-    """Return the number of the colour of a series, counted from nought; beyond the last they begin anew."""
+    """Return the number of the colour of a series, counted from nought; beyond the last they begin
+    anew.
+    """
     return at % SERIES + 1
 
 
 def vendor_colours(results: Sequence[Result]) -> list[int]:
-    """Return the number of the colour of each system: of a family of chips always the same, its second system in its other hue."""
+    """Return the number of the colour of each system: of a family of chips always the same, its
+    second system in its other hue.
+    """
     met: dict[str, int] = {}
     found = []
     for result in results:
@@ -124,13 +132,17 @@ def vendor_colours(results: Sequence[Result]) -> list[int]:
 
 
 def attributes(look: str) -> str:
-    """Return the attributes of a mark: its class, and what it looks like where there is no style sheet."""
+    """Return the attributes of a mark: its class, and what it looks like where there is no style
+    sheet.
+    """
     one = LOOKS[look]
     return f' class="{look}" {one.paints}="{one.colour}"{one.attributes}'
 
 
 def properties(dark: bool) -> str:
-    """Return the declarations of all custom properties, for a light page and paper, or for a dark one."""
+    """Return the declarations of all custom properties, for a light page and paper, or for a dark
+    one.
+    """
     found = {f"--{name}": pair[dark] for name, pair in GROUNDS.items()}
     for at, colour in enumerate(DARK if dark else LIGHT, start=1):
         found |= {f"--series-{at}": colour, f"--on-series-{at}": ink_on(colour)}
@@ -138,7 +150,9 @@ def properties(dark: bool) -> str:
 
 
 def style_sheet() -> str:
-    """Return the rules by which figures take the custom properties of the page they stand in; those it lacks keep the light colours."""
+    """Return the rules by which figures take the custom properties of the page they stand in; those
+    it lacks keep the light colours.
+    """
     rules = [f".{CLASS}{{width:100%;height:auto;display:block}}"]
     rules += [
         f".{CLASS} .{name}{{{one.paints}:var(--{one.variable},{one.colour})}}"

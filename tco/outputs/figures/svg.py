@@ -1,4 +1,6 @@
-"""A figure as it is drawn: words measured by hand, marks with tips, room for names; as SVG, or through a browser as PNG."""
+"""A figure as it is drawn: words measured by hand, marks with tips, room for names; as SVG, or
+through a browser as PNG.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from tco.foundation.errors import DataError
 from tco.foundation.streams import plain
 from tco.outputs.figures.style import BODY, CLASS, FONT, SMALL, TITLE, attributes
 
-# Hundredths of the size that each character from the space on takes in DejaVu Sans, plain and bold. Few fonts are wider: what fits in it fits.
+# Hundredths of the size that each character from the space on takes in DejaVu Sans, plain and bold.
+# Few fonts are wider: what fits in it fits.
 PLAIN = """
 32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 53 100 68 69 70 77 63 58 77 75 29 29 66 56 86 75
 79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 50 61 63 55 63 62 35 63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84
@@ -38,7 +41,9 @@ def width_of(text: str, size: float, bold: bool = False) -> float:
 
 
 def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
-    """Return a text, or its beginning where it is wider than some room; nothing where too little would be left of it."""
+    """Return a text, or its beginning where it is wider than some room; nothing where too little
+    would be left of it.
+    """
     if width_of(text, size, bold) <= room:
         return text
     for length in range(len(text) - 1, LEAST - 1, -1):
@@ -49,7 +54,9 @@ def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
 
 
 def distinct(titles: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    """Return titles, or where two are alike or one is another's name, the names that tell apart what they stand for."""
+    """Return titles, or where two are alike or one is another's name, the names that tell apart
+    what they stand for.
+    """
     mistaken = any(
         title in names and title != name for title, name in zip(titles, names, strict=True)
     )
@@ -57,7 +64,9 @@ def distinct(titles: Sequence[str], names: Sequence[str]) -> Sequence[str]:
 
 
 def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str]:
-    """Return the lines of a text broken between words; a word that is wider than the room is shortened."""
+    """Return the lines of a text broken between words; a word that is wider than the room is
+    shortened.
+    """
     lines: list[str] = []
     for word in text.replace(" %", "\u00a0%").split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
@@ -108,7 +117,8 @@ class Drawing:
         self.add(
             "rect",
             look,
-            f' shape-rendering="crispEdges" x="{place(x)}" y="{place(y)}" width="{place(max(width, 0.0))}" height="{place(max(height, 0.0))}"',
+            f' shape-rendering="crispEdges" x="{place(x)}" y="{place(y)}" '
+            f'width="{place(max(width, 0.0))}" height="{place(max(height, 0.0))}"',
             tip,
         )
 
@@ -117,7 +127,8 @@ class Drawing:
         self.add(
             "line",
             look,
-            f' x1="{place(start[0])}" y1="{place(start[1])}" x2="{place(end[0])}" y2="{place(end[1])}"',
+            f' x1="{place(start[0])}" y1="{place(start[1])}" x2="{place(end[0])}" '
+            f'y2="{place(end[1])}"',
         )
 
     def path(self, points: Iterable[Point], look: str, tip: str = "") -> None:
@@ -168,7 +179,9 @@ class Drawing:
         halo: bool = False,
         tail: str = "",
     ) -> None:
-        """Add a line of words, its base line at a place; a halo keeps what lies below from running into it, a tail follows in small."""
+        """Add a line of words, its base line at a place; a halo keeps what lies below from running
+        into it, a tail follows in small.
+        """
         where = f' x="{place(at[0])}" y="{place(at[1])}" font-size="{place(size)}"'
         where += f' text-anchor="{anchor}"' if anchor != "start" else ""
         where += ' font-weight="bold"' if bold else ""
@@ -182,7 +195,8 @@ class Drawing:
         behind = f"<tspan{attributes('muted')}{small}>{more}</tspan>" if tail else ""
         self.marks.append(f"<text{attributes(look)}{where}>{line}{behind}</text>")
 
-    # ---------------------------------------------------------------- what stands above and below the marks
+    # ---------------------------------------------------------------- what stands above and below
+    # the marks
     def paragraph(
         self, words: str, look: str = "muted", size: float = SMALL, bold: bool = False
     ) -> None:
@@ -224,7 +238,10 @@ class Drawing:
         """Return the document."""
         height = place(math.ceil(self.bottom + MARGIN))
         wide = place(self.width)
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" role="img" viewBox="0 0 {wide} {height}" width="{wide}" height="{height}"'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" role="img" viewBox="0 0 '
+            f'{wide} {height}" width="{wide}" height="{height}"'
+        )
         about = f"<title>{said(self.title)}</title>\n<desc>{said(self.description)}</desc>"
         paper = f'<rect{attributes("paper")} width="{wide}" height="{height}"/>'
         return (
@@ -302,7 +319,9 @@ class Labels:
 
     @staticmethod
     def places(at: Point, gap: float, size: float) -> Sequence[tuple[str, float, float]]:
-        """Return where words may stand around a point: their anchor and where it lies, the best first."""
+        """Return where words may stand around a point: their anchor and where it lies, the best
+        first.
+        """
         x, y = at
         middle, above, below = y + size * 0.35, y - gap, y + gap + size * 0.7
         right, left = (
@@ -343,7 +362,9 @@ FACE, FILES = (
 
 
 def png_of(svg: str) -> bytes:
-    """Return the picture; without what draws it and the letters it draws with `DataError` says what to install."""
+    """Return the picture; without what draws it and the letters it draws with `DataError` says what
+    to install.
+    """
     letters = find_spec("matplotlib")
     try:
         from resvg_py import svg_to_bytes
@@ -351,7 +372,8 @@ def png_of(svg: str) -> bytes:
         letters = None
     if letters is None:
         raise DataError(
-            "a figure as PNG needs resvg-py and matplotlib: pip install '.[report]', or write it as .svg"
+            "a figure as PNG needs resvg-py and matplotlib: pip install '.[report]', or write it "
+            "as .svg"
         )
     folder = Path(next(iter(letters.submodule_search_locations or ())), "mpl-data", "fonts", "ttf")
     fonts = [str(folder / name) for name in FILES]

@@ -24,12 +24,14 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     metric, middle = METRICS[found.metric], found.centre
     if middle is None:
         raise DataError(
-            f"{found.sides[0].scenario.name}: {found.metric} has no value with every input at its own, so there is no middle to draw from"
+            f"{found.sides[0].scenario.name}: {found.metric} has no value with every input at its "
+            "own, so there is no middle to draw from"
         )
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(
-        f"{short_name(one.given.path)} {end_words(one.at_low, one.meets_low)} to {end_words(one.at_high, one.meets_high)}"
+        f"{short_name(one.given.path)} {end_words(one.at_low, one.meets_low)} to "
+        f"{end_words(one.at_high, one.meets_high)}"
         for one in shown
     )
     centre = marked(found.sides[0].result, found.metric, significant(found.centre))

@@ -1,4 +1,6 @@
-"""The page as plain parts, before it is written: sections of words, figures and tables, and the what-if."""
+"""The page as plain parts, before it is written: sections of words, figures and tables, and the
+what-if.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The program of the page: every scenario on all its plans, by whom it is paid, and its formulas in JavaScript.
+"""The program of the page: every scenario on all its plans, by whom it is paid, and its formulas in
+JavaScript.
 
-What the script of the page moves are leaves of it; among the plans the script chooses anew, by the same results as the draws of a range are.
+What the script of the page moves are leaves of it; among the plans the script chooses anew, by the
+same results as the draws of a range are.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from tco.studies.chip_price import built_up, chip_of
 from tco.studies.evaluation import Evaluation
 from tco.studies.renters import of_one_statistic
 
-WRITTEN = {  # operation -> how it is written; every operation keeps its brackets, so that what is rounded where stays as it is
+# operation -> how it is written; every operation keeps its brackets, so that what is rounded where
+# stays as it is
+WRITTEN = {
     **{sign: f"({{}}{sign}{{}})" for sign in ("<", "<=", ">", ">=", "+", "-", "*", "/")},
     **{
         "**": "Math.pow({},{})",
@@ -79,7 +83,9 @@ def function(name: str) -> str:
 
 
 def script(names: Iterable[str]) -> str:
-    """Return the functions of some formulas, one a line, as the list the program of the page numbers them by."""
+    """Return the functions of some formulas, one a line, as the list the program of the page
+    numbers them by.
+    """
     lines = [f"  {function(name)}, // {name}" for name in names]
     return "\n".join(
         [
@@ -106,7 +112,9 @@ class Recording(Program):
 
 
 class Way(NamedTuple):
-    """A scenario as somebody pays for it: the places of what it is chosen and told by, one set for each plan that has steps of its own."""
+    """A scenario as somebody pays for it: the places of what it is chosen and told by, one set for
+    each plan that has steps of its own.
+    """
 
     results: Sequence[Mapping[str, int]]
     plans: Sequence[str]  # in words
@@ -118,7 +126,9 @@ class Way(NamedTuple):
 
 
 def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
-    """Return every scenario as each perspective pays for it, its own first; renters pay by one statistic, as in a comparison."""
+    """Return every scenario as each perspective pays for it, its own first; renters pay by one
+    statistic, as in a comparison.
+    """
     found = [{one.result.texts[WHO]: one} for one in asked]
     for who in dict.fromkeys(who for one in asked for who in one.catalogue.ids("perspectives")):
         others = [
@@ -136,7 +146,9 @@ def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
 
 
 def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, list[Way]]:
-    """Return a scenario as each perspective pays for it: as it is, and where its chip is built up with a price of the whole chip instead."""
+    """Return a scenario as each perspective pays for it: as it is, and where its chip is built up
+    with a price of the whole chip instead.
+    """
     own, found = next(iter(paid.values())), {}
     price = f"parts.{chip_of(own.catalogue, own.result)}.price"
     for who, one in paid.items():
@@ -179,7 +191,9 @@ def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], resu
 
 
 def plans_of(inputs: Inputs, result: Result) -> Sequence[Any]:
-    """Return what is recorded for itself: of serving all plans together, of training the quickest few, else the one there is."""
+    """Return what is recorded for itself: of serving all plans together, of training the quickest
+    few, else the one there is.
+    """
     if inputs.kind == "serving":
         return [every_plan(inputs)]
     if inputs.kind == "training" and result.plan is not None:
@@ -251,7 +265,9 @@ class PageProgram(NamedTuple):
 def program_of(
     asked: Sequence[Evaluation], shown: Container[str], more: Iterable[str] = ()
 ) -> PageProgram:
-    """Return the program of some scenarios; of their metrics those that are shown, of the functions some `more`."""
+    """Return the program of some scenarios; of their metrics those that are shown, of the functions
+    some `more`.
+    """
     recording = Recording()
     ways = [ways_of(recording, paid) for paid in payers_of(asked)]
     every = [way for own in ways for some in own.values() for way in some]
@@ -306,7 +322,9 @@ def program_of(
 
 
 def wanted(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
-    """Return what the script is given of some results: the metrics that are shown, and all that a choice rests on."""
+    """Return what the script is given of some results: the metrics that are shown, and all that a
+    choice rests on.
+    """
     return {
         name.removeprefix(METRIC): place
         for name, place in names.items()
@@ -354,7 +372,9 @@ def shortest(value: Any) -> Any:
 
 
 def short(number: float) -> float | None:
-    """Return a number, a whole one as such; JSON has none that is without end, which stands as none."""
+    """Return a number, a whole one as such; JSON has none that is without end, which stands as
+    none.
+    """
     if number == np.inf:
         return None
     return int(number) if number.is_integer() and abs(number) < WHOLE else number

@@ -38,7 +38,9 @@ def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
 
 
 def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[str]) -> Page:
-    """Return the page; `made_by` are the words of the command that makes it again, `compared_by` the words of the one that gives its figures."""
+    """Return the page; `made_by` are the words of the command that makes it again, `compared_by`
+    the words of the one that gives its figures.
+    """
     results = material.results
     said = [title_of(results), *premises([result for result in results if result.bill])]
     if formats_rows(results):
@@ -155,7 +157,9 @@ def alone(material: Material, name: str) -> Material:
 
 
 def studies() -> Iterator[Section]:
-    """Yield the studies that are shipped, each with its question and the answer of today's data, which the tests hold it to."""
+    """Yield the studies that are shipped, each with its question and the answer of today's data,
+    which the tests hold it to.
+    """
     for name in shipped_studies():
         said: Mapping[str, object] = read_study(name).document
         words = [str(said[word]) for word in ("question", "answer") if word in said]
@@ -163,7 +167,9 @@ def studies() -> Iterator[Section]:
 
 
 def method(results: Sequence[Result]) -> Iterator[Section]:
-    """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room they are of."""
+    """Yield the formulas that the costs of the scenarios rest on, as they are computed, by the room
+    they are of.
+    """
     used = {
         node.formula.name: node.formula
         for one in results

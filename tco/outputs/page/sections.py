@@ -1,4 +1,6 @@
-"""The sections of the page, in the order they are read: each says one thing with words, figures and the numbers behind them."""
+"""The sections of the page, in the order they are read: each says one thing with words, figures and
+the numbers behind them.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ def regimes(material: Material) -> Iterator[Section]:
 
 
 def points_table(material: Material) -> Table:
-    """Return every point of the curve: with every input at its value, and in the middle of the draws."""
+    """Return every point of the curve: with every input at its value, and in the middle of the
+    draws.
+    """
     rows = []
     for one in material.confidence.curve:
         costs = (one.usd_per_million_output_tokens, one.median_usd_per_million_output_tokens)
@@ -156,7 +160,8 @@ def order(material: Material) -> Iterator[Section]:
     if rows:
         columns = ("scenario", "input", "today", "moves the ratio by", "order turns at")
         words = [
-            f"The three inputs that move each ratio to {material.baseline} most, each alone from its P5 to its P95, "
+            f"The three inputs that move each ratio to {material.baseline} most, each alone from "
+            "its P5 to its P95, "
             "and the value at which the order turns; "
             "a dash where it does not turn within that range.",
         ]
@@ -219,7 +224,9 @@ def roofline(material: Material) -> Iterator[Section]:
 
 
 def frontier(material: Material) -> Iterator[Section]:
-    """Yield what interactivity costs on each system, with the range of what the workload's plan may come to."""
+    """Yield what interactivity costs on each system, with the range of what the workload's plan may
+    come to.
+    """
     found = [one for one in material.frontiers if one.points]
     if found:
         sure = {one.scenario: its for one, its in zip(material.results, material.sure, strict=True)}
@@ -240,7 +247,8 @@ def tornado(material: Material) -> Iterator[Section]:
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
         words = [
-            "Every input alone at its P5 and at its P95, the plan held: those that move the answer most."
+            "Every input alone at its P5 and at its P95, the plan held: those that move the answer "
+            "most."
         ]
         figures = beside([partial(tornado_figure, one) for one in material.tornados])
         yield Section(
@@ -276,7 +284,8 @@ def winners(material: Material) -> Iterator[Section]:
             )
         )
     words = [
-        "The two inputs that decide the closest contest, moved together within their ranges, the plan re-optimised in every cell."
+        "The two inputs that decide the closest contest, moved together within their ranges, the "
+        "plan re-optimised in every cell."
     ]
     yield Section(
         "map",
@@ -400,7 +409,8 @@ def sources(material: Material) -> Iterator[Section]:
         )
     listed = Table(("source", "inputs", "as of", "address"), rows, "Every source", align="lrll")
     words = [
-        f"Inputs by kind: {', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."
+        "Inputs by kind: "
+        f"{', '.join(f'{count} {kind}' for kind, count in Counter(kind for kind, _ in known).most_common())}."
     ]
     yield Section(
         "sources",
@@ -413,7 +423,9 @@ def sources(material: Material) -> Iterator[Section]:
 
 
 def validation(material: Material) -> Iterator[Section]:
-    """Yield how well the model does on published measurements, chip by chip; those of this report first."""
+    """Yield how well the model does on published measurements, chip by chip; those of this report
+    first.
+    """
     rows = accuracies(material.catalogue, "chips")
     ours = {one.system.chip for one in material.fabrics} | {
         anchor for result in material.results for anchor in result.standing.anchors

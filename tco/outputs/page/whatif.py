@@ -1,4 +1,6 @@
-"""The what-if of the page: what its script is given, what may be moved and how far, and what scenarios are ranked by."""
+"""The what-if of the page: what its script is given, what may be moved and how far, and what
+scenarios are ranked by.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def controls_of(
     catalogue: Catalogue,
     swings: Sequence[Sequence[str]],
 ) -> list[dict[str, Any]]:
-    """Return every input of a program; those that stand open first, then by place. `swings` are paths, the strongest first, of each scenario."""
+    """Return every input of a program; those that stand open first, then by place. `swings` are
+    paths, the strongest first, of each scenario.
+    """
     chips: dict[str, str] = {}  # each with the systems it stands in
     for result in results:
         chip = chip_of(catalogue, result)
@@ -67,7 +71,9 @@ def controls_of(
 def control(
     program: PageProgram, path: str, catalogue: Catalogue, chips: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return one input, its numbers in the unit its file writes; several cells are values of several scenarios, which a setting makes alike."""
+    """Return one input, its numbers in the unit its file writes; several cells are values of
+    several scenarios, which a setting makes alike.
+    """
     given, cells = program.given[path], program.inputs[path]
     value, unit, factor = own_unit(given)
     least, most = (end / factor for end in bounds(path))
@@ -110,7 +116,9 @@ def control(
 def ends(
     value: float, low: float | None, high: float | None, least: float, most: float
 ) -> tuple[float, float]:
-    """Return where a slider begins and ends: at what is believed or further, within what the input may be."""
+    """Return where a slider begins and ends: at what is believed or further, within what the input
+    may be.
+    """
     one, other = sorted((value / FACTOR, value * FACTOR))
     begin = max(min(one, value if low is None else low), least)
     end = min(max(other, value if high is None else high), most)
@@ -135,7 +143,9 @@ COSTLY = {
 
 
 def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
-    """Return the what-if of some scenarios; none where there is nothing to compute. `command` is what gives their figures unmoved."""
+    """Return the what-if of some scenarios; none where there is nothing to compute. `command` is
+    what gives their figures unmoved.
+    """
     results = material.results
     base = next(at for at, result in enumerate(results) if result.scenario == material.baseline)
     known = {

@@ -1,4 +1,6 @@
-"""Writing the page: one file that holds its style, its script and its numbers, and asks nobody for anything."""
+"""Writing the page: one file that holds its style, its script and its numbers, and asks nobody for
+anything.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,12 @@ from tco.outputs.page.page import Page
 from tco.outputs.page.program import script as script_of
 
 HERE = Path(__file__).resolve().parent
-# Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing from anywhere.
-POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'unsafe-inline'; script-src {scripts}"
+# Whatever somebody's names and notes may hold, the page runs its own script alone and loads nothing
+# from anywhere.
+POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src "
+    "'unsafe-inline'; script-src {scripts}"
+)
 
 
 @cache
@@ -72,8 +78,13 @@ def written(page: Page) -> str:
 
 
 def colours() -> str:
-    """Return the colours that page and figures share: light, and where a screen is asked to be dark, dark; paper is light."""
-    return f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{properties(dark=True)}}}}}\n"
+    """Return the colours that page and figures share: light, and where a screen is asked to be
+    dark, dark; paper is light.
+    """
+    return (
+        f":root{{{properties(dark=False)}}}\n@media screen and (prefers-color-scheme: "
+        f"dark){{:root{{{properties(dark=True)}}}}}\n"
+    )
 
 
 def text_of(name: str) -> str:

@@ -1,4 +1,6 @@
-"""The sheet of the bill: the leaves of every scenario's tree of parts with quantity, unit price, price and power."""
+"""The sheet of the bill: the leaves of every scenario's tree of parts with quantity, unit price,
+price and power.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def place(book: Workbook) -> None:
 
 def write(book: Workbook) -> None:
     """Write the bill of every scenario, one below the other."""
-    said = "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; prices follow the inputs."
+    said = (
+        "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; "
+        "prices follow the inputs."
+    )
     book.title(SHEET, "Bill of materials", said)
     book.head(SHEET, TOP, HEADS, range(QUANTITY, POWER + 1), WIDTHS)
     last = TOP
@@ -72,7 +77,9 @@ def write(book: Workbook) -> None:
 
 
 def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
-    """Write one leaf: live where the trace has a cell for it, as a number that nothing moves where it has none."""
+    """Write one leaf: live where the trace has a cell for it, as a number that nothing moves where
+    it has none.
+    """
     book.text(SHEET, row, 0, line.path)
     book.text(SHEET, row, 1, line.part)
     below = f"bill/{line.path}"
@@ -102,7 +109,9 @@ def write_line(book: Workbook, scenario: int, row: int, line: BillLine) -> None:
 def write_value(
     book: Workbook, scenario: int, cell: tuple[int, int], name: str, value: Any, unit: str
 ) -> None:
-    """Write the cell of the trace that lies here, a reference to one that lies elsewhere, or a plain number."""
+    """Write the cell of the trace that lies here, a reference to one that lies elsewhere, or a
+    plain number.
+    """
     if value is None:
         return
     numbers = number_format(unit, float(value))
@@ -118,7 +127,9 @@ def write_value(
 
 
 def power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
-    """Return the name of the cell that is the power of a line: what it draws, or what is lost in it."""
+    """Return the name of the cell that is the power of a line: what it draws, or what is lost in
+    it.
+    """
     usual = f"{below}/extended_power"
     if (scenario, usual) in book.content.computed or not power:
         return usual

@@ -1,4 +1,6 @@
-"""The workbook as a whole: its sheets in their order, and those about it: its sources, and how it is read and made again."""
+"""The workbook as a whole: its sheets in their order, and those about it: its sources, and how it
+is read and made again.
+"""
 
 from __future__ import annotations
 
@@ -79,18 +81,22 @@ def write_sources(book: Workbook) -> None:
 
 HELD_BY = {  # sheet -> what it holds
     "Summary": "Scenarios side by side, the stack of costs, and every metric under its name.",
-    "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange your own. "
+    "Inputs": "Every number a figure depends on: change a coloured cell. Yellow is shipped, orange "
+    "your own. "
     "Formulas use the name of its base value.",
     "BOM": "The parts of one scale-up domain: quantity, unit price, price, power.",
-    "Cost": "Every step from parts to dollars a chip-hour. One row is one equation; a column is a scenario.",
+    "Cost": "Every step from parts to dollars a chip-hour. One row is one equation; a column is a "
+    "scenario.",
     "Performance": "Every step from operators to tokens a second, on the plan that is held.",
     "Structure": "What is decided before anything is computed: plan, choices, counts. "
     "Locked, since changing it needs the program, which searches again.",
     "Sources": "Where the numbers come from.",
 }
 MEANT = {  # what is written in sheets -> what it means
-    "held": "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure does. Another plan may then be better.",
-    "decides": "Inputs marked 'decides structure' also decided what exists; changing them here moves what is computed, not what was decided.",
+    "held": "A change of inputs keeps the plan and all choices, as evaluating on a fixed structure "
+    "does. Another plan may then be better.",
+    "decides": "Inputs marked 'decides structure' also decided what exists; changing them here "
+    "moves what is computed, not what was decided.",
     "no value": "An empty cell cannot be computed for that scenario; it is never zero.",
 }
 

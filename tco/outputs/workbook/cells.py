@@ -1,7 +1,8 @@
-"""What goes into the workbook: the nodes of all scenarios as rows, in each of which a scenario has its column.
+"""What goes into the workbook: the nodes of all scenarios as rows, in each of which a scenario has
+its column.
 
-A row is a cell of the trace by its id, so the same quantity of two scenarios stands side by side. Inputs that two scenarios read alike are one
-cell, which moves both.
+A row is a cell of the trace by its id, so the same quantity of two scenarios stands side by side.
+Inputs that two scenarios read alike are one cell, which moves both.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Content:
 
 
 def content_of(results: Sequence[Result]) -> Content:
-    """Return the rows of some traced results, what is needed first before what needs it, and rows of one place together."""
+    """Return the rows of some traced results, what is needed first before what needs it, and rows
+    of one place together.
+    """
     found = Content(results)
     leaves: dict[tuple[Any, ...], InputCell] = {}
     rows: dict[tuple[str, str, str], SheetRow] = {}
@@ -110,7 +113,9 @@ def content_of(results: Sequence[Result]) -> Content:
 
 
 def excel_name(text: str, taken: set[str]) -> str:
-    """Return a defined name for an id that no other has, whatever the case of its letters: `site_electricity_price`."""
+    """Return a defined name for an id that no other has, whatever the case of its letters:
+    `site_electricity_price`.
+    """
     wanted = "".join(mark if mark.isascii() and mark.isalnum() else "_" for mark in text)
     if (
         "_" not in wanted or not wanted[0].isalpha()
@@ -125,7 +130,9 @@ def excel_name(text: str, taken: set[str]) -> str:
 
 
 def split(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Yield nodes with a gathering of more terms than a formula may have as one of parts, each a node of its own before it."""
+    """Yield nodes with a gathering of more terms than a formula may have as one of parts, each a
+    node of its own before it.
+    """
     for node in nodes:
         if node.operation is None or len(node.inputs) <= SPLIT:
             yield node

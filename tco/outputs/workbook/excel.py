@@ -1,4 +1,6 @@
-"""A formula as a spreadsheet writes it: its own body, run on symbols and printed in functions that every spreadsheet has."""
+"""A formula as a spreadsheet writes it: its own body, run on symbols and printed in functions that
+every spreadsheet has.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ FUNCTIONS = {
     "select": "IF",
     "normal_cdf": "NORMSDIST",
 }
-NEAR_ONE = {  # no spreadsheet has them: three terms of the series where the plain form would lose digits, to 1e-11; nought and too small are no error
+# no spreadsheet has them: three terms of the series where the plain form would lose digits, to
+# 1e-11; nought and too small are no error
+NEAR_ONE = {
     "expm1": "IF(ABS({0})<1E-5,{0}*(1+{0}*(0.5+{0}/6)),EXP(MAX({0},-700))-1)",
     "log1p": "IF(ABS({0})<1E-5,{0}*(1-{0}*(0.5-{0}/3)),LN(MAX(1+{0},1E-300)))",
 }
@@ -33,7 +37,9 @@ GATHERED = {"total": "SUM", "least": "MIN", "greatest": "MAX"}
 
 
 def printed(value: Any) -> tuple[str, int]:
-    """Return the text of a symbol and the rank of its outermost operation; names stand in braces, for cells to be put in."""
+    """Return the text of a symbol and the rank of its outermost operation; names stand in braces,
+    for cells to be put in.
+    """
     if not isinstance(value, Symbol):
         text = repr(float(value)).removesuffix(".0").upper()
         return (f"({text})", 9) if text.startswith("-") else (text, 9)
@@ -66,7 +72,9 @@ def bracketed(text: str, rank: int) -> str:
 
 
 def infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
-    """Return two operands with their operation between them; powers, which spreadsheets read from the left, keep all brackets."""
+    """Return two operands with their operation between them; powers, which spreadsheets read from
+    the left, keep all brackets.
+    """
     rank = INFIX[operation]
     power = operation == "**"
     before = f"({left[0]})" if left[1] < rank or (power and left[1] == rank) else left[0]
@@ -79,7 +87,9 @@ def infix(operation: str, left: tuple[str, int], right: tuple[str, int]) -> str:
 
 
 def vanishing(base: tuple[str, int], exponent: tuple[str, int]) -> str:
-    """Return a power of what is left of one, such as (1 - p)^n: a spreadsheet may call it an error where it is too small for a number."""
+    """Return a power of what is left of one, such as (1 - p)^n: a spreadsheet may call it an error
+    where it is too small for a number.
+    """
     times = exponent[0] if exponent[1] > INFIX["*"] else f"({exponent[0]})"
     return f"EXP(MAX({times}*LN(MAX({base[0]},1E-300)),-700))"
 

@@ -1,4 +1,6 @@
-"""Grids: a row for each quantity of the trace, a column for each scenario; above that of counts what was decided: plan and choices."""
+"""Grids: a row for each quantity of the trace, a column for each scenario; above that of counts
+what was decided: plan and choices.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ TOP = 2  # rows above the head
 VALUES = 3  # first column of values, after place, name and unit
 TITLES = {
     "Cost": "Parts, networks, rebates, site, upkeep and finance, down to dollars a chip-hour.",
-    "Performance": "Operators, collectives and phases on the plan of the Structure sheet, down to tokens a second.",
+    "Performance": "Operators, collectives and phases on the plan of the Structure sheet, down to "
+    "tokens a second.",
 }
 SHEET_OF = {
     "serving": "Performance",
@@ -106,10 +109,12 @@ def write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -
         book.sheets[sheet].autofilter(top, 0, top + len(rows), after + 1)
 
 
-# ---------------------------------------------------------------- what was decided before anything was computed
+# ---------------------------------------------------------------- what was decided before anything
+# was computed
 STRUCTURE_SHEET = "Structure"
 HELD = (
-    "Locked: what is decided here is held while inputs move. Another plan, system, model or algorithm needs the program: run tco again "
+    "Locked: what is decided here is held while inputs move. Another plan, system, model or "
+    "algorithm needs the program: run tco again "
     "(the command is on the sheet Read me)."
 )
 PARTS = (
@@ -136,7 +141,9 @@ def flat(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def decided(result: Result) -> dict[str, Any]:
-    """Return all that is decided of a result, by name: its documents and texts, its plan, its choices, and what they were decided by."""
+    """Return all that is decided of a result, by name: its documents and texts, its plan, its
+    choices, and what they were decided by.
+    """
     document: dict[str, Any] = structure_document(result.structure) or {}
     origin = result.origin
     variant, documents = (origin.variant, origin.documents) if origin else ({}, {})

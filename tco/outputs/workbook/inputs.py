@@ -1,4 +1,6 @@
-"""The sheet of inputs: every number somebody may change, in its own unit, and beside it in the unit the formulas take, under its name."""
+"""The sheet of inputs: every number somebody may change, in its own unit, and beside it in the unit
+the formulas take, under its name.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
 def write(book: Workbook) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
-    said = "Change a coloured value: everything else follows. Orange values are your own. low and high are the P5 and P95 of belief."
+    said = (
+        "Change a coloured value: everything else follows. Orange values are your own. low and "
+        "high are the P5 and P95 of belief."
+    )
     book.title(SHEET, "Inputs", said)
     book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
     leaves = sorted(book.content.inputs, key=lambda leaf: place_of(leaf.node.id))

@@ -1,4 +1,5 @@
-"""The sheets of a workbook while it is written: where every cell of the trace lies in them, and how they look.
+"""The sheets of a workbook while it is written: where every cell of the trace lies in them, and how
+they look.
 
 Colours have a meaning, number formats follow the unit, and pages print.
 """
@@ -68,7 +69,9 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def number_format(unit: str, *values: float) -> str:
-    """Return how some numbers of a unit are written together: money with cents or whole dollars, counts whole, the rest by size of the largest."""
+    """Return how some numbers of a unit are written together: money with cents or whole dollars,
+    counts whole, the rest by size of the largest.
+    """
     size = max((abs(float(value)) for value in values), default=0.0)
     money = unit.startswith("USD")
     if size and (size < 1e-3 or (size >= 1e7 and not money)):
@@ -82,7 +85,9 @@ def number_format(unit: str, *values: float) -> str:
 
 @cache
 def sheet_class() -> Any:
-    """Return the class of sheets: one that takes formulas as they are, since a search of each for newer functions is a third of the time."""
+    """Return the class of sheets: one that takes formulas as they are, since a search of each for
+    newer functions is a third of the time.
+    """
     from xlsxwriter.worksheet import Worksheet
 
     class Sheet(Worksheet):  # type: ignore[misc]
@@ -120,7 +125,9 @@ class Workbook:
         return self.content.results
 
     def reference(self, scenario: int, name: str, sheet: str) -> str:
-        """Return what a formula on some sheet calls a cell of a scenario: a defined name for an input, else its address."""
+        """Return what a formula on some sheet calls a cell of a scenario: a defined name for an
+        input, else its address.
+        """
         from xlsxwriter.utility import xl_rowcol_to_cell
 
         if (scenario, name) in self.content.named:
@@ -178,7 +185,9 @@ class Workbook:
         numbers: Container[int] = (),
         widths: Sequence[int] = (),
     ) -> None:
-        """Write the head of a table, that of numbers to the right, and set how wide its columns are."""
+        """Write the head of a table, that of numbers to the right, and set how wide its columns
+        are.
+        """
         for column, name in enumerate(names):
             self.text(sheet, row, column, name, "head" if column in numbers else "head-text")
         for column, width in enumerate(widths):
@@ -193,7 +202,9 @@ class Workbook:
         left: int,
         upright: bool = False,
     ) -> None:
-        """Set a sheet up for reading and for paper: its head and first columns stay, it is one page wide, and the head is on every page."""
+        """Set a sheet up for reading and for paper: its head and first columns stay, it is one page
+        wide, and the head is on every page.
+        """
         sheet = self.sheets[name]
         sheet.hide_gridlines(2)
         sheet.freeze_panes(head, left)

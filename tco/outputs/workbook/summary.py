@@ -55,7 +55,10 @@ def write(book: Workbook) -> None:
     results = book.results
     names = [result.scenario for result in results]
     last = VALUES + len(names) - 1
-    held = f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices are held."
+    held = (
+        f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
+        "are held."
+    )
     above = [title_of(results), *premises([result for result in results if result.bill]), held]
     book.title(SHEET, "Total cost of ownership", *above)
     top = len(above) + 1
@@ -91,7 +94,9 @@ def write(book: Workbook) -> None:
 
 
 def classes_of(book: Workbook) -> dict[str, dict[int, list[Any]]]:
-    """Return the lines of the cost a chip-hour of every scenario by class of asset: servers, network, site and so on."""
+    """Return the lines of the cost a chip-hour of every scenario by class of asset: servers,
+    network, site and so on.
+    """
     found: dict[str, dict[int, list[Any]]] = {}
     for scenario, result in enumerate(book.results):
         for line in result.lines:

@@ -1,12 +1,15 @@
-"""What a kernel of a serving engine takes of the time that physics gives it, learnt from tables of measured shapes.
+"""What a kernel of a serving engine takes of the time that physics gives it, learnt from tables of
+measured shapes.
 
     t' = t exp(a + b_t(t) + b_1(x_1) + b_2(x_2))
 
-Each b bends at four places of a logarithm and is level beyond them: the time itself tells what starts cost from what a rate costs, and two sides
-of the shape tell what a kernel was written for. `data/engine_kernels.csv` has a row for every engine, kernel, release, format and chip (fitted by
-`tco.studies.validation.engine_kernels`), and one for a chip that no table is of: what the measured chips have in common. Where no table has the
-kernel, physics stands as it is. An answer names the kernel by the words of its publisher, ENGINE/KERNEL@RELEASE; a release that no table is of
-takes the one before it.
+Each b bends at four places of a logarithm and is level beyond them: the time itself tells what
+starts cost from what a rate costs, and two sides of the shape tell what a kernel was written for.
+`data/engine_kernels.csv` has a row for every engine, kernel, release, format and chip (fitted by
+`tco.studies.validation.engine_kernels`), and one for a chip that no table is of: what the measured
+chips have in common. Where no table has the kernel, physics stands as it is. An answer names the
+kernel by the words of its publisher, ENGINE/KERNEL@RELEASE; a release that no table is of takes the
+one before it.
 """
 
 from __future__ import annotations
@@ -84,7 +87,9 @@ SIDES: dict[str, tuple[Side, Side]] = {  # by operation
 def bend(
     x: Pure, one: Pure, two: Pure, three: Pure, four: Pure, low: Pure, middle: Pure, high: Pure
 ) -> Any:
-    """Logarithm of a factor that is linear in ln x between four places and level beyond: sum_i s_i (clamp(ln x, ln p_i, ln p_i+1) - ln p_i)."""
+    """Logarithm of a factor that is linear in ln x between four places and level beyond: sum_i s_i
+    (clamp(ln x, ln p_i, ln p_i+1) - ln p_i).
+    """
     first = minimum(maximum(np.log(x / one), 0), np.log(two / one))
     second = minimum(maximum(np.log(x / two), 0), np.log(three / two))
     third = minimum(maximum(np.log(x / three), 0), np.log(four / three))
@@ -137,7 +142,9 @@ Known = dict[
 
 
 def corrections(catalogue: Catalogue) -> Known:
-    """Return all that tables say of the kernels of engines, from every data folder, the last one standing."""
+    """Return all that tables say of the kernels of engines, from every data folder, the last one
+    standing.
+    """
 
     def read() -> Known:
         found: Known = {}
@@ -164,13 +171,17 @@ def is_of_engine(name: str) -> bool:
 
 
 def release(name: str) -> tuple[str, tuple[int, ...]]:
-    """Return the kernel that a name means, and the numbers of its release; none where it names none."""
+    """Return the kernel that a name means, and the numbers of its release; none where it names
+    none.
+    """
     kernel, _, version = name.partition("@")
     return kernel, tuple(map(int, re.findall(r"\d+", version)))
 
 
 def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) -> str | None:
-    """Return a kernel's name with the release that tables have: that asked for or the one before it, else the first; of none asked for the last."""
+    """Return a kernel's name with the release that tables have: that asked for or the one before
+    it, else the first; of none asked for the last.
+    """
     kernel, asked = release(name)
     known = (one for of, one, stored in corrections(catalogue) if (of, stored) == (operation, form))
     names = sorted((one for one in known if release(one)[0] == kernel), key=release)
@@ -181,7 +192,9 @@ def nearest_release(catalogue: Catalogue, operation: str, name: str, form: str) 
 def correction(
     catalogue: Catalogue, operation: str, name: str, form: str, chip: str
 ) -> Correction | None:
-    """Return what tables say of a kernel on a chip, of one that no table is of what the others have in common; None where no table has it."""
+    """Return what tables say of a kernel on a chip, of one that no table is of what the others have
+    in common; None where no table has it.
+    """
     found = nearest_release(catalogue, operation, name, form)
     if found is None:
         return None
@@ -192,7 +205,9 @@ def correction(
 def asked_correction(
     catalogue: Catalogue, operation: str, name: str, form: str, chip: str, option: str
 ) -> Correction:
-    """Return the same of a kernel that somebody asks for; one that no table has raises `DataError` with the nearest name."""
+    """Return the same of a kernel that somebody asks for; one that no table has raises `DataError`
+    with the nearest name.
+    """
     if operation not in SIDES:
         raise DataError(
             f"{option}: no table of engines has {operation} kernels; there are {', '.join(SIDES)}"
@@ -209,7 +224,9 @@ def asked_correction(
 def correction_of_rows(
     catalogue: Catalogue, operation: str, name: str, form: str, chips: Iterable[str]
 ) -> Correction | None:
-    """Return what tables say of a kernel on the chip of every row, nothing of a chip that none is of; None where no table has it."""
+    """Return what tables say of a kernel on the chip of every row, nothing of a chip that none is
+    of; None where no table has it.
+    """
     if nearest_release(catalogue, operation, name, form) is None:
         return None
     of_chip = cache(partial(correction, catalogue, operation, name, form))
@@ -219,7 +236,9 @@ def correction_of_rows(
 
 
 def pieces(operation: str, time: Any, shape: Shape, count: int) -> np.ndarray[Any, Any]:
-    """Return what the coefficients of a correction stand before, a row for each of some kernels: one, and the pieces of time and sides."""
+    """Return what the coefficients of a correction stand before, a row for each of some kernels:
+    one, and the pieces of time and sides.
+    """
     bent = [
         (over_shortest(time), tuple(place / TIMES[0] for place in TIMES)),
         *((side.of(shape), side.places) for side in SIDES[operation]),

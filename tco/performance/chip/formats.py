@@ -1,6 +1,8 @@
-"""Number formats of kernels, serving and training: bits stored, the peak that computes them, whether software unpacks or casts them first.
+"""Number formats of kernels, serving and training: bits stored, the peak that computes them,
+whether software unpacks or casts them first.
 
-A format that a chip does not compute runs as the next wider one; what is stored stays as narrow as it is.
+A format that a chip does not compute runs as the next wider one; what is stored stays as narrow as
+it is.
 """
 
 from __future__ import annotations
@@ -51,18 +53,24 @@ class Structured(Protocol):
 
 
 class Format(NamedTuple):
-    """A number format: bits of an element and of the scale its block shares, the peaks that compute it, and how activations get into it."""
+    """A number format: bits of an element and of the scale its block shares, the peaks that compute
+    it, and how activations get into it.
+    """
 
     element: float  # bits
     peaks: tuple[str, ...]  # narrow to wide
     scale: float = 0  # bits
     block: int = 1  # elements that share a scale
-    takes: str = ""  # attribute of chips whose matrix units take the format's blocks as they are; none needs no such units
+    # attribute of chips whose matrix units take the format's blocks as they are; none needs no such
+    # units
+    takes: str = ""
     packed: bool = False  # always unpacked to the wider format that computes it
     activations: str = ""  # format of the activations beside such weights, where it is another
     casts: int = 0  # dependent kernels that cast an activation to it
     reads: int = 0  # times they read the activation
-    scales: str = ""  # attribute of chips whose matrix units apply the scales of blocks of partial sums; elsewhere vector units do
+    # attribute of chips whose matrix units apply the scales of blocks of partial sums; elsewhere
+    # vector units do
+    scales: str = ""
 
     @property
     def bits(self) -> float:
@@ -106,7 +114,9 @@ WIDE = 16  # bits of activations and of the output head
 
 
 class Computed(NamedTuple):
-    """A format on a chip: what it is stored in, the peak that computes it, and whether software unpacks it."""
+    """A format on a chip: what it is stored in, the peak that computes it, and whether software
+    unpacks it.
+    """
 
     stored: str
     peak: str
@@ -141,7 +151,9 @@ class Computed(NamedTuple):
 
 
 def computed_on(values: Structured, chip: str, name: str, where: str) -> Computed:
-    """Return how a chip computes a format; an unknown one, or one it has no peak for, raises `DataError`."""
+    """Return how a chip computes a format; an unknown one, or one it has no peak for, raises
+    `DataError`.
+    """
     if name not in FORMATS:
         raise unknown(where.rpartition(".")[2].replace("_", " "), name, FORMATS, where)
     form, part = FORMATS[name], f"parts.{chip}"
@@ -163,7 +175,9 @@ def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
 
 
 def width_of(form: str) -> str:
-    """Return what parameters of practice of weights in a format are named after: the narrowest plain format as wide."""
+    """Return what parameters of practice of weights in a format are named after: the narrowest
+    plain format as wide.
+    """
     return WIDTHS[int(FORMATS[form].element)]
 
 
@@ -171,5 +185,7 @@ def width_of(form: str) -> str:
 def unpacking_time(
     numbers: Pure, operations: Pure, vector_rate: FLOPPerSecond, flop_per_operation: FLOP = 1
 ) -> Any:
-    """Time the vector units take to turn stored numbers into those the matrix units take: t = w o / V."""
+    """Time the vector units take to turn stored numbers into those the matrix units take: t = w o /
+    V.
+    """
     return numbers * operations * flop_per_operation / vector_rate

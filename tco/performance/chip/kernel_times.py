@@ -1,7 +1,9 @@
-"""Times of whole kernels on one chip, or on an array of chips: products, casts, passes over rows and attention, with their launches.
+"""Times of whole kernels on one chip, or on an array of chips: products, casts, passes over rows
+and attention, with their launches.
 
-A kernel is asked for by its operation, its shape by name, and the library that runs it: a library's layer casts its own wide input
-and makes a chain of kernels around attention, which its rows of practice state.
+A kernel is asked for by its operation, its shape by name, and the library that runs it: a library's
+layer casts its own wide input and makes a chain of kernels around attention, which its rows of
+practice state.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ Shape = Mapping[str, Any]
 
 
 class Kernel(NamedTuple):
-    """A kernel's time, what it consists of by the bound each part belongs to, and the least work and traffic of its shape."""
+    """A kernel's time, what it consists of by the bound each part belongs to, and the least work
+    and traffic of its shape.
+    """
 
     time: Any
     parts: dict[str, Any]
@@ -84,10 +88,12 @@ def kernel(
     cores: Any = None,
     learnt: Correction | None = None,
 ) -> Kernel:
-    """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or arrays.
+    """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or
+    arrays.
 
-    The format is that of a product's weights, of the cores of prompts' attention, and of the cache that decoding reads. A product
-    may have a part of the chip's `cores` to itself where software hands them out. `learnt` is what a table of an engine says of it.
+    The format is that of a product's weights, of the cores of prompts' attention, and of the cache
+    that decoding reads. A product may have a part of the chip's `cores` to itself where software
+    hands them out. `learnt` is what a table of an engine says of it.
     """
     made = by_physics(chip, operation, form, shape, library, cores)
     return made if learnt is None else made._replace(time=learnt.of(operation, made.time, shape))
@@ -118,7 +124,9 @@ def by_physics(
 
 
 def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
-    """Return what products rest on that have some of the cores of a chip: their part of its rates, more where neighbours on the die are idle."""
+    """Return what products rest on that have some of the cores of a chip: their part of its rates,
+    more where neighbours on the die are idle.
+    """
     every, device = chip.part("cores"), chip.part("cores_per_device")
     rate = cost.partial_rate(
         made.rate, cores, every, device, chip.part("dies"), chip.practice("lone_core_gain")
@@ -127,7 +135,9 @@ def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
 
 
 def run_by(library: Library, made: Operands) -> Operands:
-    """Return what products rest on in a library that holds another share of the rates than the best kernels do."""
+    """Return what products rest on in a library that holds another share of the rates than the best
+    kernels do.
+    """
     share = library.practice("rate_share")
     rate, core = (
         achieved_rate(made.rate, share),
@@ -150,7 +160,8 @@ def product_kernel(
     groups: Any = None,
     cores: Any = None,
 ) -> Kernel:
-    """Return the time of a product, or of some whose tiles share the waves, with its launch and the casts its library makes before it.
+    """Return the time of a product, or of some whose tiles share the waves, with its launch and the
+    casts its library makes before it.
 
     A framework that calls compiled programs adds the call and the copy of the result to the host.
     """
@@ -179,9 +190,11 @@ def product_kernel(
 
 
 def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> Any:
-    """Return how unlike the popularity of experts is that a power law gives, as standard deviation over mean.
+    """Return how unlike the popularity of experts is that a power law gives, as standard deviation
+    over mean.
 
-    It is drawn from one token to four fifths of all for an expert, or below two where there are fewer choices than experts.
+    It is drawn from one token to four fifths of all for an expert, or below two where there are
+    fewer choices than experts.
     """
     many = tokens * topk > experts
     return cost.power_law_scatter(
@@ -202,10 +215,12 @@ def expert_layer(
     skew: Any,
     even: Any,
 ) -> Kernel:
-    """Return the time of an expert layer on the busiest of some ranks: gate and up, activation, down, and bringing tokens to and fro.
+    """Return the time of an expert layer on the busiest of some ranks: gate and up, activation,
+    down, and bringing tokens to and fro.
 
-    `tokens` are those of all ranks, `width` the rank's part of an expert's. `skew` is how unlike the experts' popularity is, as
-    standard deviation over mean; `even` says that tokens are dealt out in turn.
+    `tokens` are those of all ranks, `width` the rank's part of an expert's. `skew` is how unlike
+    the experts' popularity is, as standard deviation over mean; `even` says that tokens are dealt
+    out in turn.
     """
     made = run_by(library, operands(chip, form))
     local = cost.group_tokens(experts, 1.0, ranks)
@@ -258,7 +273,9 @@ def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
 
 
 def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> Kernel:
-    """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row, sums are flat."""
+    """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row,
+    sums are flat.
+    """
     touched = elementwise_bytes(rows, width, passes, element_size(WIDE))
     moved = cost.uncached_bytes(touched, chip.part("last_level_cache"), chip.practice("cache_kept"))
     moving = stream_time(moved, chip.bandwidth("row_efficiency" if by_row else "stream_efficiency"))
@@ -282,7 +299,9 @@ def prefill(
     values: Any,
     causal: Any,
 ) -> Kernel:
-    """Return the time of fused attention over whole prompts, with the kernels its library runs around it."""
+    """Return the time of fused attention over whole prompts, with the kernels its library runs
+    around it.
+    """
     if form.efficiency not in ("bf16", "fp8"):
         raise DataError(
             f"attention: computes in {form.stored}, expected a format of 8 bits or wider"
@@ -335,7 +354,9 @@ def decode(
     kv_heads: Any,
     width: Any,
 ) -> Kernel:
-    """Return the time of attention with one query a sequence against its cache, with the reductions its library runs after it."""
+    """Return the time of attention with one query a sequence against its cache, with the reductions
+    its library runs after it.
+    """
     moved = attention_bytes(
         batch, keys, 2 * kv_heads * width, element_size(FORMATS[form.stored].bits)
     )
@@ -390,9 +411,11 @@ def latent_decode(
     latent: Any,
     rotary: Any,
 ) -> Kernel:
-    """Return the time of latent attention with one query a sequence: all heads read one cache, each key once as key and as value.
+    """Return the time of latent attention with one query a sequence: all heads read one cache, each
+    key once as key and as value.
 
-    A cache in a format that the library's kernel does not read is widened before, which moves all of it.
+    A cache in a format that the library's kernel does not read is widened before, which moves all
+    of it.
     """
     if not chip.tiled:
         raise DataError("latent attention: timed on chips of many small cores only")

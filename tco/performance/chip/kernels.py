@@ -1,6 +1,8 @@
-"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions, passes over rows, attention, experts.
+"""Times of single kernels as formulas: products cut into tiles over many small cores, conversions,
+passes over rows, attention, experts.
 
-A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave may be nearly empty.
+A core takes one tile of the result at a time; tiles run in waves over all cores, and the last wave
+may be nearly empty.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def core_rate(rate: FLOPPerSecond, cores: Pure) -> Any:
 def scaled_rate(
     rate: FLOPPerSecond, vector_rate: FLOPPerSecond, block: Pure, exposed: Pure, taken: Pure
 ) -> Any:
-    """Rate of products whose partial sums vector units scale and add, unless matrix units take the scales: P / (1 + (1-t) x P / (b V))."""
+    """Rate of products whose partial sums vector units scale and add, unless matrix units take the
+    scales: P / (1 + (1-t) x P / (b V)).
+    """
     return rate / (1 + (1 - taken) * exposed * rate / (block * vector_rate))
 
 
@@ -59,7 +63,9 @@ def tile_step(
     latency: Second,
     flop_per_mac: FLOP = 2,
 ) -> Any:
-    """Time of a tile for each element of the inner side: max(2 t_m t_n / r, (t_m a + t_n w) / L, latency)."""
+    """Time of a tile for each element of the inner side: max(2 t_m t_n / r, (t_m a + t_n w) / L,
+    latency).
+    """
     computing = flop_per_mac * tile_rows * tile_columns / rate
     loading = (tile_rows * input_size + tile_columns * weight_size) / load
     return maximum(maximum(computing, loading), latency)
@@ -67,7 +73,9 @@ def tile_step(
 
 @formula(unit="", source="tco-calibration")
 def product_overlap(asynchronous: Pure) -> Any:
-    """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a, one where the same waves do both in turn."""
+    """Sharpness of the smooth maximum of a product's computing and loading: p = 1 + a, one where
+    the same waves do both in turn.
+    """
     return 1 + asynchronous
 
 
@@ -81,7 +89,8 @@ def ends_time(ends: Second, rows: Pure, tile_rows: Pure) -> Any:
 def waves_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, chain: Second, ends: Second
 ) -> Any:
-    """Time of all waves of tiles over the cores, each with its first loads and last writes, no shorter than the chain of steps of one tile.
+    """Time of all waves of tiles over the cores, each with its first loads and last writes, no
+    shorter than the chain of steps of one tile.
 
     t = max(ceil(tiles / n) (k step + e), k chain).
     """
@@ -92,7 +101,9 @@ def waves_time(
 def split_time(
     tiles: Pure, cores: Pure, inner: Pure, step: Second, most: Pure, reduction: Second, ends: Second
 ) -> Any:
-    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of summing: max(tiles / n, 1/s) k step + e + r."""
+    """Time of tiles whose inner side is split up to s ways, so that all cores end together, and of
+    summing: max(tiles / n, 1/s) k step + e + r.
+    """
     return maximum(tiles / cores, 1 / most) * (inner * step) + ends + reduction
 
 
@@ -105,7 +116,9 @@ def array_time(
     rate: FLOPPerSecond,
     flop_per_mac: FLOP = 2,
 ) -> Any:
-    """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) / P; fewer rows wait for the next weights."""
+    """Time of g products on large arrays, weights padded to whole ones: 2 g w_p max(m, m_least) /
+    P; fewer rows wait for the next weights.
+    """
     return flop_per_mac * groups * padded * maximum(rows, moving) / rate
 
 
@@ -127,7 +140,9 @@ def products_bytes(
     weight_size: Byte,
     output_size: Byte,
 ) -> Any:
-    """Traffic of g equal products, each operand and result once: Q = g (b_in m k + b_w k n + b_out m n)."""
+    """Traffic of g equal products, each operand and result once: Q = g (b_in m k + b_w k n + b_out
+    m n).
+    """
     return groups * (
         (input_size * rows + weight_size * columns) * inner + output_size * rows * columns
     )
@@ -141,7 +156,9 @@ def products_weights(columns: Pure, inner: Pure, groups: Pure) -> Any:
 
 @formula(unit="byte", source="tco-model")
 def quantising_size(reads: Pure, wide: Byte, stored: Byte) -> Any:
-    """Traffic of turning one activation into a narrow format, read once for its scale and once to cast unless one pass does both: r b + b_q."""
+    """Traffic of turning one activation into a narrow format, read once for its scale and once to
+    cast unless one pass does both: r b + b_q.
+    """
     return reads * wide + stored
 
 
@@ -153,7 +170,9 @@ def row_time(width: Pure, passes: Pure, element_size: Byte, load: BytePerSecond)
 
 @formula(unit="byte", source="tco-calibration")
 def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
-    """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k min(Q, C)."""
+    """Traffic that reaches memory when the cache still holds what the kernel before it wrote: Q - k
+    min(Q, C).
+    """
     return bytes_moved - kept * minimum(bytes_moved, cache)
 
 
@@ -161,9 +180,11 @@ def uncached_bytes(bytes_moved: Byte, cache: Byte, kept: Pure) -> Any:
 def partial_rate(
     rate: FLOPPerSecond, cores: Pure, every: Pure, device: Pure, dies: Pure, gain: Pure
 ) -> Any:
-    """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle: P c/C (1 + (g-1) (1-s)).
+    """Rate of c of a chip's C cores, faster by a gain g while the rest of their die is idle: P c/C
+    (1 + (g-1) (1-s)).
 
-    s = clamp((c - d) / (C/D - d), 0, 1) is how far the die is full, of D dies and logical devices of d cores.
+    s = clamp((c - d) / (C/D - d), 0, 1) is how far the die is full, of D dies and logical devices
+    of d cores.
     """
     full = minimum(maximum((cores - device) / maximum(every / dies - device, 1), 0), 1)
     return rate * (cores / every) * (1 + (gain - 1) * (1 - full))
@@ -187,7 +208,9 @@ def program_call_time(
 def flash_scores(
     sequences: Pure, heads: Pure, queries: Pure, keys: Pure, causal: Pure, tile: Pure
 ) -> Any:
-    """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for half of each tile on the diagonal."""
+    """Scores computed: b h q (k (1 - c/2) + c tile/2); a causal mask (c = 1) halves them but for
+    half of each tile on the diagonal.
+    """
     return sequences * heads * queries * (keys * (1 - causal / 2) + causal * tile / 2)
 
 
@@ -227,7 +250,9 @@ def flash_core_time(products: Second, softmax: Second, asynchronous: Pure) -> An
 def tail_time(
     exposed: Pure, core: Second, scores: Pure, cores: Pure, tile: Pure, keys: Pure
 ) -> Any:
-    """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile x k."""
+    """Exposed part of the longest block, a tile of queries that sees all keys: x t / (s / n) x tile
+    x k.
+    """
     return exposed * core / scores * cores * tile * keys
 
 
@@ -258,7 +283,9 @@ def preparation_time(
 
 @formula(unit="", source="flashdecoding")
 def decode_blocks(sequences: Pure, kv_heads: Pure, keys: Pure, chunk: Pure, most: Pure) -> Any:
-    """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk, 1), most)."""
+    """Blocks that share the cache, each head's keys split into chunks: b h_kv min(max(k / chunk,
+    1), most).
+    """
     return sequences * kv_heads * minimum(maximum(keys / chunk, 1), most)
 
 
@@ -280,7 +307,9 @@ def vector_time(flops: FLOP, peak: FLOPPerSecond, efficiency: Pure) -> Any:
 def decode_compute_time(
     vector: Second, matrix: Second, group: Pure, widest: Pure, single: Pure
 ) -> Any:
-    """Computing time of decode attention, on vector units where queries of a key head are more than matrix kernels take, or one alone and s = 1."""
+    """Computing time of decode attention, on vector units where queries of a key head are more than
+    matrix kernels take, or one alone and s = 1.
+    """
     return select(
         group > widest, vector, select(group <= 1, single * vector + (1 - single) * matrix, matrix)
     )
@@ -294,7 +323,9 @@ def padded_heads(heads: Pure, tile: Pure) -> Any:
 
 @formula(unit="", source="flashmla")
 def latent_blocks(sequences: Pure, keys: Pure, chunk: Pure, cores: Pure) -> Any:
-    """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1), max(n / b, 1))."""
+    """Blocks that share the caches, split only until all cores have one: b min(max(k / chunk, 1),
+    max(n / b, 1)).
+    """
     return sequences * minimum(maximum(keys / chunk, 1), maximum(cores / sequences, 1))
 
 
@@ -332,7 +363,9 @@ def block_load_time(bytes_moved: Byte, blocks: Pure, each: Pure, load: BytePerSe
 
 @formula(unit="byte", source="tco-calibration")
 def widened_bytes(bytes_moved: Byte, stored: Byte, passes: Pure, wide: Byte) -> Any:
-    """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w / b)."""
+    """Traffic of turning a cache into wide numbers, which no kernel reads otherwise: p Q (1 + w /
+    b).
+    """
     return passes * bytes_moved * (1 + wide / stored)
 
 
@@ -352,7 +385,8 @@ def group_tokens(tokens: Pure, active: Pure, groups: Pure) -> Any:
 def busiest_popular(
     load: Pure, groups: Pure, imbalance: Pure, local_experts: Pure, skew: Pure, even: Pure
 ) -> Any:
-    """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 / E_local)), x where they are dealt out in turn.
+    """Expert tokens of the busiest of some groups of experts: x + c sqrt(2 ln G (x + (s x)^2 /
+    E_local)), x where they are dealt out in turn.
 
     Chance and popularity both scatter, whose standard deviation over its mean is s.
     """
@@ -363,9 +397,11 @@ def busiest_popular(
 
 @formula(unit="", source="tco-model")
 def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> Any:
-    """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x / sqrt(1 + s^2))), x tokens an expert on average.
+    """Experts of a group that at least one of its expert tokens reaches: E_local (1 - exp(-x /
+    sqrt(1 + s^2))), x tokens an expert on average.
 
-    sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn they are min(x, 1).
+    sqrt(1 + s^2) is mean over median of a popularity whose logarithm is normal; dealt out in turn
+    they are min(x, 1).
     """
     each = load / local_experts
     return local_experts * select(
@@ -375,13 +411,16 @@ def popular_experts(load: Pure, local_experts: Pure, skew: Pure, even: Pure) -> 
 
 @formula(unit="", source="tco-calibration")
 def expert_numbers(width: Pure, hidden: Pure, passes: Pure) -> Any:
-    """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its expert and back."""
+    """Numbers an expert token moves beside its products: 3 w of the activation, and p h to its
+    expert and back.
+    """
     return 3 * width + passes * hidden
 
 
 @formula(unit="", source="clauset2009")
 def power_law_scatter(exponent: Pure, least: Pure, most: Pure) -> Any:
-    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 / m_1^2 - 1).
+    """Standard deviation over mean of a power law p(x) ~ x^-a between two ends: sqrt(m_0 m_2 /
+    m_1^2 - 1).
 
     m_i = (M^(1+i-a) - l^(1+i-a)) / (1+i-a).
     """

@@ -1,8 +1,9 @@
 """The time of a matrix product on one chip: the one model that kernels, serving and training share.
 
-GPUs cut a product into tiles over many small cores; TPUs, Trainium and Gaudi feed a few large arrays, where waves and tiles do not
-exist and sides are padded instead. Chips, plans, rows and sets of parameters may be arrays that broadcast against each other. Times
-are without the launch, which callers add as they count kernels.
+GPUs cut a product into tiles over many small cores; TPUs, Trainium and Gaudi feed a few large
+arrays, where waves and tiles do not exist and sides are padded instead. Chips, plans, rows and sets
+of parameters may be arrays that broadcast against each other. Times are without the launch, which
+callers add as they count kernels.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ PLAIN = (0, 1)  # extent of plain numbers
 
 
 class Chip(NamedTuple):
-    """A chip as its kernels see it: where its attributes and its parameters of practice stand in the values, and its kind."""
+    """A chip as its kernels see it: where its attributes and its parameters of practice stand in
+    the values, and its kind.
+    """
 
     values: Mapping[str, Any]
     parts: str
@@ -75,7 +78,9 @@ class Chip(NamedTuple):
 
     @property
     def held_rate(self) -> Any:
-        """Share of what a family's products hold of their peak that those of this chip hold; software that gets better lifts it to all of it."""
+        """Share of what a family's products hold of their peak that those of this chip hold;
+        software that gets better lifts it to all of it.
+        """
         held = self.part("held_rate")
         return held if self.reach.gap is None else reached_share(held, 1.0, self.reach.gap)
 
@@ -97,7 +102,9 @@ class Traits(NamedTuple):
 
     tiled: bool  # many small cores; else a few large arrays
     logical: bool  # cores that software groups into logical devices
-    fed: bool = False  # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen them
+    # DMA engines bring what the cores read, experts by descriptors made when tokens have chosen
+    # them
+    fed: bool = False
     dereferencing: bool = False  # engines that may read tokens through their indices
 
 
@@ -112,7 +119,9 @@ def traits_of(catalogue: Catalogue, part: str) -> Traits:
 
 @formula(unit="", source="semianalysis-trn3")
 def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> Any:
-    """Efficiency of a chip by its logical devices: that of a whole chip where one device has all cores, else 1."""
+    """Efficiency of a chip by its logical devices: that of a whole chip where one device has all
+    cores, else 1.
+    """
     return select(cores_per_device >= cores, whole_chip, 1)
 
 
@@ -131,14 +140,18 @@ def kernels_on(
 
 
 class Operands(NamedTuple):
-    """What products in a format rest on. Fields may be arrays over chips or formats that have the same structure."""
+    """What products in a format rest on. Fields may be arrays over chips or formats that have the
+    same structure.
+    """
 
     rate: Any  # of all cores busy
     input_size: Any
     weight_size: Any
     stream: Any  # memory bandwidth
     splits: bool  # whether kernels split the inner side between cores
-    cores: Any = None  # of tiled chips: their number, rate, load and stage, and the least time of a step along the inner side
+    # of tiled chips: their number, rate, load and stage, and the least time of a step along the
+    # inner side
+    cores: Any = None
     core: Any = None
     load: Any = None
     stage: Any = None
@@ -157,7 +170,9 @@ class Operands(NamedTuple):
 
 
 def operands(chip: Chip, form: Computed, efficiency: Any = None) -> Operands:
-    """Return what products of a chip rest on in a format: read once, used for any number of products; of the rates, so much is reached."""
+    """Return what products of a chip rest on in a format: read once, used for any number of
+    products; of the rates, so much is reached.
+    """
     made = read_operands(chip, form)
     if efficiency is not None:
         made = made._replace(
@@ -214,7 +229,8 @@ def read_operands(chip: Chip, form: Computed) -> Operands:
 
 
 class Product(NamedTuple):
-    """A product's time without its launch, and what it consists of: matrix units (or what unpacks for them) and memory.
+    """A product's time without its launch, and what it consists of: matrix units (or what unpacks
+    for them) and memory.
 
     Of several products every field has an entry for each.
     """
@@ -229,8 +245,9 @@ class Product(NamedTuple):
 def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None) -> Product:
     """Return the time of a product of (rows x inner) and (inner x columns).
 
-    `groups`: so many products of these sides whose tiles share the waves, such as the experts that tokens reach, `rows` being the
-    tokens of each. Both may be means. Their kernels do not split the inner side.
+    `groups`: so many products of these sides whose tiles share the waves, such as the experts that
+    tokens reach, `rows` being the tokens of each. Both may be means. Their kernels do not split the
+    inner side.
     """
     many = 1 if groups is None else groups
     computing = computing_time(
@@ -268,10 +285,12 @@ class Sides(NamedTuple):
 
 
 def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = None) -> Product:
-    """Return the times of several products, `groups` of each, every one on operands of its own that are alike (`together`).
+    """Return the times of several products, `groups` of each, every one on operands of its own that
+    are alike (`together`).
 
-    They are computed in one call, on an axis in front of all others. While a trace is recorded, and where arrays are so large that a
-    call costs less than their memory, they are taken one by one; the result is the same.
+    They are computed in one call, on an axis in front of all others. While a trace is recorded, and
+    where arrays are so large that a call costs less than their memory, they are taken one by one;
+    the result is the same.
     """
     axes, size = extent((groups, *(side for one in several for side in one)))
     if (
@@ -300,7 +319,9 @@ def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = N
 
 
 def together(made: Operands) -> Any:
-    """Return what operands have in common whose products may be computed in one call: their structure, if they are plain numbers."""
+    """Return what operands have in common whose products may be computed in one call: their
+    structure, if they are plain numbers.
+    """
     return (
         made.splits,
         made.array is None if made.extent == PLAIN and made.unpacking is None else id(made),
@@ -309,7 +330,9 @@ def together(made: Operands) -> Any:
 
 @lru_cache(maxsize=64)
 def joined(made: tuple[Operands, ...], axes: int) -> Operands:
-    """Return operands of plain numbers as one, each of their numbers that differ on an axis in front of so many others."""
+    """Return operands of plain numbers as one, each of their numbers that differ on an axis in
+    front of so many others.
+    """
 
     def column(several: tuple[Any, ...]) -> Any:
         return (
@@ -333,7 +356,9 @@ def joined(made: tuple[Operands, ...], axes: int) -> Operands:
 def computing_time(
     made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool
 ) -> Any:
-    """Return the time the matrix units take: that of the best tiles and splits, or of padded weights passing large arrays."""
+    """Return the time the matrix units take: that of the best tiles and splits, or of padded
+    weights passing large arrays.
+    """
     if made.array is not None:
         array_rows, joined, array_columns, moving = made.array
         padded = padded_weights(inner, columns, array_rows, joined, array_columns)
@@ -344,7 +369,9 @@ def computing_time(
 
 
 def tiled(made: Operands, hidden: bool) -> tuple[Any, ...]:
-    """Return what the time of tiles rests on; kernels of many groups hide the latency of a step behind other tiles, but for one chain."""
+    """Return what the time of tiles rests on; kernels of many groups hide the latency of a step
+    behind other tiles, but for one chain.
+    """
     step = 0.0 if hidden else made.latency
     return (
         made.cores,
@@ -377,7 +404,9 @@ def tiles_time(
     input_size: Any,
     weight_size: Any,
 ) -> Any:
-    """Return the time of products cut into tiles of one size, each on one core, or on several that split the inner side where that is quicker."""
+    """Return the time of products cut into tiles of one size, each on one core, or on several that
+    split the inner side where that is quicker.
+    """
     tiles = cost.tiles_of(rows, columns, groups, tile_rows, tile_columns)
     step = cost.tile_step(tile_rows, tile_columns, rate, input_size, weight_size, load, latency)
     ends = cost.ends_time(ends, rows, tile_rows)
@@ -390,7 +419,9 @@ def tiles_time(
 
 
 class Tiling(NamedTuple):
-    """How a product is cut: sides of a tile, tiles of the results, waves of them over the cores, and cores that share a tile."""
+    """How a product is cut: sides of a tile, tiles of the results, waves of them over the cores,
+    and cores that share a tile.
+    """
 
     rows: float
     columns: float
@@ -402,7 +433,9 @@ class Tiling(NamedTuple):
 def tiling(
     made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = None
 ) -> Tiling | None:
-    """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which cut nothing."""
+    """Return how the quickest kernel cuts a product of plain numbers; None on large arrays, which
+    cut nothing.
+    """
     if made.array is not None:
         return None
     many, split = 1 if groups is None else groups, groups is None and made.splits

@@ -1,4 +1,6 @@
-"""Formulas that operators share: their work, traffic and time on a roofline, messages, launches, the sustained clock, memory in use."""
+"""Formulas that operators share: their work, traffic and time on a roofline, messages, launches,
+the sustained clock, memory in use.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def attention_flops(
     value_width: Pure,
     flop_per_mac: FLOP = 2,
 ) -> Any:
-    """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a query sees."""
+    """Work of scores and values: F = 2 q k H (d_qk + d_v); `keys` is the mean number of keys a
+    query sees.
+    """
     return flop_per_mac * (score_width + value_width) * heads * queries * keys
 
 
@@ -51,7 +55,9 @@ def achieved_bandwidth(bandwidth: BytePerSecond, memory_efficiency: Pure) -> Any
 
 @formula(unit="byte/s", source="aws-nki-dma")
 def fed_bandwidth(memory: BytePerSecond, engines: BytePerSecond) -> Any:
-    """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA), large transfers on all engines."""
+    """Bandwidth of a memory that DMA engines read for the cores: min(B_HBM, B_DMA), large transfers
+    on all engines.
+    """
     return minimum(memory, engines)
 
 
@@ -63,13 +69,17 @@ def achieved_rate(peak: FLOPPerSecond, gemm_efficiency: Pure) -> Any:
 
 @formula(unit="s", source="tco-model")
 def repeated(time: Second, number: Pure) -> Any:
-    """Time of what happens so often, one after the other, such as an operator in all layers or kernels in a row: t = n t_1."""
+    """Time of what happens so often, one after the other, such as an operator in all layers or
+    kernels in a row: t = n t_1.
+    """
     return time * number
 
 
 @formula(unit="s", source="tco-model")
 def with_unexplained(time: Second, unexplained: Pure) -> Any:
-    """Time with what runs take beyond all that the model knows: t (1 + x). Most likely nothing; single runs lie off on either side."""
+    """Time with what runs take beyond all that the model knows: t (1 + x). Most likely nothing;
+    single runs lie off on either side.
+    """
     return time * (1 + unexplained)
 
 
@@ -93,7 +103,9 @@ def passing_flops(weights: Pure, tokens: Pure, flop_per_mac: FLOP = 2) -> Any:
 
 @formula(unit="1/s", source="flashattention3")
 def exponential_rate(cores: Pure, per_clock: Pure, clock: PerSecond, sustained: Pure) -> Any:
-    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained share."""
+    """Exponentials a chip computes per second: cores x per clock and core x clock x sustained
+    share.
+    """
     return cores * per_clock * clock * sustained
 
 
@@ -105,7 +117,8 @@ def attention_scores(queries: Pure, keys: Pure, heads: Pure) -> Any:
 
 @formula(unit="", source="aws-nki-trn2")
 def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, columns: Pure) -> Any:
-    """Weights with the padding of arrays that work joined along the sum or side by side, whichever pads less.
+    """Weights with the padding of arrays that work joined along the sum or side by side, whichever
+    pads less.
 
     w = min(ceil(k / r_j) r_j ceil(n / c) c, ceil(k / r) r ceil(n / m) m), m = c r_j / r.
     """
@@ -117,13 +130,17 @@ def padded_weights(inner: Pure, outer: Pure, rows: Pure, joined_rows: Pure, colu
 
 @formula(unit="s", source="tco-model")
 def smooth_maximum(one: Second, other: Second, sharpness: Pure) -> Any:
-    """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they differ much."""
+    """Time of two things that run beside each other: (a^p + b^p)^(1/p), the larger one if they
+    differ much.
+    """
     return (one**sharpness + other**sharpness) ** (1 / sharpness)
 
 
 @formula(unit="s", source="tco-model")
 def added_beside(one: Second, other: Second, sharpness: Pure) -> Any:
-    """Time that a second thing adds to a first it runs beside: (a^p + b^p)^(1/p) - a, exact where that is next to nothing."""
+    """Time that a second thing adds to a first it runs beside: (a^p + b^p)^(1/p) - a, exact where
+    that is next to nothing.
+    """
     longer = maximum(one, other)
     return (
         longer
@@ -164,7 +181,9 @@ def stream_time(bytes_moved: Byte, bandwidth: BytePerSecond) -> Any:
 
 @formula(unit="", source="tco-model")
 def exposed_exchange(computing: Second, exchanging: Second, overlap: Pure) -> Any:
-    """Share of some exchanges that compute does not hide, half of the tokens computing while the other half exchanges: 1 - h min(C / X, 1)."""
+    """Share of some exchanges that compute does not hide, half of the tokens computing while the
+    other half exchanges: 1 - h min(C / X, 1).
+    """
     return 1 - overlap * minimum(computing / maximum(exchanging, 1e-12 * computing), 1)
 
 
@@ -194,13 +213,17 @@ def passed_numbers(width: Pure, passes: Pure, layers: Pure) -> Any:
 
 @formula(unit="s", source="tco-calibration")
 def wait_beyond(time: Second, wait: Second, beyond: Pure) -> Any:
-    """A collective whose ranks reach beyond their scale-up domain (1, else 0), where they also wait for the network: t + b w."""
+    """A collective whose ranks reach beyond their scale-up domain (1, else 0), where they also wait
+    for the network: t + b w.
+    """
     return time + beyond * wait
 
 
 @formula(unit="s", source="tco-calibration")
 def rank_wait(wait: Second, ranks: Pure) -> Any:
-    """Time the ranks of a collective wait for the last of them, two of them w: w sqrt(log2(n)), as the largest of n normal delays grows."""
+    """Time the ranks of a collective wait for the last of them, two of them w: w sqrt(log2(n)), as
+    the largest of n normal delays grows.
+    """
     return wait * np.sqrt(np.log2(maximum(ranks, 1)))
 
 
@@ -215,10 +238,12 @@ def power_limited_time(
     byte_flops: FLOPPerByte,
     power: Watt,
 ) -> Any:
-    """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + (e_f (b/b_w F + k Q) / W)^4)^(1/4).
+    """Time of work whose energy a chip's watts must bring, t at its boost clock: (t^4 + (e_f (b/b_w
+    F + k Q) / W)^4)^(1/4).
 
-    e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part of; a byte from memory takes that of k of them. The
-    clock falls with the rate that is reached, never with a peak that is not.
+    e_f is the energy of one operation on wide numbers of b_w bytes, which narrow ones take a part
+    of; a byte from memory takes that of k of them. The clock falls with the rate that is reached,
+    never with a peak that is not.
     """
     return (
         time**4 + (flop_energy * (size / wide * flops + byte_flops * bytes_moved) / power) ** 4
@@ -248,7 +273,9 @@ def cache_bytes(
     kept_numbers: Pure,
     cache_size: Byte,
 ) -> Any:
-    """Cache of one chip over all layers: C = B (L g + k) b, g numbers a token and k numbers a sequence (windows, states)."""
+    """Cache of one chip over all layers: C = B (L g + k) b, g numbers a token and k numbers a
+    sequence (windows, states).
+    """
     return sequences * (cached_tokens * growing_numbers + kept_numbers) * cache_size
 
 
@@ -266,7 +293,9 @@ def memory_in_use(weights: Byte, cache: Byte) -> Any:
 
 @formula(unit="byte", source="tensorrt-llm-caches")
 def room_for_caches(cache: Byte, share: Pure) -> Any:
-    """HBM that weights must leave free so that an engine, which gives caches a share s of it, holds them: C / s."""
+    """HBM that weights must leave free so that an engine, which gives caches a share s of it, holds
+    them: C / s.
+    """
     return cache / share
 
 
@@ -284,7 +313,9 @@ def compressed_entries(tokens: Pure, compression: Pure) -> Any:
 
 @formula(unit="", source="tco-model")
 def reached_keys(entries: Pure, reach: Pure) -> Any:
-    """Keys a query meets on average under the causal mask where it reaches r of n at most: k = m (1 - m / 2n), m = min(n, r)."""
+    """Keys a query meets on average under the causal mask where it reaches r of n at most: k = m (1
+    - m / 2n), m = min(n, r).
+    """
     return np.minimum(entries, reach) * (1 - np.minimum(entries, reach) / (2 * entries))
 
 
@@ -296,7 +327,9 @@ def chunk_keys(tokens: Pure, chunk: Pure) -> Any:
 
 @formula(unit="FLOP", source="mamba2")
 def state_flops(state_numbers: Pure, passes: Pure, flop_per_mac: FLOP = 2) -> Any:
-    """Work of a token on a recurrent state of n numbers, each met p times (update, read-out, correction): F = 2 p n."""
+    """Work of a token on a recurrent state of n numbers, each met p times (update, read-out,
+    correction): F = 2 p n.
+    """
     return flop_per_mac * passes * state_numbers
 
 
@@ -307,7 +340,9 @@ def forward_and_backward(forward: FLOP) -> Any:
 
 
 def keys_met(a: Attention, context: Any) -> list[Any]:
-    """Return the keys a query meets on average in each place it looks: its chunk, the entries of its cache, its window."""
+    """Return the keys a query meets on average in each place it looks: its chunk, the entries of
+    its cache, its window.
+    """
     if a.chunked:
         return [chunk_keys(context, a.window)]
     found = []
@@ -325,7 +360,9 @@ def entries_of(a: Attention, context: Any) -> Any:
 
 
 def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
-    """Return the work of scores and values of all layers with one kind of attention, and of their indexer."""
+    """Return the work of scores and values of all layers with one kind of attention, and of their
+    indexer.
+    """
     terms = [
         attention_flops(1, keys, layers * a.heads, a.qk_dim, a.v_dim)
         for keys in keys_met(a, context)
@@ -341,7 +378,9 @@ def attention_terms(a: Attention, layers: int, context: Any) -> list[Any]:
 
 
 def flops_per_token(model: Architecture, context: Any, training: bool = True) -> Any:
-    """Return the work for each token of sequences of `context` tokens: one forward pass, in training the backward pass too."""
+    """Return the work for each token of sequences of `context` tokens: one forward pass, in
+    training the backward pass too.
+    """
     terms = [passing_flops(model.active_parameters, 1)]
     for attention, layers in model.attentions.items():
         terms += attention_terms(attention, layers, context)

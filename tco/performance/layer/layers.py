@@ -1,6 +1,8 @@
-"""The list of operators: attention, recurrent layers, feed-forward parts and experts of a pass, and what passes between chips.
+"""The list of operators: attention, recurrent layers, feed-forward parts and experts of a pass, and
+what passes between chips.
 
-Prefill, decode and the forward pass of a training step go through the same list; the gradients of training are further counts of it.
+Prefill, decode and the forward pass of a training step go through the same list; the gradients of
+training are further counts of it.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def instance_tokens(tokens: Pure, groups: Pure) -> Any:
 
 @formula(unit="", source="tco-model")
 def distinct_experts(experts: Pure, active: Pure, tokens: Pure, local_experts: Pure) -> Any:
-    """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 - k/E)^T)."""
+    """Experts of a group that at least one token reaches, tokens choosing evenly: E_local (1 - (1 -
+    k/E)^T).
+    """
     return -local_experts * np.expm1(tokens * np.log1p(-minimum(active / experts, 0.999)))
 
 
@@ -107,7 +111,9 @@ def attention(made: Pass, layers: int, a: Attention) -> None:
 
 
 def keys_attended(a: Attention, keys: Any) -> Any:
-    """Return the keys a query attends to among some: those in its window, the best of an indexer, or entries that stand for several each."""
+    """Return the keys a query attends to among some: those in its window, the best of an indexer,
+    or entries that stand for several each.
+    """
     if a.compression:
         entries = entries_of(a, keys)
         return total(
@@ -122,7 +128,9 @@ def keys_attended(a: Attention, keys: Any) -> Any:
 
 
 def keys_held(a: Attention, prompt: Any) -> Any:
-    """Return the keys of a prompt that its queries read: of its tokens, and of the entries that stand for several."""
+    """Return the keys of a prompt that its queries read: of its tokens, and of the entries that
+    stand for several.
+    """
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
@@ -156,7 +164,9 @@ def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -
 def attention_core(
     made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any
 ) -> None:
-    """Add the core: fused attention over prompts, or the query of each sequence against its cache; `shape` has a plan of each kind."""
+    """Add the core: fused attention over prompts, or the query of each sequence against its cache;
+    `shape` has a plan of each kind.
+    """
     machine, chip = made.machine, made.machine.kernels
     with scope("attention core"):
         wide, cached = core_widths(shape, a)
@@ -203,7 +213,9 @@ def splits_context(made: Pass) -> bool:
 
 
 def join_context(made: Pass, layers: int, a: Attention) -> None:
-    """Add the exchange of softmax sums among the chips that split a sequence; what they attended to joins the all-reduce."""
+    """Add the exchange of softmax sums among the chips that split a sequence; what they attended to
+    joins the all-reduce.
+    """
     shape, ranks = made.shape, made.shape.context_parallel
     with scope("context sums"):
         sums = message_bytes(
@@ -213,7 +225,9 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
 
 
 def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
-    """Return where the chips lie that split a sequence, a tensor-parallel group apart from each other."""
+    """Return where the chips lie that split a sequence, a tensor-parallel group apart from each
+    other.
+    """
     shape = made.shape
     within = minimum(
         np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks
@@ -239,7 +253,9 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
 
 
 def core_widths(shape: Shape, a: Attention) -> tuple[int, Any]:
-    """Return numbers per query-key pair and head, and cached numbers per token of one chip: the latent is whole on every rank."""
+    """Return numbers per query-key pair and head, and cached numbers per token of one chip: the
+    latent is whole on every rank.
+    """
     if not a.latent:
         return a.qk_dim + a.v_dim, a.cached / minimum(shape.tensor_parallel, a.kv_heads)
     absorbed = shape.decode or bool(a.top_tokens)
@@ -247,7 +263,9 @@ def core_widths(shape: Shape, a: Attention) -> tuple[int, Any]:
 
 
 def recurrence(made: Pass, layers: int, mixer: StateMixer) -> None:
-    """Add a state-space or linear-attention layer: projections, and the state read, changed and written."""
+    """Add a state-space or linear-attention layer: projections, and the state read, changed and
+    written.
+    """
     machine, shape = made.machine, made.shape
     hidden, parallel = made.model.hidden, shape.tensor_parallel
     sides = [(hidden, mixer.projected / parallel), (mixer.inner / parallel, hidden)]
@@ -294,7 +312,9 @@ def feed_forward(made: Pass, layers: int, f: FeedForward) -> None:
 
 
 def experts(made: Pass, layers: int, f: FeedForward) -> None:
-    """Add the router and the routed experts of the busiest group: those that tokens reach are read, the tokens they get computed."""
+    """Add the router and the routed experts of the busiest group: those that tokens reach are read,
+    the tokens they get computed.
+    """
     machine, shape = made.machine, made.shape
     made.products("router", layers, ((made.model.hidden, f.experts),), shape.tokens, HEAD)
     if f.latent:
@@ -342,14 +362,17 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
 
 @formula(unit="s", source="tensorrt-llm-exchange")
 def exchanged_time(sent: Second, gathered: Second, all_sent: Second, all_gathered: Second) -> Any:
-    """Time of a dispatch or combine in the way that takes less for both: t_gathered where T_gathered < T_sent, else t_sent."""
+    """Time of a dispatch or combine in the way that takes less for both: t_gathered where
+    T_gathered < T_sent, else t_sent.
+    """
     return select(all_gathered < all_sent, gathered, sent)
 
 
 def exchange(made: Pass, layers: int, f: FeedForward) -> None:
     """Add dispatch and combine where attention groups hold different tokens.
 
-    Engines send tokens to their experts, or gather those of all ranks and scatter the sums, whatever is quicker: among few ranks the same bytes.
+    Engines send tokens to their experts, or gather those of all ranks and scatter the sums,
+    whatever is quicker: among few ranks the same bytes.
     """
     machine, shape = made.machine, made.shape
     own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
@@ -401,7 +424,9 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
 
 
 def reduce(made: Pass, layers: int) -> None:
-    """Add the two all-reduces of a layer that join the parts of an attention group; with experts spread wider only attention has one."""
+    """Add the two all-reduces of a layer that join the parts of an attention group; with experts
+    spread wider only attention has one.
+    """
     machine, shape, ranks = made.machine, made.shape, made.shape.attention_chips
     with scope("all-reduce"):
         size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
@@ -420,7 +445,9 @@ def reduce(made: Pass, layers: int) -> None:
 
 
 def parts_of(blocks: Iterable[Block]) -> int:
-    """Parts of some layers that read and write the hidden state: attention or mixer, and feed-forward."""
+    """Parts of some layers that read and write the hidden state: attention or mixer, and
+    feed-forward.
+    """
     return sum(
         block.layers * (bool(block.attention.heads or block.mixer) + bool(block.feed_forward.width))
         for block in blocks

@@ -1,8 +1,10 @@
-"""What a chip and its links reach in practice, in an engine that serves or in a training job: one record, from the catalogue's values.
+"""What a chip and its links reach in practice, in an engine that serves or in a training job: one
+record, from the catalogue's values.
 
-One construction for a scenario, a trace and measured rows: every field may be a number, an array or a traced value. Kernels take the
-parameters of the kernel file; engines and training software have those a kernel cannot show, under names of their own; what every pass
-through a layer shares stands under `layer`.
+One construction for a scenario, a trace and measured rows: every field may be a number, an array or
+a traced value. Kernels take the parameters of the kernel file; engines and training software have
+those a kernel cannot show, under names of their own; what every pass through a layer shares stands
+under `layer`.
 """
 
 from __future__ import annotations
@@ -46,19 +48,25 @@ LAYER, ENGINES = (
 
 @formula(unit="s", source="tco-calibration")
 def times_as_long(time: Second, factor: Pure) -> Any:
-    """Time of what takes so many times as long under young software, in a slower engine or on the way back: t f."""
+    """Time of what takes so many times as long under young software, in a slower engine or on the
+    way back: t f.
+    """
     return time * factor
 
 
 @formula(unit="", source="tco-calibration")
 def maturity(overhead: Pure, decline: Pure, months: Pure) -> Any:
-    """Gaps and waits of a port over those of one that has grown up, m months after the chip's release: 1 + y exp(-r m)."""
+    """Gaps and waits of a port over those of one that has grown up, m months after the chip's
+    release: 1 + y exp(-r m).
+    """
     return 1 + overhead * np.exp(-decline * np.maximum(months, 0))
 
 
 @formula(unit="", source="tco-calibration")
 def port_age(months: Pure, released: Pure, began: Pure, months_of_a_year: Pure = 12) -> Any:
-    """Months a port is old m after its chip's release, where kernels of the family were written anew at a later date: m - max(12 (b - r), 0)."""
+    """Months a port is old m after its chip's release, where kernels of the family were written
+    anew at a later date: m - max(12 (b - r), 0).
+    """
     return months - months_of_a_year * np.maximum(began - released, 0)
 
 
@@ -70,13 +78,17 @@ def age_left(age: Pure, gap: Pure) -> Any:
 
 @formula(unit="", source="tco-calibration")
 def months_before(grown_up: Pure, released: Pure, months: Pure, months_of_a_year: Pure = 12) -> Any:
-    """Months from an engine's release, m after its chip's, to the date by which engines have grown up: a = max(12 (g - r) - m, 0)."""
+    """Months from an engine's release, m after its chip's, to the date by which engines have grown
+    up: a = max(12 (g - r) - m, 0).
+    """
     return np.maximum(months_of_a_year * (grown_up - released) - months, 0)
 
 
 @formula(unit="", source="tco-calibration")
 def older_release(gain: Pure, months: Pure) -> Any:
-    """Time of a pass under an engine of some months before over that of one that has grown up: 1 + g a."""
+    """Time of a pass under an engine of some months before over that of one that has grown up: 1 +
+    g a.
+    """
     return 1 + gain * months
 
 
@@ -90,14 +102,18 @@ def untuned_release(
     factor: Pure,
     months_of_a_year: Pure = 12,
 ) -> Any:
-    """Time of a pass over that of a tuned release, m after its chip's release: r f from one month of the calendar to another, r else."""
+    """Time of a pass over that of a tuned release, m after its chip's release: r f from one month
+    of the calendar to another, r else.
+    """
     at = months + months_of_a_year * released
     return release * select(at >= since, select(at < until, factor, 1.0), 1.0)
 
 
 @formula(unit="", source="semianalysis-trn3")
 def permute_passes(passes: Pure, dereferences: Pure) -> Any:
-    """Passes that bring tokens into the order of their experts, none where engines read them through their indices: p (1 - d)."""
+    """Passes that bring tokens into the order of their experts, none where engines read them
+    through their indices: p (1 - d).
+    """
     return passes * (1 - dereferences)
 
 
@@ -133,7 +149,8 @@ class Machine(NamedTuple):
     )
     links: Links
     values: Readable  # counts and habits that single operators ask for
-    known: Known  # of groups on these links that wait as long for each other; with other links it is another
+    # of groups on these links that wait as long for each other; with other links it is another
+    known: Known
     # of an engine that serves
     engine: str = ""  # whose host time and habits it has
     attention_size: Any = None
@@ -143,8 +160,10 @@ class Machine(NamedTuple):
     waits: Mapping[str, Any] = {}  # of ranks for each other, by the name of the parameter
     expert_factor: Any = None  # time of the engine's grouped kernels over the best
     whole_factor: Any = None  # the same of experts that stand whole on their ranks
-    bucket: Any = None  # tokens that prompts are padded to a multiple of; None where each has a program of its length
-    expert_start: Any = None  # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    # tokens that prompts are padded to a multiple of; None where each has a program of its length
+    bucket: Any = None
+    # gap before the weights of one expert arrive; None where kernels fetch them themselves
+    expert_start: Any = None
     release: Any = None  # time of a pass over that of the engine grown up; None where it has
     deployed: Any = (
         None  # deployment efficiency of plans that are chosen; none of stated plans and loads
@@ -162,7 +181,9 @@ class Machine(NamedTuple):
     gradient_form: Computed | None = None  # of the products that make gradients
     gradients: tuple[Operands, ...] = ()  # as the operands
     separate_experts: bool = False  # every expert has kernels of its own, which share no waves
-    asked_size: Any = None  # of a number in a format that the chip does not compute, and software turns into one that it does
+    # of a number in a format that the chip does not compute, and software turns into one that it
+    # does
+    asked_size: Any = None
 
     def counted(self, name: str) -> Any:
         """Return a count or a share that all passes through a layer have in common."""
@@ -177,7 +198,9 @@ class Machine(NamedTuple):
         return self.values[f"performance.{self.engine}.{name}"]
 
     def within_power(self, size: Any, time: Any, flops: Any, moved: Any) -> Any:
-        """Return how long products of numbers of some size take that no watts hold back for some time; families whose peaks hold as they are stay."""
+        """Return how long products of numbers of some size take that no watts hold back for some
+        time; families whose peaks hold as they are stay.
+        """
         flop_energy = self.values.unless_zero(f"performance.{self.family}.flop_energy")
         if flop_energy is None:
             return time
@@ -200,7 +223,9 @@ class Machine(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Formats the weights of attention projections, dense parts and experts are stored in, of caches, and of the products of attention."""
+    """Formats the weights of attention projections, dense parts and experts are stored in, of
+    caches, and of the products of attention.
+    """
 
     attention: str
     dense: str
@@ -221,10 +246,12 @@ def machine(
     reach: Reach = MEASURED,
     fused_by: str = LAYER,
 ) -> Machine:
-    """Return what a chip on some links reaches with weights in some formats, under an engine and the software of some date.
+    """Return what a chip on some links reaches with weights in some formats, under an engine and
+    the software of some date.
 
-    `unexplained` is the share of a pass beyond all that is known, None where none is asked for. `fused_by` owns
-    the traffic of elementwise kernels and the passes over experts' tokens: public engines, or a fleet.
+    `unexplained` is the share of a pass beyond all that is known, None where none is asked for.
+    `fused_by` owns the traffic of elementwise kernels and the passes over experts' tokens: public
+    engines, or a fleet.
     """
     prior, part, own, shared = (
         f"performance.{family}",
@@ -363,7 +390,9 @@ def permutes_of(values: Readable, chip: str, traits: Traits, passes: Any) -> Any
 
 
 def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, ...]:
-    """Return what products rest on in each of some formats: once for those that are alike, while a trace is recorded for each by itself."""
+    """Return what products rest on in each of some formats: once for those that are alike, while a
+    trace is recorded for each by itself.
+    """
     if in_use() is not None:
         return tuple(operands(kernels, form) for form in forms)
     made = {form: operands(kernels, form) for form in dict.fromkeys(forms)}
@@ -381,7 +410,8 @@ def notes_on(machine: Machine) -> list[str]:
         which = "" if len(names) == len(machine.formats) else f" ({' and '.join(names)})"
         how = ", unpacked by the vector units" if form.unpacked else ""
         found.append(
-            f"{machine.chip} does not compute {form.stored}{which}: computed as {form.computed_as}{how}"
+            f"{machine.chip} does not compute {form.stored}{which}: computed as "
+            f"{form.computed_as}{how}"
         )
     return found
 
@@ -399,7 +429,9 @@ class Passed(NamedTuple):
 
 
 class Passes(NamedTuple):
-    """The number formats of a job: of activations and weights forward, and of the products that make gradients."""
+    """The number formats of a job: of activations and weights forward, and of the products that
+    make gradients.
+    """
 
     forward: Passed
     backward: Passed
@@ -412,7 +444,9 @@ def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Pas
 
 
 def passed(values: Structured, chip: str, asked: str, where: str) -> Passed:
-    """Return how a chip computes a format: what it has no units for is turned into the next wider format that it has."""
+    """Return how a chip computes a format: what it has no units for is turned into the next wider
+    format that it has.
+    """
     if asked not in TRAINED:
         raise unknown("precision", asked, TRAINED, where)
     found = computed_on(values, chip, asked, where)

@@ -1,7 +1,9 @@
-"""The operators of a pass on one chip, for arrays of plans or rows: what each rests on, and how its time follows, whoever asks.
+"""The operators of a pass on one chip, for arrays of plans or rows: what each rests on, and how its
+time follows, whoever asks.
 
-Which operators exist is structure: it follows from the architecture and the pass. How long each takes is formulas of values: products
-by the kernel model that kernels and training share. Axes of the plan (tokens, tensor parallel, group sizes) are numbers or arrays.
+Which operators exist is structure: it follows from the architecture and the pass. How long each
+takes is formulas of values: products by the kernel model that kernels and training share. Axes of
+the plan (tokens, tensor parallel, group sizes) are numbers or arrays.
 """
 
 from __future__ import annotations
@@ -41,12 +43,16 @@ ATTENTION, DENSE, EXPERTS, HEAD = range(4)  # places of operands in a machine
 
 @formula(unit="s", source="tco-calibration")
 def engine_factor(time: Second, split: Pure, whole: Pure, expert_parallel: Pure) -> Any:
-    """Time of grouped products in an engine whose kernels are slower than the best, by other factors for whole and for split experts: t f."""
+    """Time of grouped products in an engine whose kernels are slower than the best, by other
+    factors for whole and for split experts: t f.
+    """
     return time * select(expert_parallel > 1, whole, split)
 
 
 class Products(NamedTuple):
-    """The matrix products of an operator in one layer: their sides, so many groups of each, and what each of them takes."""
+    """The matrix products of an operator in one layer: their sides, so many groups of each, and
+    what each of them takes.
+    """
 
     place: int
     sides: list[Sides]
@@ -79,9 +85,10 @@ class Operator(NamedTuple):
 class Shape(NamedTuple):
     """The plan of a pass: how many tokens stand where. Numbers or arrays.
 
-    `tokens` are those of one attention group, all of which every chip of its tensor-parallel group sees; `keys` is how many
-    cached tokens a query meets on average; `sequences` how many caches a group holds, of which a prompt reads its own tokens once,
-    or `read` tokens where a prefix cache holds some of them.
+    `tokens` are those of one attention group, all of which every chip of its tensor-parallel group
+    sees; `keys` is how many cached tokens a query meets on average; `sequences` how many caches a
+    group holds, of which a prompt reads its own tokens once, or `read` tokens where a prefix cache
+    holds some of them.
     """
 
     group: Any  # chips of a stage, over which experts and attention groups are spread
@@ -100,7 +107,9 @@ class Shape(NamedTuple):
     copies: Any = 1  # domains that each see all tokens, with their part of every expert
     crossing: Any = 0  # 1 where attention groups lie across the domains
     parts: Any = 1  # of a prompt, each on a group of its own
-    split: Any = None  # ranks that share what goes over the hidden state, where sequences are split between the products
+    # ranks that share what goes over the hidden state, where sequences are split between the
+    # products
+    split: Any = None
 
     @property
     def attention_chips(self) -> Any:
@@ -115,16 +124,20 @@ class Shape(NamedTuple):
 
 @lru_cache(maxsize=256)
 def first_and_back(*axes: bytes) -> tuple[Any, Any]:
-    """Return the place of one plan of each kind, and the kind of every plan, of plans whose axes are given as bytes of numbers."""
+    """Return the place of one plan of each kind, and the kind of every plan, of plans whose axes
+    are given as bytes of numbers.
+    """
     rows = np.column_stack([np.frombuffer(axis) for axis in axes])
     _, first, back = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, back.ravel()
 
 
 class Kinds:
-    """Plans of a search that look alike to an operator: each kind is computed once, then handed to all its plans.
+    """Plans of a search that look alike to an operator: each kind is computed once, then handed to
+    all its plans.
 
-    Plans are of one kind that have the same axes, if all of one kind have the same work; else each plan is one of its own.
+    Plans are of one kind that have the same axes, if all of one kind have the same work; else each
+    plan is one of its own.
     """
 
     def __init__(self, axes: Iterable[Any], work: Iterable[Any]) -> None:
@@ -160,7 +173,9 @@ def asked(shape: Shape) -> int:
 
 
 def recorded_by_row(value: Any) -> bool:
-    """Say whether a trace holds a value of its own for each plan, which may differ where that of today does not."""
+    """Say whether a trace holds a value of its own for each plan, which may differ where that of
+    today does not.
+    """
     return not isinstance(value, np.ndarray) and np.ndim(plain(value)) > 0
 
 
@@ -170,14 +185,18 @@ WAITING = Operator("", 0.0, 0, None, None, None, None, 0.0)  # stands where prod
 
 
 def waited_for(time: Any, waits: Mapping[str, Any], name: str, ranks: Any, world: Any) -> Any:
-    """Return the time of a collective until the last of its ranks has come, and longer where they reach beyond their world."""
+    """Return the time of a collective until the last of its ranks has come, and longer where they
+    reach beyond their world.
+    """
     beyond = ranks > world
     time = total("until_the_last", [time, rank_wait(waits[name], ranks)])
     return wait_beyond(time, waits["network_wait"], 1.0 * beyond) if somewhere(beyond) else time
 
 
 class Weights(NamedTuple):
-    """Products that tokens pass in a part of some layers, which wait for the others of their format to be taken with them."""
+    """Products that tokens pass in a part of some layers, which wait for the others of their format
+    to be taken with them.
+    """
 
     at: int  # place of their operator
     name: str
@@ -242,7 +261,9 @@ class Pass:
         place: int,
         kernels: str = "",
     ) -> None:
-        """Add matrix products of tokens with weights of some sides, each inner x outer, and note what of their activations is cast."""
+        """Add matrix products of tokens with weights of some sides, each inner x outer, and note
+        what of their activations is cast.
+        """
         rows, one_each = self.alike.one_each(tokens), self.alike.one_each
         if self.casts(place):
             self.cast.setdefault(place, []).extend(layers * inner for inner, _ in sides)
@@ -253,7 +274,9 @@ class Pass:
         self.operators.append(WAITING)
 
     def take_products(self) -> None:
-        """Take the products that wait, all that are alike in one call; while a trace is recorded those of each part in its own place."""
+        """Take the products that wait, all that are alike in one call; while a trace is recorded
+        those of each part in its own place.
+        """
         apart, alike, rests = (
             in_use() is not None,
             dict[Any, list[Weights]](),
@@ -409,7 +432,9 @@ class Pass:
         )
 
     def elementwise(self, numbers: Any) -> None:
-        """Note numbers a token that elementwise kernels read or write, over all layers that have them."""
+        """Note numbers a token that elementwise kernels read or write, over all layers that have
+        them.
+        """
         self.numbers.append(numbers)
 
     @property
@@ -420,7 +445,9 @@ class Pass:
         )
 
     def finish(self, name: str = "elementwise") -> None:
-        """Add what all layers have in common: products, elementwise kernels, casts, and the gaps before the kernels counted so far."""
+        """Add what all layers have in common: products, elementwise kernels, casts, and the gaps
+        before the kernels counted so far.
+        """
         machine, wide, tokens = self.machine, self.machine.operands[HEAD], self.shape.tokens
         self.take_products()
         with scope(name):
@@ -452,9 +479,11 @@ class Pass:
     def took(
         self, operation: str, group: Group, amount: Any, tokens: Tokens | None = None
     ) -> tuple[Any, Links]:
-        """Return how long a group takes for some bytes, or that many tokens of a rank, and the links it meets.
+        """Return how long a group takes for some bytes, or that many tokens of a rank, and the
+        links it meets.
 
-        It is found once for the same group and the same to send; of many sizes what the algorithms take whatever is sent, once for a group.
+        It is found once for the same group and the same to send; of many sizes what the algorithms
+        take whatever is sent, once for a group.
         """
         links, known = self.machine.links, self.machine.known
         rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
@@ -478,7 +507,9 @@ class Pass:
         return known.of(("time", operation), (*rests, amount), taken) or taken()
 
     def waited(self, time: Any, name: str, ranks: Any) -> Any:
-        """Return the time of a collective with what its ranks wait for each other, and longer where they reach beyond their world."""
+        """Return the time of a collective with what its ranks wait for each other, and longer where
+        they reach beyond their world.
+        """
         machine = self.machine
 
         def until_the_last(time: Any) -> Any:
@@ -509,7 +540,9 @@ def group_bytes(bytes_moved: Byte, groups: Pure) -> Any:
 def experts_products(
     machine: Machine, several: list[Sides], groups: Any, made: Operands
 ) -> Product:
-    """Return the products of experts: one kernel whose tiles share the waves, or, under some software, one after the other."""
+    """Return the products of experts: one kernel whose tiles share the waves, or, under some
+    software, one after the other.
+    """
     if not machine.separate_experts:
         return products([made] * len(several), several, groups)
     alone = [product(made, one.rows, one.columns, one.inner) for one in several]

@@ -1,8 +1,11 @@
-"""An engine as a simulation sees it: the time of every iteration it may run, looked up in tables of the step model, and what its memory holds.
+"""An engine as a simulation sees it: the time of every iteration it may run, looked up in tables of
+the step model, and what its memory holds.
 
-A step that decodes takes t(b, L) = a(b) + s(b) L with b sequences of L cached tokens on average, a pass over c tokens of prompts
-t(c, k) = A(c) + B(c) k with k keys before each. Both come from the step model, at two contexts; between batches and tokens of the table they
-lie on straight lines. An iteration that does both runs its layers over c + b tokens, and reads the caches of the b sequences beside.
+A step that decodes takes t(b, L) = a(b) + s(b) L with b sequences of L cached tokens on average, a
+pass over c tokens of prompts t(c, k) = A(c) + B(c) k with k keys before each. Both come from the
+step model, at two contexts; between batches and tokens of the table they lie on straight lines. An
+iteration that does both runs its layers over c + b tokens, and reads the caches of the b sequences
+beside.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ TOKENS = QUANTUM * 2.0 ** np.arange(15)  # tokens of a pass
 
 
 class Engine(NamedTuple):
-    """Times of an engine's iterations, in seconds, and its room, in tokens of caches and in sequences."""
+    """Times of an engine's iterations, in seconds, and its room, in tokens of caches and in
+    sequences.
+    """
 
     base: list[float]  # of a step, by sequences of a group
     slope: list[float]  # the same, for a cached token of each sequence
@@ -51,7 +56,9 @@ class Engine(NamedTuple):
         return self.base[each] + self.slope[each] * cached / sequences
 
     def pass_time(self, tokens: float, keys: float, sequences: int, cached: float) -> float:
-        """Return the time of an iteration whose groups read some tokens each, with keys before each, beside sequences that decode."""
+        """Return the time of an iteration whose groups read some tokens each, with keys before
+        each, beside sequences that decode.
+        """
         each = -(-sequences // self.groups)
         at = min(int((tokens + each) / QUANTUM + 0.999), len(self.passes) - 1)
         beside = self.slope[each] * cached / sequences if sequences else 0.0
@@ -70,7 +77,9 @@ def lines(
 def engine_of(
     machine: Machine, model: Architecture, request: Request, plan: DecodePlan, most: float = np.inf
 ) -> Engine:
-    """Return the engine of a plan, which reads prompts and decodes no more than `most` sequences at a time."""
+    """Return the engine of a plan, which reads prompts and decodes no more than `most` sequences at
+    a time.
+    """
     before = reading(plan)
     budget = float(plain(machine.habit("token_budget"))) * float(before.context_parallel)
     groups = max(int(plan.chips / attention_chips(plan)), 1)

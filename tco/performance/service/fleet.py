@@ -1,8 +1,11 @@
-"""The least fleet that keeps promises: engines that read prompts and that decode, or that do both, each simulated under its share of the traffic.
+"""The least fleet that keeps promises: engines that read prompts and that decode, or that do both,
+each simulated under its share of the traffic.
 
-Engines of a pool are alike and are given requests without regard to their state, so that one of them stands for all. A prompt's cache then
-goes to a decoding engine: the first token takes what both pools take, requests of one joined with those of the other by lot. Closed forms only
-say how many engines a pool needs at least. The same random numbers serve every plan and size, so that a tighter promise is never cheaper.
+Engines of a pool are alike and are given requests without regard to their state, so that one of
+them stands for all. A prompt's cache then goes to a decoding engine: the first token takes what
+both pools take, requests of one joined with those of the other by lot. Closed forms only say how
+many engines a pool needs at least. The same random numbers serve every plan and size, so that a
+tighter promise is never cheaper.
 
 What is bought are whole scale-up domains. The least fleet therefore has the fewest domains, and of
 fleets with as many domains the fewest chips.
@@ -74,7 +77,9 @@ class Pool(NamedTuple):
 
 
 class Times(NamedTuple):
-    """What requests saw of a pool, in seconds: until it handed them their first token, or the prompt, and their last; and of prompts, found."""
+    """What requests saw of a pool, in seconds: until it handed them their first token, or the
+    prompt, and their last; and of prompts, found.
+    """
 
     first: Array
     last: Array
@@ -155,7 +160,9 @@ def domains_holding(engines: Sequence[tuple[float, int]], domain_chips: int) -> 
 
 
 def quantile_error(times: Array, quantile: float) -> float:
-    """Return the standard error of a quantile, from those of parts of a simulation, one after another."""
+    """Return the standard error of a quantile, from those of parts of a simulation, one after
+    another.
+    """
     return float(
         np.std([np.quantile(part, quantile) for part in np.array_split(times, PARTS)], ddof=1)
         / np.sqrt(PARTS)
@@ -204,7 +211,9 @@ def decoders_of(machine: Machine, model: Architecture, request: Request) -> list
 
 
 def readers_of(machine: Machine, model: Architecture, request: Request, fresh: float) -> list[Pool]:
-    """Return the plans that read prompts, a share of their tokens, of every size the one that reads most and the one that reads a prompt first."""
+    """Return the plans that read prompts, a share of their tokens, of every size the one that reads
+    most and the one that reads a prompt first.
+    """
     axes = offered_axes(machine, model, request.prompt)
     made = phases.prefill_pool(machine, model, axes, request)
     fits = made.memory <= machine.memory
@@ -229,9 +238,11 @@ def readers_of(machine: Machine, model: Architecture, request: Request, fresh: f
 def under_way(
     engine: Engine, rate: float, before: Requests, requests: Requests, seed: int
 ) -> Requests:
-    """Return requests with those before them that an engine is decoding when they begin to come, as many as Little's law says.
+    """Return requests with those before them that an engine is decoding when they begin to come, as
+    many as Little's law says.
 
-    Of answers under way long ones are as much more frequent as they are longer, and any part of each is done.
+    Of answers under way long ones are as much more frequent as they are longer, and any part of
+    each is done.
     """
     answer, context = float(before.answer.mean()), float((before.prompt + before.answer / 2).mean())
     count = most = int(engine.most)
@@ -281,7 +292,9 @@ class Search:
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 
     def times(self, pool: Pool, engines: int, does: str) -> Times:
-        """Return what requests see of a pool with so many engines, each of which reads, decodes or does both."""
+        """Return what requests see of a pool with so many engines, each of which reads, decodes or
+        does both.
+        """
         key = pool.plan, engines, does
         if key not in self.known:
             engine, each = pool.build(), self.rate / engines
@@ -327,7 +340,9 @@ class Search:
         }
 
     def least(self, pool: Pool, good: Callable[[int], bool], most: int) -> int | None:
-        """Return the least engines of a pool that are good, no more than `most`: more are never worse."""
+        """Return the least engines of a pool that are good, no more than `most`: more are never
+        worse.
+        """
         low = pool.engines(self.rate)
         if low > most or good(low):
             return low if low <= most else None
@@ -396,7 +411,9 @@ class Search:
         return self.together(promises, best)
 
     def together(self, promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
-        """Return the cheaper of a fleet and the least one whose engines decode and read prompts beside, of the plans that could need the least."""
+        """Return the cheaper of a fleet and the least one whose engines decode and read prompts
+        beside, of the plans that could need the least.
+        """
         known = []
         for pool in self.decoders:
             if pool.engines(self.rate) * pool.chips < self.most_chips(best):
@@ -425,7 +442,9 @@ class Search:
         return best
 
     def most(self, pool: Pool, room: float) -> int:
-        """Return the engines of a pool that are tried at most: those that have room beside none of the other, and several times those it needs."""
+        """Return the engines of a pool that are tried at most: those that have room beside none of
+        the other, and several times those it needs.
+        """
         return int(min(room / pool.chips, SPARE * (pool.engines(self.rate) + 1)))
 
     def with_readers(
@@ -465,7 +484,9 @@ class Search:
         return best
 
     def nearest(self, promises: Sequence[Promise]) -> dict[str, float]:
-        """Return the least that is seen of what was promised, by some plans with several times the engines that they need."""
+        """Return the least that is seen of what was promised, by some plans with several times the
+        engines that they need.
+        """
         reader = min(self.readers, key=lambda one: one.quickest)
         reading = self.times(reader, SPARE * reader.engines(self.rate), READ)
         some = self.decoders[:: -(-len(self.decoders) // TRIED)]

@@ -61,11 +61,13 @@ def first_tokens_of_ladder(
     stages: Sequence[tuple[float, float]],
     seed: int,
 ) -> list[Array]:
-    """Return times to first token of every stage of a ladder that is stated in plain numbers, in seconds.
+    """Return times to first token of every stage of a ladder that is stated in plain numbers, in
+    seconds.
 
     Args:
         engine: Each of the engines.
-        load: `servers`, the router's `sticky_share` and `queue_limit_s`, and of the prompts `prefix_tokens`, `prefix_groups`,
+        load: `servers`, the router's `sticky_share` and `queue_limit_s`, and of the prompts
+            `prefix_tokens`, `prefix_groups`,
             `question_tokens`, `prompts_per_group` and `output_tokens`.
         stages: Requests per second and seconds of each stage, in the order in which they are run.
         seed: Of arrivals and of choices by lot.

@@ -34,7 +34,9 @@ class Requests(NamedTuple):
 
 
 class Served(NamedTuple):
-    """When requests had their first and last token, in seconds after they arrived; tokens of their answers, and of prompts found in a cache."""
+    """When requests had their first and last token, in seconds after they arrived; tokens of their
+    answers, and of prompts found in a cache.
+    """
 
     first: Array
     last: Array
@@ -55,7 +57,9 @@ class Arrival(NamedTuple):
 
 
 class Cache:
-    """What an engine's memory holds, in tokens: of requests under way, of slots whose requests are, and of those that nobody uses now."""
+    """What an engine's memory holds, in tokens: of requests under way, of slots whose requests are,
+    and of those that nobody uses now.
+    """
 
     def __init__(self, room: float) -> None:
         self.free, self.kept = room, 0.0  # tokens of nobody, and of slots that may be dropped

@@ -1,7 +1,9 @@
-"""Traffic: how requests arrive, how long they are, what they share with earlier ones, and what they were promised.
+"""Traffic: how requests arrive, how long they are, what they share with earlier ones, and what they
+were promised.
 
-Times between arrivals are of a gamma distribution with the coefficient of variation stated, 1 being Poisson's. Logarithms of lengths lie on
-straight lines between the quantiles stated, over those of the normal distribution; prompt and answer are joined by their rank correlation.
+Times between arrivals are of a gamma distribution with the coefficient of variation stated, 1 being
+Poisson's. Logarithms of lengths lie on straight lines between the quantiles stated, over those of
+the normal distribution; prompt and answer are joined by their rank correlation.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ def promise_of(text: str) -> Promise:
 
 # ---------------------------------------------------------------- traffic
 class Traffic(NamedTuple):
-    """What a document of traffic states; one that is a mix has parts, each with its share of the requests."""
+    """What a document of traffic states; one that is a mix has parts, each with its share of the
+    requests.
+    """
 
     id: str
     values: dict[str, float]
@@ -97,7 +101,9 @@ class Traffic(NamedTuple):
         )
 
     def gaps(self, engines: float, router: str) -> float:
-        """Return the coefficient of variation of arrivals at one of some engines: every n-th of all, or a share 1/n of them by lot."""
+        """Return the coefficient of variation of arrivals at one of some engines: every n-th of
+        all, or a share 1/n of them by lot.
+        """
         cv = self.values["arrival_cv"]
         return (
             cv / np.sqrt(engines)
@@ -120,9 +126,11 @@ class Traffic(NamedTuple):
     def requests(
         self, engines: float, router: str, count: int, seed: int, pause: float
     ) -> tuple[Requests, Requests]:
-        """Return requests that come to one of some engines, after as many that came before; a session pauses so long between two of its own.
+        """Return requests that come to one of some engines, after as many that came before; a
+        session pauses so long between two of its own.
 
-        A slot is a session at any time: its next request comes from any of those under way, and ends it with a chance of one over its turns.
+        A slot is a session at any time: its next request comes from any of those under way, and
+        ends it with a chance of one over its turns.
         """
         draws = np.random.default_rng([seed, 20260])
         cv, each = max(self.gaps(engines, router), 1e-3), self.values["requests_per_s"] / engines
@@ -162,7 +170,9 @@ class Traffic(NamedTuple):
 
 
 def knots(logs: Array) -> tuple[Array, Array]:
-    """Return the quantiles of a length and their logarithms, those at both ends on the lines of their neighbours."""
+    """Return the quantiles of a length and their logarithms, those at both ends on the lines of
+    their neighbours.
+    """
     slopes = np.diff(logs) / np.diff(KNOTS)
     ends = logs[0] - slopes[0] * ENDS, logs[2] + slopes[1] * (ENDS - KNOTS[2])
     return np.array([-ENDS, *KNOTS, ENDS]), np.array([ends[0], *logs, ends[1]])
@@ -193,7 +203,9 @@ def values_set(settings: Mapping[str, str]) -> dict[str, float]:
 def load_traffic(
     catalogue: Catalogue, name: str, settings: Mapping[str, str] | None = None, part_of: str = ""
 ) -> Traffic:
-    """Read traffic of the catalogue, or a file of it, with some of its values set (`traffic.requests_per_s`); a part of a mix is no mix."""
+    """Read traffic of the catalogue, or a file of it, with some of its values set
+    (`traffic.requests_per_s`); a part of a mix is no mix.
+    """
     if name.endswith(".toml") and is_there(Path(name)):
         path, document = Path(name), read_toml(Path(name))
         inputs = values_of(document, GROUP, path, True)
@@ -213,7 +225,8 @@ def load_traffic(
         lost := [key for key in settings or {} if key.removeprefix(f"{GROUP}.") not in OF_A_MIX]
     ):
         raise DataError(
-            f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} may be set"
+            f"--set {lost[0]}: {name} is a mix, whose parts say so; of it {' and '.join(OF_A_MIX)} "
+            "may be set"
         )
     parts = tuple(
         (share / sum(shares.values()), load_traffic(catalogue, part, part_of=str(path)))

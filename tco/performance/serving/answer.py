@@ -1,4 +1,6 @@
-"""What a serving workload reaches, and how: the answer, apart from the engine that finds it, which takes long to read in."""
+"""What a serving workload reaches, and how: the answer, apart from the engine that finds it, which
+takes long to read in.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class ServingResult:
     )  # of the ranks of their collectives for each other
     reason: str = ""
     fits: Any = None  # whether the plan of every row fits memory, where rows are asked for
-    needed: Any = None  # memory that engines need with one sequence a group, where requests in flight are given
+    # memory that engines need with one sequence a group, where requests in flight are given
+    needed: Any = None
     notes: list[str] = field(default_factory=list)
     meeting: tuple[float, float, float] | None = (
         None  # of pools in balance: prompt, answer and how sharply the pools meet
@@ -44,7 +47,9 @@ class ServingResult:
 
     @property
     def path(self) -> str:
-        """Which way through the engine the answer took: the closed loop that measured points go through, or its steady state."""
+        """Which way through the engine the answer took: the closed loop that measured points go
+        through, or its steady state.
+        """
         if self.plan is not None and self.plan.engines is None:
             return "disaggregated, steady state, pools in the best proportion"
         return "the closed loop of requests in flight"
@@ -74,7 +79,9 @@ class ServingResult:
 
     @property
     def cuts(self) -> dict[str, float]:
-        """Decode rate of the best plan by what lies across the domains of a world; empty where a world is one domain or nothing was searched."""
+        """Decode rate of the best plan by what lies across the domains of a world; empty where a
+        world is one domain or nothing was searched.
+        """
         found = self.choices.get("decode")
         if (
             self.links is None
@@ -90,11 +97,15 @@ class ServingResult:
 
     @property
     def alone(self) -> WholeEngines | None:
-        """The best whole engines of both pools on one world by itself; None where nothing was searched or no two find room."""
+        """The best whole engines of both pools on one world by itself; None where nothing was
+        searched or no two find room.
+        """
         return None if self.links is None else self.on(int(self.links.world))
 
     def on(self, chips: int) -> WholeEngines | None:
-        """Return the best whole engines of both pools on some chips; None where nothing was searched or no two find room."""
+        """Return the best whole engines of both pools on some chips; None where nothing was
+        searched or no two find room.
+        """
         from tco.performance.serving.disaggregation import (
             whole_engines,
         )  # asked for by reports only
@@ -116,7 +127,9 @@ class ServingResult:
         }
 
     def report(self, seconds: float, many: bool) -> Report:
-        """Return how the plan was found, which took some seconds; of many values asked together no phase has one time."""
+        """Return how the plan was found, which took some seconds; of many values asked together no
+        phase has one time.
+        """
         choices = self.choices.values()
         search = {
             "plans": sum(one.plans for one in choices),

@@ -1,4 +1,6 @@
-"""Where the axes of a chosen plan lie on the fabric: chips, domains, devices on the way, and what a step moves along each."""
+"""Where the axes of a chosen plan lie on the fabric: chips, domains, devices on the way, and what a
+step moves along each.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ COLLECTIVES = {  # operators that serve an axis
 
 
 class Axis(NamedTuple):
-    """An axis of a plan: its ranks, the domains they stand in, mean devices between them, bytes a chip hands over in a step, time."""
+    """An axis of a plan: its ranks, the domains they stand in, mean devices between them, bytes a
+    chip hands over in a step, time.
+    """
 
     phase: str
     name: str
@@ -82,7 +86,9 @@ def axes_of(
     made: PassResult,
     waits: Mapping[str, Any] | None = None,
 ) -> list[Axis]:
-    """Return the axes of a pass along which chips exchange anything; `waits` say how long their ranks wait for each other."""
+    """Return the axes of a pass along which chips exchange anything; `waits` say how long their
+    ranks wait for each other.
+    """
     found = []
     for name, group in groups_of(plan, links).items():
         parts = [

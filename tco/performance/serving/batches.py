@@ -1,7 +1,9 @@
-"""The batch of a decode plan, solved for the target: the most sequences an attention group may decode at the speed asked for.
+"""The batch of a decode plan, solved for the target: the most sequences an attention group may
+decode at the speed asked for.
 
-Plans are discrete, the sequences of a group are not: where the target binds it is met, where memory binds the memory is full. A search
-tries batches of a grid, and solves the plans that could still be the best between the last one that meets the target and the next.
+Plans are discrete, the sequences of a group are not: where the target binds it is met, where memory
+binds the memory is full. A search tries batches of a grid, and solves the plans that could still be
+the best between the last one that meets the target and the next.
 """
 
 from __future__ import annotations
@@ -31,12 +33,17 @@ AROUND = np.concatenate([-BESIDE[::-1], [0.0], BESIDE])[
 WHOLE = (
     2.0 ** np.arange(8)[None]
 )  # whole tiles end at multiples of these: a batch that fills its last tile may make more than a larger one
-NARROW = 13e-3  # of a batch: time is nearly even between two as near as this, but for steps of tiles and waves
+# of a batch: time is nearly even between two as near as this, but for steps of tiles and waves
+NARROW = 13e-3
 BETWEEN = (
     np.arange(1, 129)[None] / 128
 )  # of the way across what is left, where a step lies between: tried together
-STEEP = 1.1  # power of the batch by which the time of a token grows nowhere but across a step: it is even, or less than proportional
-STEPS = 0.02  # share of the best rate by which a plan may lie below it, and make more at a smaller batch before a step
+# power of the batch by which the time of a token grows nowhere but across a step: it is even, or
+# less than proportional
+STEEP = 1.1
+# share of the best rate by which a plan may lie below it, and make more at a smaller batch before a
+# step
+STEPS = 0.02
 BELOW = np.linspace(0.94, 1.0, 61)[
     None
 ]  # of a batch that is just in time, among which its steps are looked for
@@ -72,9 +79,11 @@ def solved(
     allowed: float,
     meets: Array,
 ) -> Solved | None:
-    """Return the plans that could be the best with the batch each may decode; None where no batch beyond the grid is to be gained.
+    """Return the plans that could be the best with the batch each may decode; None where no batch
+    beyond the grid is to be gained.
 
-    `plan` has batches in columns, the smallest first; `passed` is its pass, `meets` what of it fits memory and meets the time allowed.
+    `plan` has batches in columns, the smallest first; `passed` is its pass, `meets` what of it fits
+    memory and meets the time allowed.
     """
     sizes = np.broadcast_to(plan.sequences, meets.shape)
     time, memory = (
@@ -192,9 +201,11 @@ def before_a_step(
     batch: Array,
     known: tuple[Array, Array],
 ) -> tuple[Array, Array]:
-    """Return the batch of each plan that makes most and how much, of those known and some smaller than one in time.
+    """Return the batch of each plan that makes most and how much, of those known and some smaller
+    than one in time.
 
-    What is made rises up to a step and falls across it: batches below tell which step is the best, those up to the next where it begins.
+    What is made rises up to a step and falls across it: batches below tell which step is the best,
+    those up to the next where it begins.
     """
     (best, most), chips, every = known, attention_chips(plan), np.arange(len(batch))
     tried = batch[:, None] * BELOW
@@ -212,7 +223,9 @@ def before_a_step(
 
 
 def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
-    """Return how far from the quick to the slow the allowed time lies, time rising evenly between them."""
+    """Return how far from the quick to the slow the allowed time lies, time rising evenly between
+    them.
+    """
     return np.clip(
         np.divide(allowed - quick, slow - quick, out=np.zeros_like(quick), where=slow > quick),
         0.0,
@@ -221,7 +234,9 @@ def even_share(quick: Any, slow: Any, allowed: Any) -> Any:
 
 
 def inverse_parabola(points: tuple[Any, Any, Any], off: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-    """Return how far from the first point towards the second the inverse parabola through three has its root, and where that is to be trusted."""
+    """Return how far from the first point towards the second the inverse parabola through three has
+    its root, and where that is to be trusted.
+    """
     (near, far, before), (a, b, c) = points, off
     with np.errstate(divide="ignore", invalid="ignore"):
         way, rise = (near - far) / (before - far), (a - b) / (c - b)

@@ -1,8 +1,10 @@
-"""Plans of a class of operator: whole engines of one server, or pools apart of published sizes, at any load.
+"""Plans of a class of operator: whole engines of one server, or pools apart of published sizes, at
+any load.
 
-A fleet may run any pools in any proportion, which `search` covers. Whoever owns a server runs engines that read
-and write on its chips. Published sweeps run a few sizes of pools. Each row is a plan with the requests that one of
-its engines has in flight; the best row gives every user the speed that is asked for.
+A fleet may run any pools in any proportion, which `search` covers. Whoever owns a server runs
+engines that read and write on its chips. Published sweeps run a few sizes of pools. Each row is a
+plan with the requests that one of its engines has in flight; the best row gives every user the
+speed that is asked for.
 """
 
 from __future__ import annotations
@@ -95,7 +97,9 @@ def server_plans(
 def pool_plans(
     machine: Machine, model: Architecture, request: Request, values: Readable, shape: PoolShape
 ) -> ServingPlan | None:
-    """Return pools of a published size at every load; None where no plan of these chips can read prompts or decode."""
+    """Return pools of a published size at every load; None where no plan of these chips can read
+    prompts or decode.
+    """
     axes = offered_axes(machine, model, 0)
     decode_axes = axes_of_size(axes, lambda chips: chips == shape.decode_chips)
     prefill_axes = axes_of_size(
@@ -142,7 +146,9 @@ def plans_of_class(
 def chosen_in_class(
     machine: Machine, model: Architecture, request: Request, values: Readable
 ) -> Searched:
-    """Return the best plan of an operator's class; of a benchmark the better of one server and of pools apart."""
+    """Return the best plan of an operator's class; of a benchmark the better of one server and of
+    pools apart.
+    """
     own = deployer_of(machine).name
     names = (SERVER, APART) if own == BENCHMARK else (own,)
     results = [best_of_class(machine, model, request, values, name) for name in names]

@@ -1,4 +1,6 @@
-"""Prefill and decode on pools of their own: a prompt's cache goes from one to the other over the scale-out network."""
+"""Prefill and decode on pools of their own: a prompt's cache goes from one to the other over the
+scale-out network.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def hand_over_time(
     decode_rate: BytePerSecond,
     step: Second,
 ) -> Any:
-    """Time a prompt's cache takes to the decode pool, every chip of both groups sharing in it: t = alpha + C / min(n_p B_p, n_d B_d)."""
+    """Time a prompt's cache takes to the decode pool, every chip of both groups sharing in it: t =
+    alpha + C / min(n_p B_p, n_d B_d).
+    """
     return step + cache / np.minimum(prefill_links * prefill_rate, decode_links * decode_rate)
 
 
@@ -41,15 +45,19 @@ def fed_rate(
     tokens: Pure,
     one_token: TokenPerChip = 1,
 ) -> Any:
-    """Tokens a second and chip that its network keeps up with, a cache moving for each so many tokens: min(R, n B / C)."""
+    """Tokens a second and chip that its network keeps up with, a cache moving for each so many
+    tokens: min(R, n B / C).
+    """
     return np.minimum(rate, tokens * one_token * (bandwidth / cache))
 
 
 @formula(unit="s", source="splitwise2024")
 def exposed_hand_over(hand_over: Second, prefill_time: Second, streamed: Pure) -> Any:
-    """Time a prompt's cache keeps the first token waiting when a share s of it leaves layer by layer behind the prompt.
+    """Time a prompt's cache keeps the first token waiting when a share s of it leaves layer by
+    layer behind the prompt.
 
-    t = max(t_h - s t_prefill, (1 - s) t_h): the network falls behind the prompt, or the last layers are all that is left.
+    t = max(t_h - s t_prefill, (1 - s) t_h): the network falls behind the prompt, or the last layers
+    are all that is left.
     """
     return np.maximum(hand_over - streamed * prefill_time, (1 - streamed) * hand_over)
 
@@ -77,7 +85,9 @@ def rate_of_split(
     output_tokens: Pure,
     sharpness: Pure,
 ) -> Any:
-    """Output tokens per second and chip where shares x and y of the chips decode and read prompts: R = ((x D)^-p + (y P O/I)^-p)^(-1/p)."""
+    """Output tokens per second and chip where shares x and y of the chips decode and read prompts:
+    R = ((x D)^-p + (y P O/I)^-p)^(-1/p).
+    """
     made = decoding * decode
     fed = reading * prefill * output_tokens / input_tokens
     least = np.minimum(made, fed)
@@ -98,7 +108,9 @@ class WholeEngines(NamedTuple):
 def whole_engines(
     decode: Choice, prefill: Choice, chips: int, prompt: float, answer: float, sharpness: float
 ) -> WholeEngines | None:
-    """Return the best whole engines of both pools on some chips, of the plans that were chosen among; None where no two find room."""
+    """Return the best whole engines of both pools on some chips, of the plans that were chosen
+    among; None where no two find room.
+    """
     found: WholeEngines | None = None
     making, reading = (best_by_size(one, chips) for one in (decode, prefill))
     for size, made in making.items():
@@ -127,7 +139,9 @@ def whole_engines(
 
 
 def best_by_size(choice: Choice, chips: int) -> dict[int, float]:
-    """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of those with no more than some chips."""
+    """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of
+    those with no more than some chips.
+    """
     sizes = np.ravel(choice.axes.chips)
     known = {
         int(size): float(choice.best[sizes == size].max())

@@ -1,8 +1,10 @@
-"""What draws of a serving workload come to on the plans of a program: the batch of each, and where plans are chosen, the best of each.
+"""What draws of a serving workload come to on the plans of a program: the batch of each, and where
+plans are chosen, the best of each.
 
-A program of pools in balance has all plans on an axis of their own, those that decode on the first and those that read prompts on the
-second, and takes the batch as an input. A plan that decodes is better than another if at the other's rate it still is in time: so the best
-one of a draw is found by asking every plan once at the batch it would need, and solving the few that could be better.
+A program of pools in balance has all plans on an axis of their own, those that decode on the first
+and those that read prompts on the second, and takes the batch as an input. A plan that decodes is
+better than another if at the other's rate it still is in time: so the best one of a draw is found
+by asking every plan once at the batch it would need, and solving the few that could be better.
 """
 
 from __future__ import annotations
@@ -31,13 +33,17 @@ STEP, LEAST = (
     1.2,
     0.05,
 )  # by which a batch is enlarged to see how a step grows, and the least power of it
-CENTRES = 3  # pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both ends
+# pilot draws that lie at the centre of all ranges: what has none lies at its middle and at both
+# ends
+CENTRES = 3
 NEAR = 0.1  # share by which a plan may lie below the best
 SHARE = 2  # times as few pilot draws as there are speeds, for each of these
 FIRST = np.arange(
     4
 )  # plans, those that are the best most often, one of which a draw is given first
-SPARE = 0.1  # share by which a plan of a pilot draw may be late with a batch that would be as good as another's: it may be earlier across a step
+# share by which a plan of a pilot draw may be late with a batch that would be as good as another's:
+# it may be earlier across a step
+SPARE = 0.1
 STEPS = 0.015  # the same of every draw, for a step next to the batch
 BELOW = (0.996, 0.986, 0.977, 0.941)  # of a batch that is just in time, which are tried too
 HALVES = 8  # of the way between, towards the last batch before a step
@@ -49,7 +55,9 @@ OWN: Speeds = (None,)
 
 
 class Chosen(NamedTuple):
-    """What draws come to: the places of their plans, the sequences of an attention group, and whether targets are met."""
+    """What draws come to: the places of their plans, the sequences of an attention group, and
+    whether targets are met.
+    """
 
     rows: dict[int, Any]
     batch: Any
@@ -83,13 +91,17 @@ def traced(
         "token": decode.per_token,  # type: ignore[union-attr]
         "step": decode.time,  # type: ignore[union-attr]
         "tokens": phases.decode_rate(
-            plans.decode.sequences, attention_chips(plans.decode), decode.per_token
-        ),  # type: ignore[union-attr]
+            plans.decode.sequences,
+            attention_chips(plans.decode),
+            decode.per_token,  # type: ignore[union-attr]
+        ),
         "held": decode.memory,  # type: ignore[union-attr]
         "prompt": prefill.until_read,  # type: ignore[union-attr]
         "prompts": phases.prefill_rate(
-            request.prompt, attention_chips(plans.prefill), prefill.per_prompt
-        ),  # type: ignore[union-attr]
+            request.prompt,
+            attention_chips(plans.prefill),
+            prefill.per_prompt,  # type: ignore[union-attr]
+        ),
         "prompts held": prefill.memory,  # type: ignore[union-attr]
     }
 
@@ -118,7 +130,9 @@ class Block:
 
 
 class Curve:
-    """A result as a function of the batch: of some rows of plans in every draw, or of pairs of a plan and a draw."""
+    """A result as a function of the batch: of some rows of plans in every draw, or of pairs of a
+    plan and a draw.
+    """
 
     def __init__(self, block: Block, name: str, rows: Any, draws: Array | None = None) -> None:
         kernel = self.kernel = block.kernel
@@ -133,13 +147,17 @@ class Curve:
         )
 
     def __call__(self, batch: Array, places: Array | None = None) -> Array:
-        """Return the result at a batch for each of the pairs, or for those in some places alone; at several, row by row."""
+        """Return the result at a batch for each of the pairs, or for those in some places alone; at
+        several, row by row.
+        """
         (found,) = self.run(places, {self.batch: batch})
         return np.broadcast_to(found, batch.shape)
 
 
 class Hints(NamedTuple):
-    """What is known of plans that decode at the centre: the batch in time, the power of it by which a step grows, and the rate; speeds by plans."""
+    """What is known of plans that decode at the centre: the batch in time, the power of it by which
+    a step grows, and the rate; speeds by plans.
+    """
 
     batch: Array
     power: Array
@@ -159,7 +177,9 @@ def choose(
     begin: Array = FIRST,
     spare: float = 0.0,
 ) -> list[Chosen]:
-    """Return the best of some plans in every draw at each speed, with the batch that meets it; of one plan, that one."""
+    """Return the best of some plans in every draw at each speed, with the batch that meets it; of
+    one plan, that one.
+    """
     if hints is None:
         return [under_load(block, speed) for speed in speeds]
     found = []
@@ -193,7 +213,9 @@ def under_load(block: Block, speed: float | None) -> Chosen:
 
 
 def reading(block: Block, step: Array) -> tuple[Array, Array]:
-    """Return the plan that reads prompts in every draw, and whether the first token comes in time, a step of decoding after it."""
+    """Return the plan that reads prompts in every draw, and whether the first token comes in time,
+    a step of decoding after it.
+    """
     rate, time, held, memory, wait = block[
         "prompts", "prompt", "prompts held", "memory", "longest wait"
     ]
@@ -221,7 +243,9 @@ def time_allowed(block: Block, speed: float | None) -> Array:
 
 
 def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[Array, Array]:
-    """Return the plan with the best score in each draw, of those that fit and meet the target, else the quickest that fits; and if it meets it."""
+    """Return the plan with the best score in each draw, of those that fit and meet the target, else
+    the quickest that fits; and if it meets it.
+    """
     rows = max(np.shape(one)[0] if np.ndim(one) == 2 else 1 for one in (score, time, meets, fits))
     score, time, meets, fits = (
         np.broadcast_to(one, (rows, count)) for one in (score, time, meets, fits)
@@ -245,11 +269,13 @@ def room(block: Block, plans: int) -> Array:
 def decoding(
     block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float
 ) -> tuple[Array, Array, Array]:
-    """Return the plan that decodes in every draw at each speed, its batch, and whether it gives each user that speed.
+    """Return the plan that decodes in every draw at each speed, its batch, and whether it gives
+    each user that speed.
 
-    Some plans are looked at to begin with, and one of them is solved. A plan that is late with the batch that would make it as good, but for
-    a share to `spare`, is not. Where none meets the target the
-    quickest plan that fits decodes a single sequence. A case is a draw at a speed: those of all speeds are solved together.
+    Some plans are looked at to begin with, and one of them is solved. A plan that is late with the
+    batch that would make it as good, but for a share to `spare`, is not. Where none meets the
+    target the quickest plan that fits decodes a single sequence. A case is a draw at a speed: those
+    of all speeds are solved together.
     """
     count, plans, many = block.count, len(chips), len(speeds)
     every, draw, speed = (
@@ -277,7 +303,9 @@ def decoding(
         )
 
     def solve(some: Array, which: Array, first: Array) -> None:
-        """Give some plans to some cases, each with the largest batch in time, where that is better than what they have."""
+        """Give some plans to some cases, each with the largest batch in time, where that is better
+        than what they have.
+        """
         token = Curve(block, "token", some, None if which is every and many == 1 else draw[which])
         limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
@@ -344,7 +372,9 @@ def decoding(
 
 
 def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: Array) -> None:
-    """Put fewer sequences in the place of the largest batches in time, near the best, where they make more: a tile or wave less."""
+    """Put fewer sequences in the place of the largest batches in time, near the best, where they
+    make more: a tile or wave less.
+    """
     most = above = batch[near]
     for below in BELOW if len(near) else ():
         fewer = np.maximum(most * below, 1.0)
@@ -372,7 +402,9 @@ def hinted(
     plans: ServingPlan,
     speeds: Speeds = OWN,
 ) -> Hints | None:
-    """Return what is known of plans from the one draw of the centre; nothing where no batch is solved for."""
+    """Return what is known of plans from the one draw of the centre; nothing where no batch is
+    solved for.
+    """
     if "needed" in names:
         return None
     chips = chips_of(plans)
@@ -400,7 +432,8 @@ def promising(
     plans: ServingPlan,
     speeds: Sequence[float] = (),
 ) -> tuple[dict[int, Array], Hints | None]:
-    """Return the rows of plans to choose among on each axis, and what is known of them: the best of some pilot draws, and those near it at a centre.
+    """Return the rows of plans to choose among on each axis, and what is known of them: the best of
+    some pilot draws, and those near it at a centre.
 
     They are those for the workload's own speed, and for others those of some of the draws.
     """
@@ -452,7 +485,9 @@ def promising(
 
 
 def quickest(block: Block, plans: int) -> Array:
-    """Return which plans decode one request sooner than all others in some draw: they alone may keep a promise in slow draws."""
+    """Return which plans decode one request sooner than all others in some draw: they alone may
+    keep a promise in slow draws.
+    """
     alone = np.ones((plans, block.count))
     time_per_token = Curve(block, "token", slice(None))(alone)
     fastest = np.where(room(block, plans) >= 1, time_per_token, np.inf).argmin(axis=0)
@@ -460,7 +495,8 @@ def quickest(block: Block, plans: int) -> Array:
 
 
 def rates_under_load(block: Block, plans: ServingPlan, speeds: Speeds) -> Array:
-    """Return the rate of each plan with its requests in flight at each speed; zero of those that do not fit.
+    """Return the rate of each plan with its requests in flight at each speed; zero of those that do
+    not fit.
 
     Plans that differ in their requests in flight count where they keep the promises, or nearly do.
     """

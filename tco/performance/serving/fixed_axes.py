@@ -41,7 +41,9 @@ class AxesGiven(NamedTuple):
 
 
 def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -> AxesGiven:
-    """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no plan raise `DataError`."""
+    """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no
+    plan raise `DataError`.
+    """
     links, given = machine.links, {key: whole(key, text) for key, text in plan.items()}
     for prefix in ("", PREFIX):
         if given.get(f"{prefix}tp") == 1 and not given.get(f"{prefix}ep"):
@@ -69,7 +71,9 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
 
 
 def check_device(machine: Machine, model: Architecture, stages: float, where: str) -> None:
-    """Refuse a model that no tensor parallelism splits where it does not fit the memory of a logical device, which is a part of its chip."""
+    """Refuse a model that no tensor parallelism splits where it does not fit the memory of a
+    logical device, which is a part of its chip.
+    """
     if machine.kernels.share is None or model.expert_parameters:
         return
     cores, device = (
@@ -85,15 +89,19 @@ def check_device(machine: Machine, model: Architecture, stages: float, where: st
     )
     if need > have:
         raise DataError(
-            f"{where}: {model.id} does not fit the memory of a logical device of {device:g} cores unsplit: {need / 1e9:.1f} GB of weights, "
-            f"{have / 1e9:.1f} GB usable of it; expected tp=2 or more, which splits it over {2 * cores / device:g} devices of two chips, or pp"
+            f"{where}: {model.id} does not fit the memory of a logical device of {device:g} cores "
+            f"unsplit: {need / 1e9:.1f} GB of weights, "
+            f"{have / 1e9:.1f} GB usable of it; expected tp=2 or more, which splits it over "
+            f"{2 * cores / device:g} devices of two chips, or pp"
         )
 
 
 def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
-    """Return the chips that stated tensor and expert parallelism are a deployment of, and what was taken beyond them.
+    """Return the chips that stated tensor and expert parallelism are a deployment of, and what was
+    taken beyond them.
 
-    One engine on these chips, without a pipeline and with as many attention groups as its experts' ranks hold, unless more is given.
+    One engine on these chips, without a pipeline and with as many attention groups as its experts'
+    ranks hold, unless more is given.
     """
     if not {"tp", "ep"} <= set(given) or {"chips", "dp"} & set(given):
         return {}, ""
@@ -104,7 +112,9 @@ def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
             "chips": chips,
             "pp": depth,
         },
-        f"--plan is taken as one engine of {chips:g} chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say otherwise",
+        f"--plan is taken as one engine of {chips:g} "
+        f"chips{'' if 'pp' in given else ', without a pipeline'}; chips, pp and workers say "
+        "otherwise",
     )
 
 
@@ -118,7 +128,8 @@ def whole(key: str, text: str) -> float:
         value = 0.0
     if not 1 <= value <= LARGEST or (key != "batch" and value != int(value)):
         raise DataError(
-            f"--plan {key}={text}: expected a {'' if key == 'batch' else 'whole '}number from 1 to {LARGEST:,}"
+            f"--plan {key}={text}: expected a {'' if key == 'batch' else 'whole '}number from 1 to "
+            f"{LARGEST:,}"
         )
     return value if key == "batch" else int(value)
 
@@ -150,7 +161,8 @@ def plans_with(
     if not kept.any():
         text = ",".join(f"{prefix}{key}={value}" for key, value in given.items())
         raise DataError(
-            f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep the chips of a stage, tp the heads"
+            f"--plan {text}: no plan of {model.id} has these axes: tp x cp x pp divides chips, ep "
+            "the chips of a stage, tp the heads"
         )
     table = PrefillPlan(*(np.broadcast_to(axis, kept.shape)[kept[:, 0]] for axis in found))
     return (

@@ -1,6 +1,8 @@
-"""Engines under a number of requests in flight: rates of plans, or of measured rows, and the search among plans.
+"""Engines under a number of requests in flight: rates of plans, or of measured rows, and the search
+among plans.
 
-The same chips read prompts and decode, or prompts have a pool of their own. Each request is followed by the next one at once.
+The same chips read prompts and decode, or prompts have a pool of their own. Each request is
+followed by the next one at once.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def requests_of_room(room: Pure, engines: Pure) -> Any:
 
 @formula(unit="", source="tco-model")
 def running_sequences(flight: Pure, room: Pure) -> Any:
-    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it: min(C, R)."""
+    """Sequences an engine runs at a time, those beyond what its memory holds waiting before it:
+    min(C, R).
+    """
     return minimum(flight, room)
 
 
@@ -61,7 +65,9 @@ def group_sequences(running: Pure, groups: Pure) -> Any:
 
 @formula(unit="", source="tco-calibration")
 def prompts_together(budget: Pure, tokens: Pure, flight: Pure, groups: Pure, bunching: Pure) -> Any:
-    """Prompts of a group in one pass: what its budget of tokens holds, no more than wait: min(b / T, 1 + x (max(C / g, 1) - 1))."""
+    """Prompts of a group in one pass: what its budget of tokens holds, no more than wait: min(b /
+    T, 1 + x (max(C / g, 1) - 1)).
+    """
     return minimum(budget / tokens, 1 + bunching * (maximum(flight / groups, 1) - 1))
 
 
@@ -73,13 +79,17 @@ def groups_in_use(groups: Pure, flight: Pure) -> Any:
 
 @formula(unit="s", source="tco-calibration")
 def engine_prompt_time(batch_time: Second, filled: Pure) -> Any:
-    """Engine time of one prompt where each attention group reads one and some groups stand idle: t = t_batch / filled."""
+    """Engine time of one prompt where each attention group reads one and some groups stand idle: t
+    = t_batch / filled.
+    """
     return batch_time / filled
 
 
 @formula(unit="s", source="tco-calibration")
 def first_prompt_time(batch_time: Second, busy: Pure, groups: Pure, start: Second) -> Any:
-    """Time of a request's own prompt and what lies outside the engine: t_batch x share of groups with a prompt + start."""
+    """Time of a request's own prompt and what lies outside the engine: t_batch x share of groups
+    with a prompt + start.
+    """
     return batch_time * busy / groups + start
 
 
@@ -91,9 +101,11 @@ def waiting_for_prompts(running: Pure, prefill_time: Second) -> Any:
 
 @formula(unit="", source="sglang-scheduler")
 def interference_in_step(budget: Pure, tokens: Pure, flight: Pure, groups: Pure) -> Any:
-    """Share of others' prompts a request meets between tokens where all start and end together and prompts go first: (1 - 1/n) / 2 of n passes.
+    """Share of others' prompts a request meets between tokens where all start and end together and
+    prompts go first: (1 - 1/n) / 2 of n passes.
 
-    Whoever is read in the first pass waits for all the others, whoever is read last for none: n = max(C / g, 1) / max(b / T, 1), at least one.
+    Whoever is read in the first pass waits for all the others, whoever is read last for none: n =
+    max(C / g, 1) / max(b / T, 1), at least one.
     """
     return (1 - minimum(maximum(budget / tokens, 1) / maximum(flight / groups, 1), 1)) / 2
 

@@ -1,6 +1,8 @@
-"""Serving: decode and prefill passes over arrays of plans, what they hold in memory, and the rates that follow.
+"""Serving: decode and prefill passes over arrays of plans, what they hold in memory, and the rates
+that follow.
 
-Prefill and decode run on pools of the same system, in the proportion the workload asks for; every chip counts.
+Prefill and decode run on pools of the same system, in the proportion the workload asks for; every
+chip counts.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def mean_context(input_tokens: Pure, output_tokens: Pure) -> Any:
 
 @formula(unit="", source="tensorrt-llm-scheduling")
 def reserved_context(input_tokens: Pure, output_tokens: Pure, reserved: Pure) -> Any:
-    """Tokens whose cache an engine holds room for, an answer under way: L = input + r output; r is a half where caches grow as needed."""
+    """Tokens whose cache an engine holds room for, an answer under way: L = input + r output; r is
+    a half where caches grow as needed.
+    """
     return input_tokens + reserved * output_tokens
 
 
@@ -72,7 +76,9 @@ def full_context(input_tokens: Pure, output_tokens: Pure) -> Any:
 def decode_rate(
     sequences: Pure, chips: Pure, step_time: Second, one_token: TokenPerChip = 1
 ) -> Any:
-    """Output tokens per second and decoding chip, the chips of an attention group sharing B sequences: D = B / (n t_step)."""
+    """Output tokens per second and decoding chip, the chips of an attention group sharing B
+    sequences: D = B / (n t_step).
+    """
     return sequences / chips * one_token / step_time
 
 
@@ -80,7 +86,9 @@ def decode_rate(
 def prefill_rate(
     input_tokens: Pure, chips: Pure, prefill_time: Second, one_token: TokenPerChip = 1
 ) -> Any:
-    """Input tokens per second and prefilling chip, the chips of an attention group sharing a prompt: P = L / (n t_prefill)."""
+    """Input tokens per second and prefilling chip, the chips of an attention group sharing a
+    prompt: P = L / (n t_prefill).
+    """
     return input_tokens / chips * one_token / prefill_time
 
 
@@ -98,10 +106,12 @@ def output_rate(
     output_tokens: Pure,
     sharpness: Pure = 1e300,
 ) -> Any:
-    """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
+    """Output tokens per second and chip of both pools in the best proportion: R = (D^-q + (P
+    O/I)^-q)^(-1/q), q = 1 / (1 + 1/p).
 
-    Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither pool is busy all the time where the
-    other feeds it. That is most at this x, and 1 / (1/D + (I/O)/P) where neither ever waits.
+    Chips x that decode and 1 - x that prefill make ((x D)^-p + ((1 - x) P O/I)^-p)^(-1/p): neither
+    pool is busy all the time where the other feeds it. That is most at this x, and 1 / (1/D +
+    (I/O)/P) where neither ever waits.
     """
     return decode / (
         1 + (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
@@ -122,7 +132,9 @@ def prefill_share(
     output_tokens: Pure,
     sharpness: Pure = 1e300,
 ) -> Any:
-    """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1 / (1 + 1/p)."""
+    """Share of the chips that prefill in that proportion: s = x / (1 + x), x = ((I/O) D/P)^q, q = 1
+    / (1 + 1/p).
+    """
     each = (input_tokens / output_tokens * (decode / prefill)) ** (1 / (1 + 1 / sharpness))
     return each / (1 + each)
 
@@ -141,13 +153,17 @@ def reading_time(time: Second, per_prompt: Second) -> Any:
 
 @formula(unit="", source="tco-model")
 def prompts_of_a_pass(budget: Pure, tokens: Pure) -> Any:
-    """Prompts of an attention group that a pass of some tokens holds, below one where it holds a part of one: n = b / T."""
+    """Prompts of an attention group that a pass of some tokens holds, below one where it holds a
+    part of one: n = b / T.
+    """
     return budget / tokens
 
 
 @formula(unit="", source="tco-model")
 def alone_in_a_pass(bundle: Pure) -> Any:
-    """Prompts of a group in a pass that no other waits for: one, or the part of it that the pass holds: min(n, 1)."""
+    """Prompts of a group in a pass that no other waits for: one, or the part of it that the pass
+    holds: min(n, 1).
+    """
     return minimum(bundle, 1)
 
 
@@ -192,7 +208,9 @@ class PassResult(NamedTuple):
 def cached_numbers(
     model: Architecture, tensor_parallel: Any, context_parallel: Any = 1
 ) -> tuple[Any, Any]:
-    """Return the numbers one chip caches over all layers: those that grow with each token, and those a sequence keeps (windows, states)."""
+    """Return the numbers one chip caches over all layers: those that grow with each token, and
+    those a sequence keeps (windows, states).
+    """
     growing: Any = 0
     kept: Any = 0
     for attention, layers in model.attentions.items():
@@ -238,11 +256,13 @@ def held_in_memory(
     offload: Any = None,
     stages: Any = 1,
 ) -> Any:
-    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a group: 256 over 144 are two each.
+    """Return the HBM a chip needs for its weights and its caches; experts come in whole numbers a
+    group: 256 over 144 are two each.
 
-    Engines pad the width of experts to a multiple of their own. The share `offload` of the caches is kept in host memory. Ranks that
-    split sequences hold all projections of attention. A stage holds its part of the layers for the sequences of all stages, so that
-    its caches are those of all layers and its own sequences. The longest stage decides.
+    Engines pad the width of experts to a multiple of their own. The share `offload` of the caches
+    is kept in host memory. Ranks that split sequences hold all projections of attention. A stage
+    holds its part of the layers for the sequences of all stages, so that its caches are those of
+    all layers and its own sequences. The longest stage decides.
     """
     cache, layers_apart = caches_of(machine, model, shape, context), stages
     if somewhere(stages > 1):
@@ -279,7 +299,9 @@ def caches_of_longest(cache: Byte, excess: Pure) -> Any:
 
 
 def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
-    """Return the HBM beside the weights that caches take as the engine admits them, the share `offload` of them kept in host memory."""
+    """Return the HBM beside the weights that caches take as the engine admits them, the share
+    `offload` of them kept in host memory.
+    """
     return room_for_caches(
         cache if offload is None else asked.cache_in_hbm(cache, offload),
         machine.habit("cache_share"),
@@ -287,7 +309,9 @@ def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
 
 
 def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> Layout:
-    """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for again and again, once."""
+    """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for
+    again and again, once.
+    """
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
     found: Layout | None = machine.known.of(
         ("layout",), axes, lambda: layout_of(plan, machine.links)
@@ -330,7 +354,9 @@ def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, reque
 def sequence_memory(
     machine: Machine, model: Architecture, plan: DecodePlan, request: Request
 ) -> Any:
-    """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits them."""
+    """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits
+    them.
+    """
     shape = decode_shape(machine, plan._replace(sequences=1.0), request)
     cache = caches_of(
         machine,
@@ -390,14 +416,18 @@ def decode_step(
 
 @formula(unit="s", source="tensorrt-llm-min-latency")
 def exposed_beside(time: Second, work: Second, routed: Second, busy: Second) -> Any:
-    """Time of a shared expert that is left where it runs while the routed ones leave the memory idle: max(t - max(T - Q / B, 0), t_work)."""
+    """Time of a shared expert that is left where it runs while the routed ones leave the memory
+    idle: max(t - max(T - Q / B, 0), t_work).
+    """
     return maximum(time - maximum(routed - busy, 0), work)
 
 
 def beside_routed(operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a decode step, the shared expert on a stream of its own beside the exchange and the routed experts.
+    """Return the operators of a decode step, the shared expert on a stream of its own beside the
+    exchange and the routed experts.
 
-    What it computes and reads takes as long as ever; its waits and the ends of its tiles are hidden.
+    What it computes and reads takes as long as ever; its waits and the ends of its tiles are
+    hidden.
     """
     routed = [one for one in operators if one.name in ROUTED]
     place = next((at for at, one in enumerate(operators) if one.name == "shared expert"), None)
@@ -424,7 +454,9 @@ def beside_routed(operators: list[Operator]) -> list[Operator]:
 
 
 def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
-    """Return the time of a pass: its operators, what the host adds, how old the engine is, and what none of them explains."""
+    """Return the time of a pass: its operators, what the host adds, how old the engine is, and what
+    none of them explains.
+    """
     time = total(name, [*(operator.time for operator in operators), machine.overhead])
     if machine.release is not None:
         time = times_as_long(time, machine.release)
@@ -432,7 +464,9 @@ def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
 
 
 def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: Request) -> Any:
-    """Return the prompts that the engine's budget of tokens puts in one pass, below one where it holds a part of one."""
+    """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
+    holds a part of one.
+    """
     whole = (
         per_rank(request.prompt, plan.context_parallel)
         if somewhere(plan.context_parallel > 1)
@@ -442,7 +476,9 @@ def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: Request) -
 
 
 def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
-    """Return what a pass over some prompts of every group computes and where; what a prefix cache holds is read, not computed."""
+    """Return what a pass over some prompts of every group computes and where; what a prefix cache
+    holds is read, not computed.
+    """
     fresh, keys = request.prompt, causal_keys(request.prompt)
     if request.cache_hit is not None:
         fresh = asked.fresh_tokens(request.prompt, request.cache_hit)
@@ -493,8 +529,9 @@ def prefill(
 ) -> PassResult:
     """One pass over prompts of every attention group of a plan.
 
-    A pass takes `prompts` of them: unless said, as many as its budget of tokens holds, or a part of a longer one. Ranks that split a
-    prompt work as groups of their own, each on a part of equal work, and gather the keys and values of all parts.
+    A pass takes `prompts` of them: unless said, as many as its budget of tokens holds, or a part of
+    a longer one. Ranks that split a prompt work as groups of their own, each on a part of equal
+    work, and gather the keys and values of all parts.
     """
     with scope("prefill"):
         return prefill_pass(machine, model, plan, request, prompts)
@@ -518,7 +555,9 @@ def prefill_pass(
 def prefill_pool(
     machine: Machine, model: Architecture, plan: PrefillPlan, request: Request
 ) -> PassResult:
-    """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt that comes alone."""
+    """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt
+    that comes alone.
+    """
     busy = prefill(machine, model, plan, request)
     with scope("prompt alone"):
         alone = prefill_pass(
@@ -532,7 +571,9 @@ def prefill_pool(
 
 
 def beside_compute(machine: Machine, operators: list[Operator]) -> list[Operator]:
-    """Return the operators of a prompt with that part of its exchanges that collectives' own cores do not hide."""
+    """Return the operators of a prompt with that part of its exchanges that collectives' own cores
+    do not hide.
+    """
     if machine.exchange_overlap is None:
         return operators
     computing = total("computing", [operator.time for operator in operators if not operator.link])
@@ -571,7 +612,9 @@ def with_stage_transfers(
 def with_uneven_stages(
     machine: Machine, model: Architecture, plan: DecodePlan | PrefillPlan, operators: list[Operator]
 ) -> list[Operator]:
-    """Return the operators of a pass with the time that shorter pipeline stages wait for the longest."""
+    """Return the operators of a pass with the time that shorter pipeline stages wait for the
+    longest.
+    """
     if not somewhere(plan.pipeline_parallel > 1):
         return operators
     with scope("pipeline"):
@@ -611,7 +654,9 @@ def stage_rate(
     crossing: BytePerSecond,
     network: BytePerSecond,
 ) -> Any:
-    """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
+    """Rate between pipeline stages: that inside a domain where its chips fit one, across domains of
+    a world, else of the network.
+    """
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
@@ -619,14 +664,17 @@ def stage_rate(
 def stage_step(
     chips: Pure, domain: Pure, world: Pure, inside: Second, crossing: Second, network: Second
 ) -> Any:
-    """Latency between pipeline stages: that inside a domain where its chips fit one, across domains of a world, else of the network."""
+    """Latency between pipeline stages: that inside a domain where its chips fit one, across domains
+    of a world, else of the network.
+    """
     return select(chips <= domain, inside, select(chips <= world, crossing, network))
 
 
 def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
     """Return rate and latency of the links that join the stages of a pipeline of some chips.
 
-    Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus over the lanes to a neighbour.
+    Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus
+    over the lanes to a neighbour.
     """
     pair = links if links.tray[0] else links_for(links, Group(2.0, 1.0, 2.0))
     latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))

@@ -1,7 +1,9 @@
-"""The requests of a serving workload, and the plans of an engine: how its chips divide into groups and stages, and what crosses racks.
+"""The requests of a serving workload, and the plans of an engine: how its chips divide into groups
+and stages, and what crosses racks.
 
-An attention group of tensor x context parallel chips holds some sequences; groups stand side by side in a pipeline stage, whose
-experts are spread over all of its chips. Where a stage spans several domains of a scale-up domain, one axis lies across their border.
+An attention group of tensor x context parallel chips holds some sequences; groups stand side by
+side in a pipeline stage, whose experts are spread over all of its chips. Where a stage spans
+several domains of a scale-up domain, one axis lies across their border.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def request_of(values: Readable) -> Request:
 
 
 def drafts_of(plan: DecodePlan, request: Request) -> Any:
-    """Return how many tokens a plan drafts a step, or as many as are stated; None where it is a plain zero: then nothing of drafts is computed."""
+    """Return how many tokens a plan drafts a step, or as many as are stated; None where it is a
+    plain zero: then nothing of drafts is computed.
+    """
     drafts = plan.drafts if request.drafts is None else request.drafts
     return None if isinstance(drafts, float | int) and not drafts else drafts
 
@@ -62,8 +66,8 @@ def depths_of(
 ) -> tuple[float, ...]:
     """Return the depths of drafts that plans are chosen among.
 
-    The one that is stated, or all that a head of the model's own is run to where deployments of the chip's
-    family and engine run one.
+    The one that is stated, or all that a head of the model's own is run to where deployments of the
+    chip's family and engine run one.
     """
     if request.drafts is not None:
         return (float(np.ravel(plain(request.drafts))[0]),)
@@ -95,7 +99,9 @@ def padded_prompt(tokens: Pure, bucket: Pure) -> Any:
 
 @formula(unit="", source="tco-model")
 def keys_behind_prefix(input_tokens: Pure, fresh: Pure) -> Any:
-    """Keys a fresh token sees on average under the causal mask, the prefix before it: L = I - fresh / 2."""
+    """Keys a fresh token sees on average under the causal mask, the prefix before it: L = I - fresh
+    / 2.
+    """
     return input_tokens - fresh / 2
 
 
@@ -119,9 +125,11 @@ def prompt_time(time: Second, prompts: Pure) -> Any:
 
 @formula(unit="", source="leviathan2023")
 def accepted_tokens(draft_tokens: Pure, acceptance: Pure, decline: Pure = 1) -> Any:
-    """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), its first draft accepted with a chance a, further ones with b = a d.
+    """Tokens a step of speculative decoding yields: 1 + a (1 - b^k) / (1 - b), its first draft
+    accepted with a chance a, further ones with b = a d.
 
-    Later drafts rest on drafts, which the model that makes them was not trained to read; at d = 1 it is (1 - a^(k + 1)) / (1 - a).
+    Later drafts rest on drafts, which the model that makes them was not trained to read; at d = 1
+    it is (1 - a^(k + 1)) / (1 - a).
     """
     refused = minimum(maximum(1 - acceptance * decline, 1e-300), 1 - 1e-16)
     return 1 - acceptance * np.expm1(draft_tokens * np.log1p(-refused)) / refused
@@ -166,7 +174,9 @@ def cache_in_hbm(cache: Byte, offload: Pure) -> Any:
 
 @formula(unit="s", source="tco-model")
 def exposed_host_transfer(moved: Byte, host_link: BytePerSecond, step: Second) -> Any:
-    """Time by which a step waits for the cache from host memory, all of it but the step itself hidden: max(Q / B - t_step, 0)."""
+    """Time by which a step waits for the cache from host memory, all of it but the step itself
+    hidden: max(Q / B - t_step, 0).
+    """
     return maximum(moved / host_link - step, 0)
 
 
@@ -197,18 +207,24 @@ CUTS = (
 
 
 class PrefillPlan(NamedTuple):
-    """Chips of an engine and how they divide; each attention group works on one prompt. Numbers or arrays."""
+    """Chips of an engine and how they divide; each attention group works on one prompt. Numbers or
+    arrays.
+    """
 
     chips: Any
     tensor_parallel: Any
     context_parallel: Any = 1
     pipeline_parallel: Any = 1
     cut: Any = 0  # place in CUTS
-    expert_parallel: Any = 0  # groups of chips that hold whole experts, each chip of a group a part of every one; 0: a group a chip
+    # groups of chips that hold whole experts, each chip of a group a part of every one; 0: a group
+    # a chip
+    expert_parallel: Any = 0
 
 
 class DecodePlan(NamedTuple):
-    """Chips of an engine, how they divide, and the sequences each attention group decodes. Numbers or arrays."""
+    """Chips of an engine, how they divide, and the sequences each attention group decodes. Numbers
+    or arrays.
+    """
 
     chips: Any
     tensor_parallel: Any
@@ -223,7 +239,9 @@ class DecodePlan(NamedTuple):
 
 
 class ServingPlan(NamedTuple):
-    """The plans of both phases, and how many engines of each there are where a number of requests is in flight."""
+    """The plans of both phases, and how many engines of each there are where a number of requests
+    is in flight.
+    """
 
     decode: DecodePlan
     prefill: PrefillPlan
@@ -236,7 +254,9 @@ class ServingPlan(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a plan lies on the domains of a fabric: structure that the operators of a pass rest on. Numbers or arrays."""
+    """How a plan lies on the domains of a fabric: structure that the operators of a pass rest on.
+    Numbers or arrays.
+    """
 
     stage: Any  # chips of a pipeline stage
     domains: Any  # that a stage stands in
@@ -274,7 +294,9 @@ def decoding(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan
 
 
 def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) -> DecodePlan:
-    """Return engines that decode so many sequences an attention group at each depth of drafts, those of one depth after another."""
+    """Return engines that decode so many sequences an attention group at each depth of drafts,
+    those of one depth after another.
+    """
     if len(depths) == 1:
         return decoding(axes, sequences, depths[0])
     every, rows = (
@@ -321,7 +343,9 @@ def divisors(number: int) -> list[int]:
 
 
 def stages_of(world: int) -> list[int]:
-    """Chips a pipeline stage may have: parts of a world, powers of two in it, or two, four and more worlds joined by the network."""
+    """Chips a pipeline stage may have: parts of a world, powers of two in it, or two, four and more
+    worlds joined by the network.
+    """
     sizes, wider = divisors(world), 2 * world
     sizes += [size for size in POWERS if size < world and size not in sizes]
     while wider <= LARGEST:
@@ -331,12 +355,16 @@ def stages_of(world: int) -> list[int]:
 
 
 def pipeline_limit(stage: int, world: int) -> int:
-    """Return the most chips of a pipeline of stages: those of a world, or of several worlds that a stage each fills."""
+    """Return the most chips of a pipeline of stages: those of a world, or of several worlds that a
+    stage each fills.
+    """
     return LARGEST if stage == world else world
 
 
 def stage_excess(layers: float, stages: Any) -> Any:
-    """Return the layers of the longest pipeline stage over the mean, e = p ceil(L / p) / L: structure, as plans are."""
+    """Return the layers of the longest pipeline stage over the mean, e = p ceil(L / p) / L:
+    structure, as plans are.
+    """
     return stages * ceil_ratio(layers, stages) / layers
 
 
@@ -344,11 +372,13 @@ def stage_excess(layers: float, stages: Any) -> Any:
 def plans_of(
     world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:
-    """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a row each; `parts` may share a sequence.
+    """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a
+    row each; `parts` may share a sequence.
 
-    A dense model has no experts to spread, so a stage is one attention group. Several stages stand in one world, or
-    each of them fills a world. Where a stage spans domains, splitting sequences is one way to cross their border, even
-    if they are short. A stage of one attention group may split every expert over its chips instead of spreading them.
+    A dense model has no experts to spread, so a stage is one attention group. Several stages stand
+    in one world, or each of them fills a world. Where a stage spans domains, splitting sequences is
+    one way to cross their border, even if they are short. A stage of one attention group may split
+    every expert over its chips instead of spreading them.
     """
     rows = []
     for stage in stages_of(world):
@@ -378,7 +408,9 @@ def plans_of(
 
 
 def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
-    """Return every plan of an engine for sequences of `context` tokens, each axis a column; zero leaves sequences whole."""
+    """Return every plan of an engine for sequences of `context` tokens, each axis a column; zero
+    leaves sequences whole.
+    """
     heads = max(block.attention.heads for block in model.blocks)
     sparse = any(block.feed_forward.experts for block in model.blocks)
     parts = (1, *(ranks for ranks in CONTEXT_PARALLEL if context >= ranks * LEAST_CONTEXT))
@@ -389,7 +421,9 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
 
 
 def borders_crossed(plan: DecodePlan, links: Links) -> np.ndarray[Any, Any]:
-    """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS, or "network" beyond a world."""
+    """Return what lies across the domains of a world in each row of plans: "nothing", one of CUTS,
+    or "network" beyond a world.
+    """
     stage, cut = (
         (plan.chips / plan.pipeline_parallel).ravel(),
         np.take(CUTS, np.asarray(plan.cut, dtype=int).ravel()),

@@ -46,7 +46,9 @@ def serve(
     values: Readable,
     plan: ServingPlan | Mapping[str, str] | None,
 ) -> ServingResult:
-    """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that a user gives, or with the best of a search."""
+    """Evaluate a serving workload with a plan as an evaluation found it, with the axes of one that
+    a user gives, or with the best of a search.
+    """
     if isinstance(plan, ServingPlan):
         return evaluated(machine, model, values, plan)
     request, axes = request_of(values), None
@@ -154,7 +156,9 @@ def loaded_result(
 
 
 def longest_reading(values: Readable, step: float) -> float:
-    """Return how long a prompt may be read so that its first token, a step later, comes as soon as is promised; zero promises nothing."""
+    """Return how long a prompt may be read so that its first token, a step later, comes as soon as
+    is promised; zero promises nothing.
+    """
     return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
 
 
@@ -198,7 +202,9 @@ def pooled(
     prefill: PassResult,
     choices: dict[str, Choice],
 ) -> ServingResult:
-    """Return what two pools give in the best proportion, which meet as sharply as those of a closed loop do."""
+    """Return what two pools give in the best proportion, which meet as sharply as those of a closed
+    loop do.
+    """
     prompt, answer, sharpness = request.prompt, request.answer, machine.shared("pool_sharpness")
     made = phases.decode_rate(plan.decode.sequences, attention_chips(plan.decode), decode.per_token)
     read = phases.prefill_rate(prompt, attention_chips(plan.prefill), prefill.per_prompt)

@@ -1,4 +1,6 @@
-"""The choice among plans of a serving engine: the most tokens per chip that fit memory and meet the target."""
+"""The choice among plans of a serving engine: the most tokens per chip that fit memory and meet the
+target.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ PLACES = ("one-domain", "whole-world")  # of the experts within a world of sever
 
 
 class Choice(NamedTuple):
-    """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies behind."""
+    """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies
+    behind.
+    """
 
     plan: Any
     plans: int
@@ -64,7 +68,9 @@ class Choice(NamedTuple):
 
 
 def at(quantity: Any, place: Place) -> Any:
-    """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or column of them."""
+    """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or
+    column of them.
+    """
     if not isinstance(quantity, np.ndarray) or not quantity.ndim:
         return quantity
     rows, columns = quantity.shape
@@ -115,7 +121,9 @@ def decode_axes(machine: Machine, model: Architecture, request: Request) -> Pref
 
 
 def offered_axes(machine: Machine, model: Architecture, context: float) -> PrefillPlan:
-    """Return every way in which the machine's engine lets its chips divide for sequences of some tokens, each axis a column."""
+    """Return every way in which the machine's engine lets its chips divide for sequences of some
+    tokens, each axis a column.
+    """
     axes = plan_axes(model, machine.links, context)
     if machine.values.exists(f"performance.{machine.engine}.grouped_attention"):
         return axes
@@ -132,7 +140,9 @@ def choose_decode(
     axes: PrefillPlan | None = None,
     sequences: Any = None,
 ) -> Choice:
-    """Search decode plans, those of the given axes or all, for the most tokens per chip at no less than `interactivity` tokens/s a user."""
+    """Search decode plans, those of the given axes or all, for the most tokens per chip at no less
+    than `interactivity` tokens/s a user.
+    """
     depths = depths_of(machine, model, request, machine.values)
     plan = decoding_at(
         axes or decode_axes(machine, model, request),
@@ -164,9 +174,11 @@ def at_the_target(
     meets: Any,
     choice: Choice,
 ) -> Choice:
-    """Return the best plan with the batch that just meets the target, or fills the memory, between those of the search.
+    """Return the best plan with the batch that just meets the target, or fills the memory, between
+    those of the search.
 
-    What is expected of a plan may be missed, across a step by much: the others that could still be better are solved after it.
+    What is expected of a plan may be missed, across a step by much: the others that could still be
+    better are solved after it.
     """
     shape, allowed = (
         np.broadcast_shapes(np.shape(meets), np.shape(plan.sequences)),
@@ -217,7 +229,9 @@ def just_in_time(
     found: Solved,
     place: int,
 ) -> tuple[DecodePlan, PassResult]:
-    """Return a plan with the largest batch in time, or a smaller one that was seen to make more, and its pass."""
+    """Return a plan with the largest batch in time, or a smaller one that was seen to make more,
+    and its pass.
+    """
     passes = dict[float, PassResult]()
 
     def times(batches: Any, _: Any) -> Any:
@@ -249,7 +263,9 @@ def choose_prefill(
     ttft: float,
     axes: PrefillPlan | None = None,
 ) -> Choice:
-    """Search prefill plans, those given or all, for the most tokens per chip that read a prompt within `ttft` seconds; infinite is no limit."""
+    """Search prefill plans, those given or all, for the most tokens per chip that read a prompt
+    within `ttft` seconds; infinite is no limit.
+    """
     plan = axes or offered_axes(machine, model, request.prompt)
     result = prefill_pool(machine, model, plan, request)
     time = result.until_read
@@ -258,7 +274,10 @@ def choose_prefill(
         prefill_rate(request.prompt, attention_chips(plan), result.per_prompt), fits, soon, plan
     )
     if choice.plan is None:
-        late = f"the quickest prefill takes {float(np.min(np.where(fits, time, np.inf))):.3g} s, workload.ttft leaves {max(ttft, 0):.3g} s for it"
+        late = (
+            f"the quickest prefill takes {float(np.min(np.where(fits, time, np.inf))):.3g} s, "
+            f"workload.ttft leaves {max(ttft, 0):.3g} s for it"
+        )
         return choice._replace(
             reason=late if somewhere(fits) else shortfall(result.memory, machine)
         )
@@ -346,14 +365,20 @@ def why_none_under_load(
     )
     if not somewhere(fits & quick):
         best = float(np.max(np.where(fits, made.rates["tokens_per_s_per_user"], 0)))
-        return f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are asked for"
+        return (
+            f"{load} in flight get at most {best:.1f} tokens/s a user, {interactivity:g} are "
+            "asked for"
+        )
     return f"no engine gives the first token within {limit:g} s at {load} in flight"
 
 
 def shortfall(memory: Any, machine: Machine) -> str:
     """Say by how much the leanest plan is too large."""
     need, have = float(np.min(memory)), plain(machine.memory)
-    return f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, {have / 1e9:.1f} GB are usable"
+    return (
+        f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, "
+        f"{have / 1e9:.1f} GB are usable"
+    )
 
 
 def too_slow(
@@ -365,14 +390,19 @@ def too_slow(
     nearest, quickest = DecodePlan(*(float(at(axis, place)) for axis in plan)), float(times[place])
     rate = float(plain(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
     axes = ", ".join(f"{name} {value}" for name, value in describe(nearest, machine.links).items())
-    speeds = f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, {interactivity:g} are asked for"
+    speeds = (
+        f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, "
+        f"{interactivity:g} are asked for"
+    )
     return f"{speeds}; the nearest is {axes}, with {rate:.3g} tokens/s a decoding chip"
 
 
 def decode_rate_with_experts(
     machine: Machine, model: Architecture, request: Request, interactivity: float, place: str
 ) -> tuple[float, str]:
-    """Return the decode rate of the best plan within a world whose experts lie in a place, or zero and why there is none."""
+    """Return the decode rate of the best plan within a world whose experts lie in a place, or zero
+    and why there is none.
+    """
     links, axes = machine.links, decode_axes(machine, model, request)
     lies = layout_of(axes, links)
     inside = (

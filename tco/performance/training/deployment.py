@@ -1,8 +1,9 @@
 """How far the plans of long training runs fall short of the best plan.
 
-A search weighs millions of plans under a model of the cluster; operators take what their framework offers and their cluster has shown to
-run. The efficiency is that of a plan the program chose. A plan that somebody states, or a measured row, is taken as it is. Failures,
-restarts and flaps are no part of it: goodput counts them. Stragglers that measured steps hold are part of every step.
+A search weighs millions of plans under a model of the cluster; operators take what their framework
+offers and their cluster has shown to run. The efficiency is that of a plan the program chose. A
+plan that somebody states, or a measured row, is taken as it is. Failures, restarts and flaps are no
+part of it: goodput counts them. Stragglers that measured steps hold are part of every step.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tco.performance.training.plans import Plan
 
 @formula(unit="", source="tco-calibration")
 def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure = 1024) -> Any:
-    """Rate of plans as operators run them over that of the best plan: e = min(x (1 - d)^log2(n / 1024), 1).
+    """Rate of plans as operators run them over that of the best plan: e = min(x (1 - d)^log2(n /
+    1024), 1).
 
     Args:
         rate: The same at 1,024 chips.
@@ -28,7 +30,8 @@ def long_run_efficiency(rate: Pure, decline: Pure, chips: Pure, reference: Pure 
         reference: Chips at which `rate` holds.
 
     Returns:
-        A share of the best plan's rate, fitted to runs of 512 to 16,384 chips (`tco.studies.validation.long_runs`); beyond them it is extrapolated.
+        A share of the best plan's rate, fitted to runs of 512 to 16,384 chips
+        (`tco.studies.validation.long_runs`); beyond them it is extrapolated.
 
     """
     return np.minimum(rate * (1 - decline) ** np.log2(chips / reference), 1.0)
@@ -41,7 +44,9 @@ def deployed_step(step: Second, efficiency: Pure) -> Any:
 
 
 def deployed_time(job: Job, plan: Plan, step: Any) -> Any:
-    """Return the time of a step: longer than the plan's own where the program chose the plan and the job is taken as deployed."""
+    """Return the time of a step: longer than the plan's own where the program chose the plan and
+    the job is taken as deployed.
+    """
     if not (plan.chosen and job.deployed):
         return step
     return deployed_step(

@@ -1,8 +1,10 @@
-"""What a training job rests on: a model, the workload, and what its software does by its date, its engine and the family of its chips.
+"""What a training job rests on: a model, the workload, and what its software does by its date, its
+engine and the family of its chips.
 
-`data/training/software.csv` says since when an engine has a feature; an input states it where somebody knows better. Of the rows
-of a feature that hold, the last one counts. Beyond the critical batch, the noise scale of the gradients, a larger batch saves few steps;
-the scale belongs to model and data, so no workload states it, and who knows it sets `workload.critical_batch`.
+`data/training/software.csv` says since when an engine has a feature; an input states it where
+somebody knows better. Of the rows of a feature that hold, the last one counts. Beyond the critical
+batch, the noise scale of the gradients, a larger batch saves few steps; the scale belongs to model
+and data, so no workload states it, and who knows it sets `workload.critical_batch`.
 """
 
 from __future__ import annotations
@@ -87,7 +89,9 @@ class Software(NamedTuple):
         True  # products that make weight gradients add them to their sums themselves
     )
     overlaps: bool = True  # transfers between stages run beside compute
-    compiled: bool = False  # whole steps are compiled: no host launches kernels, nothing is computed again that no gradient needs
+    # whole steps are compiled: no host launches kernels, nothing is computed again that no gradient
+    # needs
+    compiled: bool = False
     splits_sequences: bool = True  # sequence parallelism exists
     splits_collectives: bool = True  # collectives in pieces beside the products they feed
     chunks_loss: bool = (
@@ -109,7 +113,9 @@ class Software(NamedTuple):
 
 
 def facts_of(model: Architecture, precision: str) -> frozenset[str]:
-    """Return the facts of a job that features may need: the format of the forward pass, and experts with gates."""
+    """Return the facts of a job that features may need: the format of the forward pass, and experts
+    with gates.
+    """
     gated = any(
         block.feed_forward.experts and block.feed_forward.matrices == GATED
         for block in model.blocks
@@ -182,7 +188,8 @@ def attention_owner(catalogue: Catalogue, word: str, chip: str) -> str:
     }
     if word not in written:
         raise DataError(
-            f"workload.attention is {word}, which is not written for {chip}; expected one of {', '.join([*written, BY_DATE])}"
+            f"workload.attention is {word}, which is not written for {chip}; expected one of "
+            f"{', '.join([*written, BY_DATE])}"
         )
     return written[word]
 
@@ -220,7 +227,9 @@ def held(
     family: str,
     facts: frozenset[str] = frozenset(),
 ) -> str:
-    """Return what the software does for an input, unless it is stated; empty where no feature says so."""
+    """Return what the software does for an input, unless it is stated; empty where no feature says
+    so.
+    """
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
     found = dated(catalogue, path, texts, family, facts)
@@ -244,7 +253,9 @@ def dated(
 
 
 def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, chip: str) -> str:
-    """Return the owner of the rates of a job's attention kernel: the one stated, else the last by its date that is written for the chip."""
+    """Return the owner of the rates of a job's attention kernel: the one stated, else the last by
+    its date that is written for the chip.
+    """
     if (stated := texts.get(ATTENTION, BY_DATE)) != BY_DATE:
         return attention_owner(catalogue, stated, chip)
     written = {kernel.name for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}
@@ -282,7 +293,9 @@ def software_of(
     chip: str,
     facts: frozenset[str] = frozenset(),
 ) -> Software:
-    """Return what software does on a chip, from the inputs that are texts; an unknown one raises `DataError`."""
+    """Return what software does on a chip, from the inputs that are texts; an unknown one raises
+    `DataError`.
+    """
     engine = texts.get("workload.engine", OF_FAMILY)
     if engine != OF_FAMILY and engine not in engines(catalogue):
         raise unknown(
@@ -313,7 +326,8 @@ class Job:
     model: Architecture
     software: Software
     values: Mapping[str, Any]
-    chips: Any  # whole numbers; arrays where many jobs are asked together, of which no plans are sought
+    # whole numbers; arrays where many jobs are asked together, of which no plans are sought
+    chips: Any
     batch: int = 0  # sequences of a step
     length: int = 0  # tokens of a sequence
     deployed: bool = (
@@ -375,7 +389,9 @@ def tokens_over_least(sequences: Pure, sequence: Pure, critical_batch: Pure) -> 
 
 
 def notes_on_batch(values: Values) -> list[str]:
-    """Say what the batch of a step costs in steps and tokens, if the user states the critical batch."""
+    """Say what the batch of a step costs in steps and tokens, if the user states the critical
+    batch.
+    """
     if not values.has(CRITICAL):
         return []
     batch = values["workload.global_batch"], values["workload.sequence_length"], values[CRITICAL]
@@ -383,5 +399,6 @@ def notes_on_batch(values: Values) -> list[str]:
     if np.ndim(steps):
         return []  # many draws at once
     return [
-        f"to the same loss this batch takes {float(steps):.3g} x the fewest steps and {float(tokens):.3g} x the fewest tokens"
+        f"to the same loss this batch takes {float(steps):.3g} x the fewest steps and "
+        f"{float(tokens):.3g} x the fewest tokens"
     ]

@@ -1,4 +1,6 @@
-"""Many jobs at once: the quickest plan that fits of each, jobs of one structure being asked together as arrays."""
+"""Many jobs at once: the quickest plan that fits of each, jobs of one structure being asked
+together as arrays.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ FIELDS = (
 
 
 class Candidates(NamedTuple):
-    """Plans of one schedule, a column for each field, and the choices open to each: recomputation and sharding."""
+    """Plans of one schedule, a column for each field, and the choices open to each: recomputation
+    and sharding.
+    """
 
     schedule: str
     plans: Array  # (plans, fields)
@@ -41,7 +45,9 @@ class Candidates(NamedTuple):
 
 
 def candidates(blocks: list[Block]) -> list[Candidates]:
-    """Return blocks of a plan space with their choices that differ in numbers written out, one after the other."""
+    """Return blocks of a plan space with their choices that differ in numbers written out, one
+    after the other.
+    """
     found = []
     for block in blocks:
         own = np.array(
@@ -86,7 +92,9 @@ def stacked(parts: list[Candidates]) -> Candidates:
 
 
 class Timed(NamedTuple):
-    """Every choice of recomputation and sharding of some plans: times, memory and whether they fit; the last axis is that of the plans."""
+    """Every choice of recomputation and sharding of some plans: times, memory and whether they fit;
+    the last axis is that of the plans.
+    """
 
     choices: list[tuple[str, int, int]]
     times: Array  # (choices, ..., plans)
@@ -95,12 +103,16 @@ class Timed(NamedTuple):
 
 
 def token_rate(batch: Any, sequence: Any, seconds: Any, evaluated: Any) -> Any:
-    """Return the tokens a second of jobs whose steps take some seconds, as a job's result gives them."""
+    """Return the tokens a second of jobs whose steps take some seconds, as a job's result gives
+    them.
+    """
     return training_rate(batch, sequence, seconds, evaluated)
 
 
 def timed(job: Job, machine: Machine, found: Candidates) -> Timed:
-    """Return the steps of plans with each of their choices; parameters under fit give sets of times in front of the plans."""
+    """Return the steps of plans with each of their choices; parameters under fit give sets of times
+    in front of the plans.
+    """
     base = Plan(**dict(zip(FIELDS, found.plans.T, strict=True)), schedule=found.schedule)
     micro = micro_batch(job, machine, shape_of(base))
     made = list(choices(job, machine, base, micro, found.levels, found.sharding))

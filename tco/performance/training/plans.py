@@ -1,8 +1,10 @@
-"""The plan space of a training job: every distinct, divisible plan that uses the chips of whole domains, as arrays.
+"""The plan space of a training job: every distinct, divisible plan that uses the chips of whole
+domains, as arrays.
 
-A row is what divides something: the groups (tensor, context, pipeline, data, expert parallel), how they lie on the fabric, the
-micro-batch, and the schedule with its interleave. The choices that divide nothing (sequence parallelism, overlap, offload,
-recomputation, sharding) are axes of their own, so that no array is larger than what depends on it.
+A row is what divides something: the groups (tensor, context, pipeline, data, expert parallel), how
+they lie on the fabric, the micro-batch, and the schedule with its interleave. The choices that
+divide nothing (sequence parallelism, overlap, offload, recomputation, sharding) are axes of their
+own, so that no array is larger than what depends on it.
 """
 
 from __future__ import annotations
@@ -19,10 +21,16 @@ from tco.foundation.errors import DataError, unknown
 from tco.performance.serving.plans import divisors
 from tco.performance.training.job import Job
 
-EMPTY = 20  # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16 stages of 4
+# of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16
+# stages of 4
+EMPTY = 20
 ENDS = 2  # embedding and output head may each take the place of a layer
-LEAST_LAYERS = 2  # of a stage: the deepest published pipeline has 128 layers on 64 stages (Narayanan et al. 2021), all others more a stage
-LEAST_BUSY = 0.85  # of the chips a job could take, below which others that divide better cannot make up for those that stand idle
+# of a stage: the deepest published pipeline has 128 layers on 64 stages (Narayanan et al. 2021),
+# all others more a stage
+LEAST_LAYERS = 2
+# of the chips a job could take, below which others that divide better cannot make up for those that
+# stand idle
+LEAST_BUSY = 0.85
 NEARLY = 0.9  # of the share of a step in which the stages of the best plan work
 MAX_TENSOR = 64  # a wider split leaves products too small for any matrix unit
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble", "dual-pipe")
@@ -59,7 +67,9 @@ LEVELS = (0, 1, 2, 3)  # of sharding
 
 
 class Plan(NamedTuple):
-    """A parallel plan. The numbers may be arrays that broadcast; schedule, recompute and zero are always one for all."""
+    """A parallel plan. The numbers may be arrays that broadcast; schedule, recompute and zero are
+    always one for all.
+    """
 
     tensor: Any
     context: Any
@@ -83,7 +93,9 @@ class Plan(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """The values that axes of a plan may take, by the field of a plan; an axis that is not named is free."""
+    """The values that axes of a plan may take, by the field of a plan; an axis that is not named is
+    free.
+    """
 
     axes: Mapping[str, tuple[Any, ...]]
 
@@ -96,7 +108,9 @@ class Fixed(NamedTuple):
         return axis not in self.axes or value in self.axes[axis]
 
     def among(self, axis: str, choices: Iterable[Any]) -> tuple[Any, ...]:
-        """Return what is left of some choices; a choice that only a fixed axis has is taken as it is."""
+        """Return what is left of some choices; a choice that only a fixed axis has is taken as it
+        is.
+        """
         if (
             axis in ("offload", "hybrid", "zero", "sequence_parallel", "overlap", "recompute")
             and axis in self.axes
@@ -161,7 +175,9 @@ def whole_plan(row: Sequence[Any], schedule: str) -> Plan:
 
 
 def parts_allowed(layers: int, parts: int) -> bool:
-    """Say whether layers divide into parts, at most one place in twenty left empty: embedding and output head weigh about a layer each."""
+    """Say whether layers divide into parts, at most one place in twenty left empty: embedding and
+    output head weigh about a layer each.
+    """
     places = -(-layers // parts) * parts  # each part holds as many, rounded up
     return parts <= layers + ENDS and (places - layers) * EMPTY <= places
 
@@ -223,11 +239,14 @@ def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
 
 
 def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
-    """Return how many chips a job may take: the whole domains of its cluster that leave least of it without work.
+    """Return how many chips a job may take: the whole domains of its cluster that leave least of it
+    without work.
 
-    Without work are chips left over, places for layers that stay empty, and stages that wait for the first micro-batch. A smaller number
-    joins them where its chips divide into more replicas that work as well: each of these takes fewer, which cost less to hold together. A torus
-    has slices of every size; where no plan takes more than half of the cluster in whole domains, all chips are taken as they are.
+    Without work are chips left over, places for layers that stay empty, and stages that wait for
+    the first micro-batch. A smaller number joins them where its chips divide into more replicas
+    that work as well: each of these takes fewer, which cost less to hold together. A torus has
+    slices of every size; where no plan takes more than half of the cluster in whole domains, all
+    chips are taken as they are.
     """
     every, domain = int(job.chips), links.domain
     if links.torus is not None:
@@ -247,7 +266,9 @@ def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
 
 
 class Count(NamedTuple):
-    """Chips that a job may take, the share of a step in which the best plan's stages work, and the most replicas that work nearly as well."""
+    """Chips that a job may take, the share of a step in which the best plan's stages work, and the
+    most replicas that work nearly as well.
+    """
 
     chips: int
     working: float
@@ -269,7 +290,9 @@ def counted(job: Job, domain: int, fixed: Fixed) -> Count:
 
 
 def working_share(job: Job, stages: int, data: int) -> Iterator[float]:
-    """Yield the share of a step in which stages work, in each schedule: L / places / (1 + (p - 1) / (v m)), after Narayanan et al. 2021."""
+    """Yield the share of a step in which stages work, in each schedule: L / places / (1 + (p - 1) /
+    (v m)), after Narayanan et al. 2021.
+    """
     layers, count = job.model.layers, job.batch // data
     for schedule, parts in schedules(layers, stages):
         if schedule == "1f1b" or (schedule == "interleaved" and count >= stages):
@@ -289,7 +312,9 @@ def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
 
 
 def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
-    """Return all rows of the plan space that the fixed axes leave, in blocks that share their structure."""
+    """Return all rows of the plan space that the fixed axes leave, in blocks that share their
+    structure.
+    """
     layers = job.model.layers
     kinds: dict[int, list[tuple[str, int]]] = {}
     made: dict[tuple[str, bool, bool], list[np.ndarray[Any, Any]]] = {}
@@ -333,7 +358,9 @@ def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
 def block_of(
     job: Job, fixed: Fixed, schedule: str, tensor: bool, sharded: bool, rows: np.ndarray[Any, Any]
 ) -> Block:
-    """Return rows with the choices that differ for them: levels of sharding where anything is shared, two that need tensor parallelism."""
+    """Return rows with the choices that differ for them: levels of sharding where anything is
+    shared, two that need tensor parallelism.
+    """
     split, pieces = (1,) * job.software.splits_sequences, (1,) * job.software.splits_collectives
     return Block(
         schedule,
@@ -348,7 +375,9 @@ def block_of(
 
 
 def fixed_axes(plan: Mapping[str, str]) -> Fixed:
-    """Return the axes that `--plan` fixes; an unknown name or value raises `DataError`. Several values of one axis are joined by `|`."""
+    """Return the axes that `--plan` fixes; an unknown name or value raises `DataError`. Several
+    values of one axis are joined by `|`.
+    """
     found: dict[str, tuple[Any, ...]] = {}
     for name, text in plan.items():
         field = COUNTS.get(name) or FLAGS.get(name) or (name if name in WORDS else None)

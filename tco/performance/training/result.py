@@ -1,4 +1,6 @@
-"""A training workload on a machine: the plan chosen, its metrics, and the lines its step is made of."""
+"""A training workload on a machine: the plan chosen, its metrics, and the lines its step is made
+of.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,9 @@ class TrainingResult:
         return None if self.details is None else self.details.machine.links
 
     def report(self, _: float, many: bool) -> Report:
-        """Return how the plan was found, and where the time of its step goes, unless many steps were asked together."""
+        """Return how the plan was found, and where the time of its step goes, unless many steps
+        were asked together.
+        """
         if self.details is not None:
             self.tell(*self.details, many)
             self.details = None
@@ -142,7 +146,9 @@ class TrainingResult:
         work: Work,
         many: bool,
     ) -> None:
-        """Fill in what people read of the plan: its names, and of one step its lines, axes and memory."""
+        """Fill in what people read of the plan: its names, and of one step its lines, axes and
+        memory.
+        """
         plan = self.plan
         if plan is None:
             return
@@ -197,8 +203,8 @@ def notes_on(formats: Passes) -> list[str]:
     if len(differ) == 2 and differ[0][1] == differ[1][1]:
         differ = [("", differ[0][1])]
     return [
-        f"{name}{': ' if name else ''}the chip does not compute {one.asked}: computed as {one.form.stored}"
-        + (" after a conversion by software" if one.form != WIDE_FORM else "")
+        f"{name}{': ' if name else ''}the chip does not compute {one.asked}: computed as "
+        f"{one.form.stored}" + (" after a conversion by software" if one.form != WIDE_FORM else "")
         for name, one in differ
     ]
 
@@ -206,7 +212,9 @@ def notes_on(formats: Passes) -> list[str]:
 def train(
     job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str, str] | None
 ) -> TrainingResult:
-    """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among those that some fixed axes leave."""
+    """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among
+    those that some fixed axes leave.
+    """
     notes = notes_on(formats)
     found = None
     if not isinstance(plan, Plan):
@@ -222,7 +230,8 @@ def train(
     )
     if np.any(cluster > job.chips):
         notes.append(
-            f"{job.chips:,.0f} of {cluster:,.0f} chips work, in whole domains of {machine.links.domain}; the others stand idle at their cost"
+            f"{job.chips:,.0f} of {cluster:,.0f} chips work, in whole domains of "
+            f"{machine.links.domain}; the others stand idle at their cost"
         )
     plan = chosen_share(job, machine, plan)
     made, pipe, micro, work = evaluate_plan(job, machine, plan)
@@ -255,13 +264,17 @@ def train(
 def shortfall(job: Job, machine: Machine, found: Found) -> str:
     """Say why no plan fits: what is short, and by how much."""
     if found.leanest is None:
-        return f"{job.chips} chips and {job.batch} sequences do not divide into any plan of {job.model.id}"
+        return (
+            f"{job.chips} chips and {job.batch} sequences do not divide into any plan of "
+            f"{job.model.id}"
+        )
     used = evaluate_plan(job, machine, found.leanest)[0].memory
     most = sorted(((float(size), name) for name, size in used.items()), reverse=True)[:3]
     have = float(plain(machine.memory))
     parts = ", ".join(f"{name} {size / 1e9:.1f} GB" for size, name in most)
     return (
-        f"no plan fits: the leanest of {found.plans:,} needs {found.need / 1e9:.1f} GB a chip ({parts}), "
+        f"no plan fits: the leanest of {found.plans:,} needs {found.need / 1e9:.1f} GB a chip "
+        f"({parts}), "
         f"{have / 1e9:.1f} GB are usable, {(found.need - have) / 1e9:.1f} GB are short"
     )
 
@@ -273,7 +286,9 @@ def repeated_items(items: list[Item], plan: Plan, less: str) -> list[tuple[Item,
 
 
 def again(item: Item, level: int, plan: Plan) -> Any:
-    """Return how often the forward part of an item is done again: in all layers up to its level, beyond it in those partly recomputed."""
+    """Return how often the forward part of an item is done again: in all layers up to its level,
+    beyond it in those partly recomputed.
+    """
     if 0 < item.again <= level:
         return 1
     return plan.share if plan.recompute == PARTIAL and item.again > 0 else 0
@@ -308,7 +323,9 @@ def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
 def step_lines(
     job: Job, machine: Machine, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work
 ) -> list[Line]:
-    """Return the lines of a step on the stage with the output head, plain numbers that sum to its time."""
+    """Return the lines of a step on the stage with the output head, plain numbers that sum to its
+    time.
+    """
     count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
     found: dict[str, Line] = {}
@@ -348,7 +365,9 @@ def step_lines(
 
 
 def counts_of(item: Item, runs: float) -> tuple[float, float]:
-    """Return the work and the traffic of an item in a micro-batch: through memory, or handed to a collective."""
+    """Return the work and the traffic of an item in a micro-batch: through memory, or handed to a
+    collective.
+    """
     if item.bound == "link":
         return 0.0, float(item.size) * (runs * item.counts[0] + item.counts[1])
     if item.bound == "latency":
@@ -386,7 +405,9 @@ def head_line(machine: Machine, work: Work, time: float) -> Line:
 
 
 def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, float | None]:
-    """Return what binds an item, and the time a layer of it would take at the peak of that bound; waiting for a link or a launch has none."""
+    """Return what binds an item, and the time a layer of it would take at the peak of that bound;
+    waiting for a link or a launch has none.
+    """
     if item.bound in ("link", "latency"):
         return item.bound, None
     if item.bound == "memory":
@@ -425,7 +446,9 @@ def groups_of(links: Links, plan: Plan) -> dict[str, Group]:
 def axes_of(
     job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, lines: list[Line]
 ) -> list[Axis]:
-    """Return the axes of a plan along which chips exchange anything; hops are those inside a domain, none where it is left."""
+    """Return the axes of a plan along which chips exchange anything; hops are those inside a
+    domain, none where it is left.
+    """
     links, held = machine.links, float(slots(plan, job.model))
     count = float(pipe.micro_batches)
     parameters = sum(

@@ -1,4 +1,6 @@
-"""Micro-batches of a step: one through all layers, by what is computed again and what it keeps, and all of them through the pipeline."""
+"""Micro-batches of a step: one through all layers, by what is computed again and what it keeps, and
+all of them through the pipeline.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +54,11 @@ def layer_activations(
     narrow_inputs: Pure = 0,
     input_size: Byte = 2,
 ) -> Any:
-    """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp + (narrow b + inputs b_in) / tp).
+    """Activations layers keep of a micro-batch: T ((wide b + inputs b_in + masked b_mask) / sp +
+    (narrow b + inputs b_in) / tp).
 
-    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4 h, masked = 2 h, narrow = 12 h:
-    s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
+    Inputs of products are kept in the format these compute in. For a GPT layer in 16 bits wide = 4
+    h, masked = 2 h, narrow = 12 h: s b h (10 + 24/t), or 34 s b h / t with sequence parallelism.
     """
     whole = (wide * element_size + wide_inputs * input_size + masked * mask_size) / wide_split
     return tokens * (whole + (narrow * element_size + narrow_inputs * input_size) / tensor_parallel)
@@ -72,7 +75,9 @@ def score_activations(
     element_size: Byte,
     mask_size: Byte = 1,
 ) -> Any:
-    """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask); with dropout 5 a s^2 b / t bytes."""
+    """Scores that unfused attention keeps: T s H / tp (copies b + masks b_mask); with dropout 5 a
+    s^2 b / t bytes.
+    """
     return tokens * sequence * heads / tensor_parallel * (copies * element_size + masks * mask_size)
 
 
@@ -93,7 +98,8 @@ def host_time(
     again: Pure,
     factor: Pure,
 ) -> Any:
-    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m t_1) (1 + r/3).
+    """Time the host needs to launch a micro-batch through all layers: t = f (n t_b + n_e t_e + m
+    t_1) (1 + r/3).
 
     m experts have kernels of their own, r is the share computed again.
     """
@@ -105,7 +111,9 @@ def host_time(
 
 
 class Way(NamedTuple):
-    """Times of a micro-batch where exchanges between domains follow its compute, or hide behind another micro-batch."""
+    """Times of a micro-batch where exchanges between domains follow its compute, or hide behind
+    another micro-batch.
+    """
 
     exchange: Any  # what those exchanges add to the rest
     launches: Any  # what the host's floor adds to both
@@ -123,7 +131,9 @@ class Level(NamedTuple):
 
 
 class MicroBatch(NamedTuple):
-    """Times of one micro-batch through all layers, and what it keeps in memory; shared by all plans of a shape."""
+    """Times of one micro-batch through all layers, and what it keeps in memory; shared by all plans
+    of a shape.
+    """
 
     tokens: Any
     forward: Any
@@ -148,12 +158,16 @@ def shape_of(plan: Plan) -> Shape:
 
 
 def data_stride(plan: Plan) -> Any:
-    """Return the chips between neighbours of a data-parallel group: pipeline stages lie inside it in the second order."""
+    """Return the chips between neighbours of a data-parallel group: pipeline stages lie inside it
+    in the second order.
+    """
     return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
 
 
 def pipeline_stride(plan: Plan) -> Any:
-    """Return the chips between neighbours of a pipeline: data-parallel groups lie inside it in the first order."""
+    """Return the chips between neighbours of a pipeline: data-parallel groups lie inside it in the
+    first order.
+    """
     return plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order))
 
 
@@ -189,7 +203,9 @@ def way(alone: Any, exchange: Any, host: Any, sharpness: Any) -> Way:
 
 
 def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, recompute: str) -> Any:
-    """Return the activations all layers keep of a micro-batch; what is computed again is held for one layer at a time."""
+    """Return the activations all layers keep of a micro-batch; what is computed again is held for
+    one layer at a time.
+    """
     hidden, split = job.model.hidden, shape.split
     masks = 1 if job.software.dropout else 0
     terms, layer = [], []
@@ -284,7 +300,9 @@ def stage_time(model_time: Second, slots: Pure, layers: Pure) -> Any:
 
 @formula(unit="s", source="narayanan2021")
 def longest_stage(stage: Second, head: Second, layer: Second, spared: Pure) -> Any:
-    """Time of the stage with the output head, which may hold a layer less: t + max(t_head - n t_layer, 0)."""
+    """Time of the stage with the output head, which may hold a layer less: t + max(t_head - n
+    t_layer, 0).
+    """
     return stage + np.maximum(head - spared * layer, 0)
 
 
@@ -316,7 +334,9 @@ def pipeline_time(micro_batches: Pure, stage: Second, transfer: Second, bubble: 
 
 @formula(unit="s", source="rajbhandari2020")
 def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
-    """Time of collectives that run beside the compute of a step, some times for each micro-batch: t m n."""
+    """Time of collectives that run beside the compute of a step, some times for each micro-batch: t
+    m n.
+    """
     return time * micro_batches * times
 
 
@@ -324,7 +344,9 @@ def hidden_traffic(time: Second, micro_batches: Pure, times: Pure) -> Any:
 def optimizer_time(
     parameters: Pure, shards: Pure, bandwidth: BytePerSecond, offload: Pure, traffic: Byte = 28
 ) -> Any:
-    """Time of the optimizer's step on the chip: P/N x 28 bytes / B: gradient read, FP32 master and both moments read and written."""
+    """Time of the optimizer's step on the chip: P/N x 28 bytes / B: gradient read, FP32 master and
+    both moments read and written.
+    """
     return (1 - offload) * parameters / shards * traffic / bandwidth
 
 
@@ -337,7 +359,9 @@ def host_update_time(
     host_link: BytePerSecond,
     traffic: Byte = 4,
 ) -> Any:
-    """Time of the optimizer's step on the host: P/N (1/U + 4 bytes / B_host), gradients down and weights up."""
+    """Time of the optimizer's step on the host: P/N (1/U + 4 bytes / B_host), gradients down and
+    weights up.
+    """
     return offload * parameters / shards * (1 / update_rate + traffic / host_link)
 
 
@@ -349,19 +373,25 @@ def scaled_step(step: Second, domains: Pure, loss: Pure) -> Any:
 
 @formula(unit="FLOP", source="scaling-book")
 def step_flops(flops_per_token: FLOP, sequences: Pure, sequence: Pure) -> Any:
-    """Model FLOPs of a step: F B s, F being those of a token forward and backward, attention causal."""
+    """Model FLOPs of a step: F B s, F being those of a token forward and backward, attention
+    causal.
+    """
     return flops_per_token * sequences * sequence
 
 
 @formula(unit="s", source="tco-model")
 def step_at_peak(flops: FLOP, chips: Pure, peak: FLOPPerSecond) -> Any:
-    """Least time of a step, its model FLOPs at the dense peak of every chip, whatever runs leave unexplained: t = F / (n P)."""
+    """Least time of a step, its model FLOPs at the dense peak of every chip, whatever runs leave
+    unexplained: t = F / (n P).
+    """
     return flops / (chips * peak)
 
 
 @formula(unit="", source="chowdhery2022")
 def model_flops_utilisation(at_peak: Second, step: Second) -> Any:
-    """Model FLOPs a second over the dense peak of the compute format: MFU = F / (n P) / t. Recomputed work does not count."""
+    """Model FLOPs a second over the dense peak of the compute format: MFU = F / (n P) / t.
+    Recomputed work does not count.
+    """
     return at_peak / step
 
 
@@ -369,7 +399,9 @@ def model_flops_utilisation(at_peak: Second, step: Second) -> Any:
 def training_rate(
     sequences: Pure, sequence: Pure, step: Second, evaluated: Pure, one_token: Token = 1
 ) -> Any:
-    """Tokens a second of the whole job, e sequences being evaluated by a forward pass for each one trained: B s / (t (1 + e/3))."""
+    """Tokens a second of the whole job, e sequences being evaluated by a forward pass for each one
+    trained: B s / (t (1 + e/3)).
+    """
     return sequences * sequence * one_token / (step * (1 + evaluated / 3))
 
 
@@ -386,7 +418,9 @@ def partly_recomputed(kept: Second, recomputed: Second, share: Pure) -> Any:
 
 
 class Common(dict[Any, Any]):
-    """What plans come to alike that differ in recomputation and sharding alone, by a name and what of these it rests on."""
+    """What plans come to alike that differ in recomputation and sharding alone, by a name and what
+    of these it rests on.
+    """
 
     def of(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what `make()` makes, made once."""
@@ -424,7 +458,9 @@ def slots(plan: Plan, model: Architecture) -> Any:
 
 
 def sent(links: Links, size: Any, group: Group) -> Any:
-    """Return the time of a transfer from one rank of a group to the next, which may stand in another domain."""
+    """Return the time of a transfer from one rank of a group to the next, which may stand in
+    another domain.
+    """
     far = np.minimum(group.domains, 2)
     return choose(
         reach(links, Group(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size

@@ -1,4 +1,6 @@
-"""The search for the quickest plan that fits: every formula on the sub-grid it depends on, only the last sums on the whole grid."""
+"""The search for the quickest plan that fits: every formula on the sub-grid it depends on, only the
+last sums on the whole grid.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ class Found:
 def search(
     job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf
 ) -> Found:
-    """Search the plan space that the fixed axes leave for the quickest plans; the time it took is the result's `seconds`."""
+    """Search the plan space that the fixed axes leave for the quickest plans; the time it took is
+    the result's `seconds`.
+    """
     began = time.perf_counter()
     found = Found(kept=kept, limit=limit)
     for chips in chips_in_use(job, machine.links, fixed):
@@ -94,7 +98,9 @@ def axes(block: Block) -> tuple[Array, Array, Array]:
 
 
 def search_block(job: Job, machine: Machine, block: Block, found: Found) -> None:
-    """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding and recomputation."""
+    """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding
+    and recomputation.
+    """
     parallel, overlap, offload = axes(block)
     shapes, index = shapes_of(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
@@ -119,7 +125,9 @@ def choices(
     recompute: Sequence[str],
     sharding: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[Plan, Step, Any]]:
-    """Yield plans with each choice of recomputation and sharding, their steps, and whether they fit."""
+    """Yield plans with each choice of recomputation and sharding, their steps, and whether they
+    fit.
+    """
     levels = {level: base._replace(recompute=level) for level in needed(recompute, job)}
     common = Common()
     pipes = {level: pipeline(job, machine, plan, micro, common) for level, plan in levels.items()}

@@ -1,4 +1,6 @@
-"""One training step of a plan, or of an array of plans: pipeline, exchange of gradients and weights, optimizer, memory."""
+"""One training step of a plan, or of an array of plans: pipeline, exchange of gradients and
+weights, optimizer, memory.
+"""
 
 from __future__ import annotations
 
@@ -56,15 +58,19 @@ def resident_bytes(state: Byte, offload: Pure) -> Any:
 
 @formula(unit="", source="korthikanti2022")
 def in_flight(stages: Pure, extra: Pure, micro_batches: Pure) -> Any:
-    """Micro-batches the first stage holds: min(p + extra, m); extra is one for a pipeline fed from both ends, else none."""
+    """Micro-batches the first stage holds: min(p + extra, m); extra is one for a pipeline fed from
+    both ends, else none.
+    """
     return np.minimum(stages + extra, micro_batches)
 
 
 @formula(unit="", source="llama3")
 def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -> Any:
-    """Micro-batches the first of interleaved stages holds: min(g + (2p - 1 - g) / v, m), model parts taking turns over g = ceil(m / floor(m / p)).
+    """Micro-batches the first of interleaved stages holds: min(g + (2p - 1 - g) / v, m), model
+    parts taking turns over g = ceil(m / floor(m / p)).
 
-    g is p where the micro-batches are a multiple of the stages: p (1 + (p - 1) / (p v)), as Korthikanti 2022 has it.
+    g is p where the micro-batches are a multiple of the stages: p (1 + (p - 1) / (p v)), as
+    Korthikanti 2022 has it.
     """
     group = ceil_ratio(micro_batches, np.maximum(np.floor(micro_batches / stages + 1e-9), 1))
     return np.minimum(group + (2 * stages - 1 - group) / interleave, micro_batches)
@@ -72,7 +78,9 @@ def interleaved_in_flight(stages: Pure, interleave: Pure, micro_batches: Pure) -
 
 @formula(unit="", source="korthikanti2022")
 def recomputed_share(kept: Byte, recomputed: Byte, usable: Byte) -> Any:
-    """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0 - M_1), 0), 1)."""
+    """Least share of the layers to compute again so that a plan fits: x = min(max((M_0 - M) / (M_0
+    - M_1), 0), 1).
+    """
     return np.minimum(
         np.maximum((kept - usable) / np.maximum(kept - recomputed, 1e-9 * kept), 0), 1
     )
@@ -92,7 +100,9 @@ def partly_kept(kept: Byte, recomputed: Byte, share: Pure) -> Any:
 
 @formula(unit="byte", source="tco-model")
 def overlap_buffers(hidden_states: Byte, overlapped: Pure, tensor_parallel: Pure) -> Any:
-    """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o, none for a chip alone."""
+    """Buffers that let a collective run in pieces beside a product, one for each direction: 2 M o,
+    none for a chip alone.
+    """
     return 2 * hidden_states * overlapped * np.minimum(tensor_parallel - 1, 1)
 
 
@@ -104,7 +114,8 @@ def gathered_bytes(size: Byte, micro_batches: Pure, times: Pure) -> Any:
 
 @formula(unit="s", source="tco-model")
 def waiting_time(exposed: Second, background: Second, step: Second, classes: Pure) -> Any:
-    """Time exposed collectives grow by while others use their links too, each at half the rate: x min(G/t, 1) (1 - c).
+    """Time exposed collectives grow by while others use their links too, each at half the rate: x
+    min(G/t, 1) (1 - c).
 
     c is one where the links know classes of traffic and let those the chip waits for go first.
     """
@@ -115,7 +126,9 @@ def waiting_time(exposed: Second, background: Second, step: Second, classes: Pur
 def crowding(
     step: Second, background: Second, cores: Pure, moved: Byte, bandwidth: BytePerSecond
 ) -> Any:
-    """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores, and each byte in and out of memory."""
+    """What collectives take from compute beside them: x min(G, t) + 2 M / B: a share of the cores,
+    and each byte in and out of memory.
+    """
     return cores * np.minimum(background, step) + 2 * moved / bandwidth
 
 
@@ -204,7 +217,9 @@ def beside_pipeline(
     times: Any,
     find: Callable[[], Gathers],
 ) -> dict[str, Any]:
-    """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use links, cores and memory."""
+    """Return what gathers of parameters beside the pipeline add, some times a micro-batch: both use
+    links, cores and memory.
+    """
     if all(np.all(np.asarray(g.ranks) == 1) for g in groups):
         return {}
     sizes, made = find()
@@ -242,7 +257,9 @@ def beside_pipeline(
 def step(
     job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, common: Common
 ) -> Step:
-    """Return the whole step of a plan whose pipeline is known, and what it has in common with others."""
+    """Return the whole step of a plan whose pipeline is known, and what it has in common with
+    others.
+    """
     links, zero, hybrid = machine.links, plan.zero, plan.hybrid
     parts = {"pipeline": pipe.time}
     groups = every = common.of("shards", lambda: shards(job, links, plan))
@@ -404,13 +421,17 @@ def memory_of_model(job: Job, plan: Plan, groups: list[Shard]) -> dict[str, Any]
 
 
 def layers_again(job: Job, machine: Machine, plan: Plan, kept: Step, recomputed: Step) -> Any:
-    """Return the share of the layers of a stage, whole ones, that must be computed again so that a plan fits."""
+    """Return the share of the layers of a stage, whole ones, that must be computed again so that a
+    plan fits.
+    """
     share = recomputed_share(kept.held, recomputed.held, machine.memory)
     return whole_layers(share, slots(plan, job.model))
 
 
 def kept_level(job: Job) -> str:
-    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores that software keeps in memory."""
+    """Return what is done for the layers that partial recomputation leaves: nothing, but for scores
+    that software keeps in memory.
+    """
     return "none" if job.software.fused else "selective"
 
 
@@ -444,7 +465,9 @@ def partial_step(
     whole: tuple[Step, Step],
     common: Common,
 ) -> tuple[Step, Plan]:
-    """Return a step that computes so many layers again that it fits, from the steps that compute none and all of them again, with its plan."""
+    """Return a step that computes so many layers again that it fits, from the steps that compute
+    none and all of them again, with its plan.
+    """
     plan = plan._replace(recompute=PARTIAL, share=layers_again(job, machine, plan, *whole))
     mixed = partly(micro, kept_level(job), plan.share)
     return step(
@@ -453,7 +476,9 @@ def partial_step(
 
 
 def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
-    """Return the step of one plan, or of an array of plans that differ in numbers only, with everything it is made of."""
+    """Return the step of one plan, or of an array of plans that differ in numbers only, with
+    everything it is made of.
+    """
     plan = chosen_share(job, machine, plan)
     with scope("micro-batch"):
         work = work_of(job, machine, shape_of(plan))
@@ -467,7 +492,9 @@ def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, M
 
 
 def chosen_share(job: Job, machine: Machine, plan: Plan) -> Plan:
-    """Return a plan with the share of its layers that partial recomputation takes, which then stays fixed."""
+    """Return a plan with the share of its layers that partial recomputation takes, which then stays
+    fixed.
+    """
     if plan.recompute != PARTIAL or plan.share is not None:
         return plan
     kept, recomputed = (

@@ -1,8 +1,10 @@
-"""The work of one micro-batch through all layers on one chip: the operators of a layer, each forward and backward, and collectives.
+"""The work of one micro-batch through all layers on one chip: the operators of a layer, each
+forward and backward, and collectives.
 
-Forward is the list of operators that serving goes through as well; backward is the same list with other counts. Nothing here depends on
-pipeline, data parallelism or schedule, so a search computes it for the few hundred distinct shapes only and gathers. Each item keeps
-its forward and backward time, and when recomputation does its forward part again.
+Forward is the list of operators that serving goes through as well; backward is the same list with
+other counts. Nothing here depends on pipeline, data parallelism or schedule, so a search computes
+it for the few hundred distinct shapes only and gathers. Each item keeps its forward and backward
+time, and when recomputation does its forward part again.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ def rank_tokens(micro_batch: Pure, sequence: Pure, context_parallel: Pure) -> An
 
 @formula(unit="", source="tco-model")
 def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
-    """Share of a collective's time the step grows by: all of it, or x where it runs in pieces beside compute: 1 - o (1 - x)."""
+    """Share of a collective's time the step grows by: all of it, or x where it runs in pieces
+    beside compute: 1 - o (1 - x).
+    """
     return 1 - overlapped * (1 - exposed)
 
 
@@ -74,19 +78,25 @@ def exposed_share(overlapped: Pure, exposed: Pure) -> Any:
 def weight_gradient_bytes(
     tokens: Pure, inner: Pure, outer: Pure, groups: Pure, input_size: Byte, accumulator_size: Byte
 ) -> Any:
-    """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k + n) + 2 b_acc k n)."""
+    """Traffic of g products that make weight gradients, sums read and written: Q = g (b_in m (k +
+    n) + 2 b_acc k n).
+    """
     return groups * (input_size * tokens * (inner + outer) + 2 * accumulator_size * inner * outer)
 
 
 @formula(unit="byte", source="narayanan2021")
 def gradient_sum_bytes(weights: Pure, gradient_size: Byte, accumulator_size: Byte) -> Any:
-    """Traffic of adding a product's gradients to the sums in a kernel of its own: Q = W (b_g + 2 b_acc)."""
+    """Traffic of adding a product's gradients to the sums in a kernel of its own: Q = W (b_g + 2
+    b_acc).
+    """
     return weights * (gradient_size + 2 * accumulator_size)
 
 
 @formula(unit="", source="tco-model")
 def attention_span(keys: Pure, sequence: Pure, context_parallel: Pure) -> Any:
-    """Tokens of a causal sequence whose queries meet so many keys, within one kernel: s = min(2 k, s_job / cp)."""
+    """Tokens of a causal sequence whose queries meet so many keys, within one kernel: s = min(2 k,
+    s_job / cp).
+    """
     return np.minimum(2 * keys, sequence / context_parallel)
 
 
@@ -189,7 +199,9 @@ def gathered(links: Links, size: Any, group: Group) -> Exchange:
 
 
 def spread(links: Links, tokens: Any, token: Any, active: Any, group: Group, tier: str) -> Exchange:
-    """Return a dispatch or combine of tokens to the experts of a group, each token once to each place."""
+    """Return a dispatch or combine of tokens to the experts of a group, each token once to each
+    place.
+    """
     time = only_if_shared(
         choose(reach(links, group), "dispatch", Tokens(tokens, token, active)),
         np.minimum(group.ranks, 2),
@@ -237,7 +249,9 @@ class Work:
         )
 
     def links(self, level: int, tier: str) -> tuple[Any, Any]:
-        """Return how long collectives hold the links of a tier, and for how long of that the chip waits; recomputation included."""
+        """Return how long collectives hold the links of a tier, and for how long of that the chip
+        waits; recomputation included.
+        """
         found = [
             (item, (2 if level == FULL else 1) * item.counts[0] + item.counts[1])
             for item in (*self.items, *self.across)
@@ -256,7 +270,8 @@ class Work:
         )
 
 
-# ---------------------------------------------------------------- operators forward, and what they are backward
+# ---------------------------------------------------------------- operators forward, and what they
+# are backward
 def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     """Return the whole work of a micro-batch."""
     model, tokens = (
@@ -322,7 +337,9 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
 
 
 def with_predictions(model: Architecture) -> Architecture:
-    """Return a model with the layers that predict further tokens, which training runs like its last ones."""
+    """Return a model with the layers that predict further tokens, which training runs like its last
+    ones.
+    """
     if not model.prediction_layers:
         return model
     last = model.blocks[-1]
@@ -334,7 +351,9 @@ def with_predictions(model: Architecture) -> Architecture:
 def both_ways(
     job: Job, machine: Machine, operators: list[Operator], again: int, spans: Sequence[Any] = ()
 ) -> list[Item]:
-    """Return operators with what they are backward; `spans` are those of the attention cores, in order."""
+    """Return operators with what they are backward; `spans` are those of the attention cores, in
+    order.
+    """
     backward, cores = gradients(job, machine, operators), iter(spans)
     items = []
     for at, operator in enumerate(operators):
@@ -359,7 +378,9 @@ class Gradient(NamedTuple):
 def gradients(
     job: Job, machine: Machine, operators: list[Operator]
 ) -> dict[int, tuple[Gradient, Gradient]]:
-    """Return what makes the gradients of inputs and of weights for every operator of products, by its place; those alike are taken together."""
+    """Return what makes the gradients of inputs and of weights for every operator of products, by
+    its place; those alike are taken together.
+    """
     found: dict[int, tuple[Gradient, Gradient]] = {}
     alike: dict[int, list[tuple[int, Sides]]] = {}
     for at, operator in enumerate(operators):
@@ -397,7 +418,9 @@ def gradients(
 def backward_of(
     job: Job, machine: Machine, made: Operands, forward: Sequence[Sides], groups: Any
 ) -> tuple[Gradient, Gradient]:
-    """Return the products that make the gradients of inputs and of weights: two for each, one where adapters leave the weights as they are."""
+    """Return the products that make the gradients of inputs and of weights: two for each, one where
+    adapters leave the weights as they are.
+    """
     turned = [Sides(one.rows, one.inner, one.columns) for one in forward]
     if not job.software.adapters:
         turned += [Sides(one.columns, one.inner, one.rows) for one in forward]
@@ -423,7 +446,9 @@ def halves(count: int, every: int) -> list[slice]:
 def with_sums(
     job: Job, made: Operands, forward: Sequence[Sides], groups: Any, found: Gradient
 ) -> Gradient:
-    """Return the products that make weight gradients, which add to the sums themselves, or leave that to a kernel of its own."""
+    """Return the products that make weight gradients, which add to the sums themselves, or leave
+    that to a kernel of its own.
+    """
     size, times, moved = job.values["workload.accumulator_size"], [], []
     for at, one in enumerate(forward):
         many = 1 if groups is None else groups
@@ -616,9 +641,12 @@ def passes(name: str, machine: Machine, moved: Any, layers: int, backward: Any, 
     )
 
 
-# ---------------------------------------------------------------- what chips and software add to the layer
+# ---------------------------------------------------------------- what chips and software add to
+# the layer
 def linked(name: str, size: Any, found: Exchange, counts: tuple[int, int], share: Any) -> Item:
-    """Return a collective that takes `size` bytes, runs some times forward and backward and is exposed by a share."""
+    """Return a collective that takes `size` bytes, runs some times forward and backward and is
+    exposed by a share.
+    """
     with scope(name):
         forward, backward = (exposed_time(found.time, count, share) for count in counts)
     return Item(
@@ -635,7 +663,9 @@ def linked(name: str, size: Any, found: Exchange, counts: tuple[int, int], share
 
 
 def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, parts: int) -> None:
-    """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as two all-reduces a layer."""
+    """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as
+    two all-reduces a layer.
+    """
     if np.all(np.asarray(shape.tensor) == 1):
         return
     with scope("tensor-parallel collectives"):
@@ -650,7 +680,9 @@ def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, par
 def context_ring(
     work: Work, job: Job, machine: Machine, shape: Shape, a: Attention, layers: int
 ) -> None:
-    """Add the exchange of keys and values around a context-parallel group: once forward, twice backward."""
+    """Add the exchange of keys and values around a context-parallel group: once forward, twice
+    backward.
+    """
     if np.all(np.asarray(shape.context) == 1):
         return
     kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
@@ -665,7 +697,9 @@ def context_ring(
 
 
 def expert_group(links: Links, shape: Shape) -> Group:
-    """Return the group that shares the experts of a layer: ranks of tensor and context parallelism first, then of data parallelism."""
+    """Return the group that shares the experts of a layer: ranks of tensor and context parallelism
+    first, then of data parallelism.
+    """
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
     return joined(
         strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner)
@@ -675,7 +709,9 @@ def expert_group(links: Links, shape: Shape) -> Group:
 def experts_apart(
     work: Work, job: Job, machine: Machine, shape: Shape, f: FeedForward, layers: int
 ) -> None:
-    """Add what experts exchange inside a domain and across domains, and activations and casts of gradients that no fused kernel covers."""
+    """Add what experts exchange inside a domain and across domains, and activations and casts of
+    gradients that no fused kernel covers.
+    """
     width, links, own = (
         f.latent or job.model.hidden,
         machine.links,

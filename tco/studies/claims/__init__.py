@@ -1,4 +1,6 @@
-"""The claims ledger: what published sources state, against what parts, systems and formulas of the catalogue give."""
+"""The claims ledger: what published sources state, against what parts, systems and formulas of the
+catalogue give.
+"""
 
 from tco.studies.claims.check import Finding, check_claims
 

@@ -55,7 +55,9 @@ class Finding(NamedTuple):
 
     @property
     def as_expected(self) -> bool:
-        """Say whether the verdict is the one the ledger expects; of what draws judge it expects none."""
+        """Say whether the verdict is the one the ledger expects; of what draws judge it expects
+        none.
+        """
         return self.verdict == self.claim.verdict or (
             self.claim.kind == DRAWN and self.verdict != NOT_DERIVABLE
         )
@@ -64,7 +66,8 @@ class Finding(NamedTuple):
 def check_claims(
     catalogue: Catalogue, settings: Mapping[str, str], conclusions: bool = False
 ) -> tuple[list[Finding], list[str]]:
-    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path raises `DataError`.
+    """Return the finding of every claim, and notes on settings no claim rests on; an unknown path
+    raises `DataError`.
 
     Conclusions are the claims that a command shows by itself.
     """
@@ -94,7 +97,8 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
     note = FIGURE.sub(lambda found: figure(found, claim, context), claim.note)
     if "{" in note:
         raise DataError(
-            f"{claim.where}: note: {note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}"
+            f"{claim.where}: note: "
+            f"{note[note.index('{') :][:40]!r} is no figure, expected {{FORMULA | UNIT | DIGITS}}"
         )
     claim = claim._replace(note=note)
     if not claim.formula:
@@ -122,7 +126,9 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
 
 
 def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
-    """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits; the claim does not rest on what it reads."""
+    """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits; the claim does not
+    rest on what it reads.
+    """
     context = Context(asked.catalogue, asked.settings, asked.ledger, claim)
     formula, unit_text, digits = found.groups()
     place = place_in(claim.where, formula)
@@ -139,7 +145,9 @@ def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
 
 
 def verdict(claim: Claim, computed: float) -> str:
-    """Return whether a computed value bears a claim out; of a case that the source leaves open a value shows nothing."""
+    """Return whether a computed value bears a claim out; of a case that the source leaves open a
+    value shows nothing.
+    """
     if claim.kind == UNSTATED:
         return NOT_SHOWN
     if not claim.holds(computed):

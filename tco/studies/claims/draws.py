@@ -1,6 +1,8 @@
-"""A conclusion judged by draws: its formula read on what every scenario comes to in each draw, the same draws as those of a comparison.
+"""A conclusion judged by draws: its formula read on what every scenario comes to in each draw, the
+same draws as those of a comparison.
 
-What misses its target costs without end, and does nothing; a draw in which nothing is known of either side decides nothing.
+What misses its target costs without end, and does nothing; a draw in which nothing is known of
+either side decides nothing.
 """
 
 from __future__ import annotations
@@ -40,12 +42,15 @@ class Judged(NamedTuple):
         tuple[float, float], ...
     ] = ()  # chance at each speed, where the figure depends on it
     turns_at: float | None = (
-        None  # tokens/s a user where the chance passes a half: half way, in ratio, between two speeds
+        # tokens/s a user where the chance passes a half: half way, in ratio, between two speeds
+        None
     )
 
 
 class Drawn(Context):
-    """The catalogue as one claim sees it in draws: a metric of a scenario is an array of them, at a speed where one is named."""
+    """The catalogue as one claim sees it in draws: a metric of a scenario is an array of them, at a
+    speed where one is named.
+    """
 
     others: Sequence[float] = ()  # speeds that are asked for beside each workload's own
     speed: float | None = None
@@ -66,7 +71,8 @@ class Drawn(Context):
     def draws_of(
         self, scenario: str, settings: Mapping[str, str], works: bool
     ) -> tuple[Draws, float | None]:
-        """Return a scenario in all draws, made once for all conclusions that ask, and the speed its workload asks for.
+        """Return a scenario in all draws, made once for all conclusions that ask, and the speed its
+        workload asks for.
 
         Where what it costs alone is asked for no plan is searched for, and no other speed is asked.
         """
@@ -96,7 +102,9 @@ class Drawn(Context):
 
 
 def judged(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Judged:
-    """Return the chance that a claim bears out, at the speed of its own case and at others, and between what its figure lies."""
+    """Return the chance that a claim bears out, at the speed of its own case and at others, and
+    between what its figure lies.
+    """
     drawn = Drawn(context.catalogue, context.settings, context.ledger, claim)
     drawn.others = speeds
     many = figures(claim, drawn)

@@ -1,7 +1,8 @@
 """Forecasts: what the program said before it was measured, kept as it was said, and what came.
 
-A row of `data/claims/forecasts.csv` is dated and names the version that made it and the hash of its data, or of the revision; its settings make it
-again. `low` and `high` are the P10 and P90 it had. Nothing of a row is ever changed but `measured` and its `source`, once somebody measures it.
+A row of `data/claims/forecasts.csv` is dated and names the version that made it and the hash of its
+data, or of the revision; its settings make it again. `low` and `high` are the P10 and P90 it had.
+Nothing of a row is ever changed but `measured` and its `source`, once somebody measures it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ NUMBERS = ("predicted", "low", "high", "measured")
 
 
 def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
-    """Read the forecasts; one without a date, a number or a source that is known raises `DataError`."""
+    """Read the forecasts; one without a date, a number or a source that is known raises
+    `DataError`.
+    """
     path, found = data_directory() / FILE, list[Forecast]()
     for line, row in read_csv(path, Forecast._fields):
         where = f"{path}:{line}"

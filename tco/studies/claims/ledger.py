@@ -60,7 +60,9 @@ class Claim(NamedTuple):
     given: dict[str, Premise]  # what the claim itself says of its case
     formula: str  # what computes it anew; empty where nothing can
     formula_unit: str  # that the computed value is shown in
-    kind: str  # arithmetic: what it rests on was typed from it; unstated: of a case that the source leaves open; drawn: judged by draws
+    # arithmetic: what it rests on was typed from it; unstated: of a case that the source leaves
+    # open; drawn: judged by draws
+    kind: str
     against: str  # the source it contradicts
     verdict: str  # the expected one; none of what draws judge
     note: str
@@ -68,7 +70,9 @@ class Claim(NamedTuple):
     command: str = ""  # that shows it by itself: of a conclusion
 
     def holds(self, computed: Any) -> Any:
-        """Say whether a computed value, or each of some, bears the claim out within the exactness the source states it with."""
+        """Say whether a computed value, or each of some, bears the claim out within the exactness
+        the source states it with.
+        """
         excess, slack = computed - self.claimed, (self.tolerance + 1e-12) * abs(self.claimed)
         within = {
             "equal": (-slack, slack),

@@ -1,4 +1,6 @@
-"""What the formula of a claim may ask: inputs, trees, fabrics, scenarios, the claim's own premises, and other claims."""
+"""What the formula of a claim may ask: inputs, trees, fabrics, scenarios, the claim's own premises,
+and other claims.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ class Context:
     def walked(
         self, scenario: str, settings: Mapping[str, str], walk: Callable[..., Found], *given: str
     ) -> Found:
-        """Return what walking a scenario gives, once for all claims that ask; what the user sets goes before the claim's settings."""
+        """Return what walking a scenario gives, once for all claims that ask; what the user sets
+        goes before the claim's settings.
+        """
         own, settings = settings.keys() - self.settings.keys(), {**settings, **self.settings}
 
         def make() -> tuple[Found | Underived, set[str]]:
@@ -171,7 +175,9 @@ class Context:
             self._open.pop()
 
     def named(self, name: str) -> Amount:
-        """Return a premise of the claim, an input by its path, or what the formula of another claim comes to."""
+        """Return a premise of the claim, an input by its path, or what the formula of another claim
+        comes to.
+        """
         if name in self.claim.given:
             premise = self.claim.given[name]
             return amount(premise.value, premise.unit)
@@ -239,7 +245,9 @@ class Context:
         )
 
     def power(self, system: str) -> Amount:
-        """Return the power of one world by its bill; traced, so that only what power rests on counts as used."""
+        """Return the power of one world by its bill; traced, so that only what power rests on
+        counts as used.
+        """
         inputs, values = self.world(system)
         with recording() as trace:
             node = bill_of_materials(
@@ -278,18 +286,24 @@ class Context:
         return Amount(hops_apart(self._system(system), int(rack), int(tray), int(position)))
 
     def doubling_size(self, system: str, collective: str) -> Amount:
-        """Return the buffer of a rank with which a collective over one world takes twice its latency."""
+        """Return the buffer of a rank with which a collective over one world takes twice its
+        latency.
+        """
         inputs, values = self.world(system)
         return amount(
             doubling_size(links_of_system(inputs, values), collective, inputs.system.chips), "byte"
         )
 
     def clos_reach(self, *radices: float) -> Amount:
-        """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these radices."""
+        """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these
+        radices.
+        """
         return Amount(reach_of(radices, 1.0))
 
     def network_price(self, chips: float, nic: str, port: str, design: str) -> Amount:
-        """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has it unless told."""
+        """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has
+        it unless told.
+        """
         inputs, values = self.world(HEADLINE_SYSTEM)
         switch = switch_part("25.6T", self.catalogue.parts)
         request = ClosRequest(
@@ -298,12 +312,16 @@ class Context:
         return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
 
     def networks(self, system: str) -> Amount:
-        """Return how many networks the cards of a system lead to: one where its front end is converged."""
+        """Return how many networks the cards of a system lead to: one where its front end is
+        converged.
+        """
         return Amount(1.0 if converged(self._system(system)) else 2.0)
 
     # ---------------------------------------------------------------- models and formats
     def experts(self, model: str, number: str) -> Amount:
-        """Return how many routed experts a sparse layer of a model has, or how many of them a token passes."""
+        """Return how many routed experts a sparse layer of a model has, or how many of them a token
+        passes.
+        """
         for block in load_model(self.catalogue, model).blocks:
             if block.feed_forward.experts:
                 return Amount(
@@ -326,7 +344,9 @@ class Context:
         return self._rated(scenario, metric, self.walked(scenario, settings, metrics_of))
 
     def rate(self, scenario: str, metric: str, **settings: str) -> Amount:
-        """Return a metric that what a scenario's chips do gives by itself, so that nothing of money and site counts as used."""
+        """Return a metric that what a scenario's chips do gives by itself, so that nothing of money
+        and site counts as used.
+        """
         return self._rated(scenario, metric, self.walked(scenario, settings, worked).rates)
 
     def pool(self, scenario: str, phase: str, **settings: str) -> Amount:
@@ -347,7 +367,9 @@ class Context:
         return amount(float(found[metric]) * unit(unit_text).factor, unit_text)
 
     def decode_with_experts(self, scenario: str, place: str, **settings: str) -> Amount:
-        """Return the decode rate of the best plan whose experts lie in one domain, or over the whole world."""
+        """Return the decode rate of the best plan whose experts lie in one domain, or over the
+        whole world.
+        """
         return amount(self.walked(scenario, settings, decoded, place), "token/s/chip")
 
     def cached_per_token(self, scenario: str, **settings: str) -> Amount:

@@ -1,1 +1,3 @@
-"""Measuring a machine of one's own: products, attention, memory and collectives, as rows that predictions are held against."""
+"""Measuring a machine of one's own: products, attention, memory and collectives, as rows that
+predictions are held against.
+"""

@@ -1,8 +1,10 @@
-"""Kernels on one device and collectives among those of one machine by PyTorch, which is imported only when something is measured.
+"""Kernels on one device and collectives among those of one machine by PyTorch, which is imported
+only when something is measured.
 
-A GPU replays a captured graph of calls, timed by its own events: what is measured is the kernel, not the launching program. Of collectives a
-process is a rank, with NCCL between GPUs and gloo between processes of a CPU; every rank takes the slowest rank's time as its own, so all of
-them decide alike how often to call and when to stop.
+A GPU replays a captured graph of calls, timed by its own events: what is measured is the kernel,
+not the launching program. Of collectives a process is a rank, with NCCL between GPUs and gloo
+between processes of a CPU; every rank takes the slowest rank's time as its own, so all of them
+decide alike how often to call and when to stop.
 """
 
 from __future__ import annotations
@@ -45,10 +47,11 @@ def processor_name(facts: Path = Path("/proc/cpuinfo")) -> str:
 
 
 class Meter:
-    """Clock and power of a GPU, read by nvidia-smi beside the work; silent on a CPU and where there is no nvidia-smi.
+    """Clock and power of a GPU, read by nvidia-smi beside the work; silent on a CPU and where there
+    is no nvidia-smi.
 
-    A reading taken after the work shows an idle chip, so readings are collected all the time and those since the last question
-    are averaged.
+    A reading taken after the work shows an idle chip, so readings are collected all the time and
+    those since the last question are averaged.
     """
 
     def __init__(self, device: str) -> None:
@@ -90,7 +93,9 @@ class Meter:
                 self.process.stdout.close()
 
     def read(self) -> None:
-        """Collect readings until the program ends; a line that is none, as of a chip without a sensor, is passed over."""
+        """Collect readings until the program ends; a line that is none, as of a chip without a
+        sensor, is passed over.
+        """
         if self.process is None or self.process.stdout is None:
             return
         for line in self.process.stdout:
@@ -101,7 +106,9 @@ class Meter:
             self.readings.append((clock, power, limit))
 
     def conditions(self) -> str:
-        """Return mean clock and power since the last question, or what was last known where no reading fell between."""
+        """Return mean clock and power since the last question, or what was last known where no
+        reading fell between.
+        """
         taken, self.readings = self.readings, []
         if taken:
             clock, power, limit = (sum(values) / len(taken) for values in zip(*taken, strict=True))
@@ -143,7 +150,9 @@ def number_format(torch: Any, dtype: str) -> Any:
 
 
 class TorchKernels:
-    """Backend of one device. Operands are normal random numbers, and calls follow each other on the same ones."""
+    """Backend of one device. Operands are normal random numbers, and calls follow each other on the
+    same ones.
+    """
 
     def __init__(self, torch: Any, device: str, meter: Meter) -> None:
         self.torch, self.device, self.meter = torch, device, meter
@@ -191,7 +200,8 @@ class TorchKernels:
                 if kernel.op == "elementwise:copy"
                 else (lambda: torch.add(a, b, out=out))
             )
-        # In decoding the query heads of one key-value head stand where a prompt has its tokens: the products are the same.
+        # In decoding the query heads of one key-value head stand where a prompt has its tokens: the
+        # products are the same.
         rows = (
             kernel.heads_q // kernel.heads_kv if kernel.op == "attention_decode" else kernel.seq_q
         )
@@ -206,7 +216,9 @@ class TorchKernels:
         return lambda: attention(queries, keys, values, is_causal=causal)
 
     def captured(self, call: Callable[[], Any]) -> Operation:
-        """Return a graph of calls on the GPU, long enough that replaying it costs nothing beside it."""
+        """Return a graph of calls on the GPU, long enough that replaying it costs nothing beside
+        it.
+        """
         torch = self.torch
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 

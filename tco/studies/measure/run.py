@@ -1,6 +1,8 @@
-"""Timing: an operation is warmed up, called often enough for the clock to see it, and its median kept.
+"""Timing: an operation is warmed up, called often enough for the clock to see it, and its median
+kept.
 
-What runs stands behind a small interface, so that the same clockwork times a GPU, a CPU, a group of processes or a toy.
+What runs stands behind a small interface, so that the same clockwork times a GPU, a CPU, a group of
+processes or a toy.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ SHORTEST_CLOCK = 1e-9  # seconds: what a clock that saw nothing is taken to have
 
 
 class Operation(NamedTuple):
-    """Something ready to run: `run(rounds)` gives the seconds of that many rounds, each of so many calls, waited for to the end."""
+    """Something ready to run: `run(rounds)` gives the seconds of that many rounds, each of so many
+    calls, waited for to the end.
+    """
 
     run: Callable[[int], float]
     calls: int = 1
@@ -27,18 +31,24 @@ class Operation(NamedTuple):
 
 
 class Backend(Protocol[Asked_contra]):
-    """A machine that can run shapes. `ready` and its operations raise `RuntimeError` where it cannot, as for want of memory."""
+    """A machine that can run shapes. `ready` and its operations raise `RuntimeError` where it
+    cannot, as for want of memory.
+    """
 
     def ready(self, shape: Asked_contra) -> Operation:
         """Return the operation of a shape, its operands in place."""
 
     def conditions(self) -> str:
-        """Return what the machine was like while it ran, such as its clock and power; empty where that is not known."""
+        """Return what the machine was like while it ran, such as its clock and power; empty where
+        that is not known.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long one shape is measured, in seconds: a run at least, all runs at most, and how many of them."""
+    """How long one shape is measured, in seconds: a run at least, all runs at most, and how many of
+    them.
+    """
 
     shortest: float
     warm_up: float
@@ -72,7 +82,9 @@ class Outcome(Generic[Shape]):
 
 
 def time_of(operation: Operation, effort: Effort) -> Timing:
-    """Return the time of one call. The first round, which may compile or choose an algorithm, is run and forgotten."""
+    """Return the time of one call. The first round, which may compile or choose an algorithm, is
+    run and forgotten.
+    """
     operation.run(1)
     rounds, elapsed = 1, max(operation.run(1), SHORTEST_CLOCK)
     while elapsed < effort.shortest and rounds < MOST_ROUNDS:
@@ -92,7 +104,9 @@ def time_of(operation: Operation, effort: Effort) -> Timing:
 def measure(
     backend: Backend[Shape], shapes: Iterable[Shape], effort: Effort
 ) -> Iterator[Outcome[Shape]]:
-    """Yield the outcome of every shape, in order; one that the machine cannot run is no reason to stop."""
+    """Yield the outcome of every shape, in order; one that the machine cannot run is no reason to
+    stop.
+    """
     for shape in shapes:
         try:
             timing = time_of(backend.ready(shape), effort)

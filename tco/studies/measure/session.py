@@ -1,4 +1,6 @@
-"""One session of measuring: the sweep of a kind on a device, as the columns and the rows of a measured file: times, and the rates that follow."""
+"""One session of measuring: the sweep of a kind on a device, as the columns and the rows of a
+measured file: times, and the rates that follow.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ DIGITS = 6  # significant ones that a clock gives
 
 @cache
 def columns_of(kind: str) -> list[str]:
-    """Return the columns of the measured rows of a kind: those of the file that travels with the program."""
+    """Return the columns of the measured rows of a kind: those of the file that travels with the
+    program.
+    """
     with gzip.open(
         data_directory() / "measured" / f"{kind}.csv.gz", "rt", encoding="utf-8"
     ) as stream:
@@ -48,7 +52,9 @@ def rounded(value: Any) -> float:
 
 
 def flops_of(kernel: Kernel) -> Any:
-    """Return the work of a kernel; None where it only moves data. Under the causal mask a query meets half the keys."""
+    """Return the work of a kernel; None where it only moves data. Under the causal mask a query
+    meets half the keys.
+    """
     if kernel.op == "gemm":
         return products_flops(kernel.m, kernel.n, kernel.k, 1)
     if kernel.op == "attention_prefill":
@@ -116,10 +122,15 @@ class Session(NamedTuple):
         outcome: Outcome[Any],
         timing: Timing,
     ) -> list[Any]:
-        """Return the row of what was measured, in the order of the columns; None where a column does not apply."""
+        """Return the row of what was measured, in the order of the columns; None where a column
+        does not apply.
+        """
         found = cells(outcome.shape, timing, library)
         spread = f"P10-P90 {rounded(timing.low * 1e6):g}-{rounded(timing.high * 1e6):g} us"
-        taken = f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same operands in every call"
+        taken = (
+            f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same "
+            "operands in every call"
+        )
         found |= {
             "source_id": SOURCE,
             "source_title": TITLE,
@@ -141,7 +152,9 @@ class Session(NamedTuple):
         found: Iterable[Outcome[Any]],
         count: int = 0,
     ) -> list[list[Any]]:
-        """Return the rows of what was measured; what was not is said, and nothing at all raises `DataError`. Of so many it says how far it is."""
+        """Return the rows of what was measured; what was not is said, and nothing at all raises
+        `DataError`. Of so many it says how far it is.
+        """
         rows, failure = [], ""
         for position, outcome in enumerate(found, start=1):
             if count:
@@ -173,7 +186,9 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
 
 
 def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
-    """Return the columns and the rows of the collectives among a machine's devices; no row where there are fewer than two."""
+    """Return the columns and the rows of the collectives among a machine's devices; no row where
+    there are fewer than two.
+    """
     available = asked.torch.cuda.device_count() if asked.device == "cuda" else 2
     found: list[Outcome[Collective]] = []
     for ranks in rank_counts(asked.device, available, asked.quick):
@@ -184,7 +199,8 @@ def collective_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
         )
     if not found:
         asked.say(
-            f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing is written"
+            f"note: collectives need two devices and PyTorch finds {available}: skipped, nothing "
+            "is written"
         )
         return columns_of("collectives"), []
     return columns_of("collectives"), asked.rows(

@@ -1,4 +1,6 @@
-"""What is measured: shapes of kernels and sizes of collectives. Structure only; nothing here has a unit but the bytes of a number."""
+"""What is measured: shapes of kernels and sizes of collectives. Structure only; nothing here has a
+unit but the bytes of a number.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ STREAMS = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel: a product (m, k) x (k, n), attention, or a pass over m x n numbers; what does not apply is zero."""
+    """One kernel: a product (m, k) x (k, n), attention, or a pass over m x n numbers; what does not
+    apply is zero.
+    """
 
     op: str
     dtype: str
@@ -39,7 +43,9 @@ class Kernel:
 
     @property
     def numbers(self) -> int:
-        """Numbers that pass through memory at least; of attention those of keys and values alone, as published rows count."""
+        """Numbers that pass through memory at least; of attention those of keys and values alone,
+        as published rows count.
+        """
         if self.op == "gemm":
             return self.m * self.k + self.k * self.n + self.m * self.n
         if self.op in STREAMS:
@@ -52,12 +58,17 @@ class Kernel:
             return f"gemm {self.dtype} {self.m} x {self.n} x {self.k}"
         if self.op in STREAMS:
             return f"{self.op} {self.dtype} {self.m} x {self.n}"
-        return f"{self.op} {self.dtype} {self.batch} x {self.seq_kv} tokens, {self.heads_q}/{self.heads_kv} heads"
+        return (
+            f"{self.op} {self.dtype} {self.batch} x {self.seq_kv} tokens, "
+            f"{self.heads_q}/{self.heads_kv} heads"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One collective over some ranks; `numbers` is the whole buffer, as nccl-tests counts it, and divides by the ranks."""
+    """One collective over some ranks; `numbers` is the whole buffer, as nccl-tests counts it, and
+    divides by the ranks.
+    """
 
     op: str
     dtype: str
@@ -75,7 +86,9 @@ class Collective:
 
 
 class Sizes(NamedTuple):
-    """The sizes of a sweep: rows of products against weights, sequences against heads, rows of streams against their width."""
+    """The sizes of a sweep: rows of products against weights, sequences against heads, rows of
+    streams against their width.
+    """
 
     rows: Sequence[int]
     weights: Sequence[tuple[int, int]]  # n, k
@@ -97,7 +110,9 @@ def sizes_of(device: str, quick: bool) -> Sizes:
 
 
 def kernels(device: str, quick: bool) -> Iterator[Kernel]:
-    """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so each number of heads is met once."""
+    """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so
+    each number of heads is met once.
+    """
     sizes = sizes_of(device, quick)
     for dtype in FORMATS[device]:
         for n, k in sizes.weights:
@@ -134,7 +149,9 @@ def heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:
 
 
 def rank_counts(device: str, available: int, quick: bool) -> list[int]:
-    """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there are fewer than two."""
+    """Return the numbers of ranks a machine can hold: powers of two and all of it; none where there
+    are fewer than two.
+    """
     if (
         quick or device == "cpu"
     ):  # processes on one CPU share its memory: more of them measure nothing new
@@ -143,7 +160,9 @@ def rank_counts(device: str, available: int, quick: bool) -> list[int]:
 
 
 def collectives(device: str, ranks: int, quick: bool) -> Iterator[Collective]:
-    """Yield the collectives of one number of ranks; a buffer that the ranks do not divide is cut to one they do."""
+    """Yield the collectives of one number of ranks; a buffer that the ranks do not divide is cut to
+    one they do.
+    """
     dtype = FORMATS[device][0]
     for op in OPERATIONS:
         for size in sizes_of(device, quick).buffers:

@@ -1,4 +1,6 @@
-"""The figures that a study's answer states, held against its cases: each is right where today's, rounded as it is written, reads the same."""
+"""The figures that a study's answer states, held against its cases: each is right where today's,
+rounded as it is written, reads the same.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ WRITTEN = re.compile(r"([+-]?\d[\d,]*(?:\.\d+)?)( %| million)?")
 class ExpectedFigure(NamedTuple):
     """A figure of the answer: the words for it, and the case that has it."""
 
-    says: str  # as the answer writes it; "+5 %" is a change against another case, words without a digit say that there is no value
+    # as the answer writes it; "+5 %" is a change against another case, words without a digit say
+    # that there is no value
+    says: str
     metric: str
     at: Mapping[str, Any]  # its scenario, and its value of every path of the grid
     over: (
@@ -71,7 +75,8 @@ def figures_of(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure,
     found = document.get("expect", [])
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
         raise DataError(
-            f"{where}: expect is no list of tables, expected {{ says, metric, at }} for each figure of the answer"
+            f"{where}: expect is no list of tables, expected {{ says, metric, at }} for each "
+            "figure of the answer"
         )
     return tuple(
         figure_of(one, document, f"{where}: expect[{place}]") for place, one in enumerate(found)
@@ -79,7 +84,9 @@ def figures_of(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure,
 
 
 def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str) -> ExpectedFigure:
-    """Return one figure: of words in the answer, a metric that is reported, and one case of the grid."""
+    """Return one figure: of words in the answer, a metric that is reported, and one case of the
+    grid.
+    """
     refuse_unknown("key", found, FIGURE, where)
     says, metric, quantile = (
         str(found.get("says", "")),
@@ -102,11 +109,13 @@ def figure_of(found: Mapping[str, Any], document: Mapping[str, Any], where: str)
         path for path in ("scenario", *document.get("grid", {})) if path not in (at or {})
     ]:
         raise DataError(
-            f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the grid"
+            f"{where}: at lacks {missing[0]}, expected a scenario and a value of every path of the "
+            "grid"
         )
     if over and "constraints" in document:
         raise DataError(
-            f"{where}: over is a case, and [constraints] may leave out some of its draws and not those of the other"
+            f"{where}: over is a case, and [constraints] may leave out some of its draws and not "
+            "those of the other"
         )
     return ExpectedFigure(says, metric, at or {}, over, float(quantile))
 
@@ -126,7 +135,9 @@ def case_of(found: Any, document: Mapping[str, Any], where: str) -> Mapping[str,
 
 
 def checks(found: Sweep) -> list[Check]:
-    """Return every figure of the answer and what it is in a finished sweep; none where own settings or data make it another question."""
+    """Return every figure of the answer and what it is in a finished sweep; none where own settings
+    or data make it another question.
+    """
     job = found.job
     if not job.study.expect or job.study.settings != {
         path: str(value) for path, value in job.study.document.get("set", {}).items()
@@ -140,7 +151,9 @@ def checks(found: Sweep) -> list[Check]:
 
 
 def today(figure: ExpectedFigure, found: Sweep) -> float | None:
-    """Return what a figure is in a sweep: the quantile over the draws, which all cases share, that have a value."""
+    """Return what a figure is in a sweep: the quantile over the draws, which all cases share, that
+    have a value.
+    """
     import numpy as np
 
     many = drawn(figure.metric, figure.at, found)

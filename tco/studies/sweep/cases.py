@@ -1,8 +1,10 @@
-"""What a scenario comes to in many cases: plans searched anew where something a case sets may change them, all else as arrays.
+"""What a scenario comes to in many cases: plans searched anew where something a case sets may
+change them, all else as arrays.
 
-Of the inputs that are asked as arrays, those that the search of plans reads are set one value at a time, each with a search of its own; the
-others leave the plan as it is. What else decides structure (the cheapest of alternatives, tiers, whether racks fit their site) is found for
-every case, and cases are grouped by it.
+Of the inputs that are asked as arrays, those that the search of plans reads are set one value at a
+time, each with a search of its own; the others leave the plan as it is. What else decides structure
+(the cheapest of alternatives, tiers, whether racks fit their site) is found for every case, and
+cases are grouped by it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from tco.studies.ranges import GOLDEN, Array, Dice, mixed, ranges_of, settings_o
 from tco.studies.sweep.study import PLAN, Draw
 from tco.studies.sweep.work import Folders, catalogue_on
 
-BITS = 30  # of a number of a Sobol sequence, and with them its longest: what the generator knows how to skip
+# of a number of a Sobol sequence, and with them its longest: what the generator knows how to skip
+BITS = 30
 ROUNDS = 4  # of a Feistel network: what follows is a random permutation (Luby and Rackoff 1988)
 ENDS = 2.0**-54, 1 - 2.0**-53  # the lowest and highest share: beyond them a deviate is infinite
 
@@ -46,7 +49,9 @@ def dice_of(
 
 
 class Strata(Dice):
-    """A Latin hypercube (McKay, Beckman and Conover 1979): of N draws of an input, one lies in each N-th of its probability."""
+    """A Latin hypercube (McKay, Beckman and Conover 1979): of N draws of an input, one lies in each
+    N-th of its probability.
+    """
 
     def __init__(
         self, catalogue: Catalogue, seed: int, start: int, stop: int, samples: int
@@ -78,7 +83,9 @@ class Sequence(Dice):
 
 
 def permuted(places: Array, count: int, key: Array) -> Array:
-    """Return where a random permutation of `count` takes some places: a Feistel network, walked until it is back inside."""
+    """Return where a random permutation of `count` takes some places: a Feistel network, walked
+    until it is back inside.
+    """
     half = np.uint64(max((count - 1).bit_length() + 1, 2) // 2)
     low = (np.uint64(1) << half) - np.uint64(1)
     found, outside = places.copy(), np.ones(len(places), dtype=bool)
@@ -132,7 +139,9 @@ Fixed = tuple[tuple[str, Any], ...]  # settings of one value
 
 
 class StudyScenario(NamedTuple):
-    """A scenario of a study, and how its plans are chosen, as it travels. Equal ones share what was searched."""
+    """A scenario of a study, and how its plans are chosen, as it travels. Equal ones share what was
+    searched.
+    """
 
     name: str
     scenario: Scenario  # what its file says
@@ -149,7 +158,9 @@ class StudyScenario(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """A scenario with one value of each of its settings: its plan, and the inputs that the search for it read."""
+    """A scenario with one value of each of its settings: its plan, and the inputs that the search
+    for it read.
+    """
 
     answer: Result
     reads: frozenset[str]
@@ -221,7 +232,9 @@ def cases_of(
 def structured(
     asked: StudyScenario, fixed: Fixed, axes: Many, answer: Settled, count: int
 ) -> Iterator[tuple[Array, Settled]]:
-    """Yield cases by the structure they get; for which of their values it is found is the same, since no plan rests on them otherwise."""
+    """Yield cases by the structure they get; for which of their values it is found is the same,
+    since no plan rests on them otherwise.
+    """
     structure = answer.answer.structure
     decided = (
         decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
@@ -344,7 +357,9 @@ def on_structure(
 
 
 class Found:
-    """What cases come to: metrics (those that some case has, nan where one has not), whether targets are met, and what was drawn."""
+    """What cases come to: metrics (those that some case has, nan where one has not), whether
+    targets are met, and what was drawn.
+    """
 
     def __init__(self, count: int) -> None:
         """Cases of which nothing is known yet."""

@@ -1,8 +1,11 @@
-"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests on, in a form that travels to workers.
+"""A study made ready to run: its axes in their units, how its cases are counted, and what it rests
+on, in a form that travels to workers.
 
-Cases are numbered scenario by scenario, then by the inputs that are set one value at a time (texts, and numbers that may change the plan),
-then by those asked as arrays, in the order of the study's file, and last by draws. A setting is a scenario with a value of each of the first.
-Which cases a partition holds is a pure function of its number; it is evaluated, and what the constraints allow is a table whose columns say units.
+Cases are numbered scenario by scenario, then by the inputs that are set one value at a time (texts,
+and numbers that may change the plan), then by those asked as arrays, in the order of the study's
+file, and last by draws. A setting is a scenario with a value of each of the first. Which cases a
+partition holds is a pure function of its number; it is evaluated, and what the constraints allow is
+a table whose columns say units.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ from tco.studies.uncertainty import sample_of
 if TYPE_CHECKING:
     import pyarrow
 
-SETTINGS = 32  # of a partition at most: each is a search of plans, and what is computed between two files is lost where a run is killed
+# of a partition at most: each is a search of plans, and what is computed between two files is lost
+# where a run is killed
+SETTINGS = 32
 ROWS = 2**18  # of a partition at most
 NUMBERS = 2**24  # of a partition at most, in all columns
 LEAST = 2**15  # rows where there are that many, however many the columns
@@ -168,7 +173,9 @@ class Job(NamedTuple):
 
 
 def figures_of(job: Job) -> Figures:
-    """Return the metrics of each scenario at the first value of every axis: what one arithmetic is held against another by."""
+    """Return the metrics of each scenario at the first value of every axis: what one arithmetic is
+    held against another by.
+    """
     first = tuple((axis.path, axis.setting(0)) for axis in job.axes)
     answers = [settled(one, (*job.study.settings.items(), *first)).answer for one in job.scenarios]
     found = [answer.metrics[name] for answer in answers for name in job.study.report]
@@ -323,7 +330,9 @@ def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
 
 
 def pieces(one: Slice, draws: int) -> Iterator[Slice]:
-    """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once unless they fit one."""
+    """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once
+    unless they fit one.
+    """
     start = one.start
     while start < one.stop:
         stop = min(start + PIECE, one.stop)
@@ -334,7 +343,9 @@ def pieces(one: Slice, draws: int) -> Iterator[Slice]:
 
 
 def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
-    """Evaluate some cases of one setting, and return how many the constraints allow, with their columns; a text is one for all."""
+    """Evaluate some cases of one setting, and return how many the constraints allow, with their
+    columns; a text is one for all.
+    """
     cases = np.arange(some.start, some.stop)
     places, draws = job.layout.coordinates(cases)
     fixed = tuple(

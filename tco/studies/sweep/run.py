@@ -1,7 +1,9 @@
-"""A study run: the partitions that its folder lacks, made one by one, here or by workers; a file is whole or is not there.
+"""A study run: the partitions that its folder lacks, made one by one, here or by workers; a file is
+whole or is not there.
 
-A partition is written under a name that begins with `_`, which readers pass over, brought to the disk, and then named in one step. Local
-folders are written as such, any other place (`s3://...`, `gs://...`) through fsspec.
+A partition is written under a name that begins with `_`, which readers pass over, brought to the
+disk, and then named in one step. Local folders are written as such, any other place (`s3://...`,
+`gs://...`) through fsspec.
 """
 
 from __future__ import annotations
@@ -77,11 +79,15 @@ class Folder:
             return os.listdir(self.place)
 
     def lacks(self, name: str) -> bool:
-        """Say whether a local folder has no file of a name; what is written to a URL is seen by all."""
+        """Say whether a local folder has no file of a name; what is written to a URL is seen by
+        all.
+        """
         return self.remote is None and not os.path.exists(os.path.join(self.place, name))
 
     def whole(self, name: str) -> bool:
-        """Say whether a part of a local folder ends as Parquet does; one that was cut short is made again."""
+        """Say whether a part of a local folder ends as Parquet does; one that was cut short is made
+        again.
+        """
         if self.remote is not None:
             return True
         with open(os.path.join(self.place, name), "rb") as stream:
@@ -156,7 +162,9 @@ def flush_names(folder: str) -> None:
 
 # ---------------------------------------------------------------- of one study
 def name_of(number: int) -> str:
-    """Return the name of a partition's file; in the order of names the first million follow each other."""
+    """Return the name of a partition's file; in the order of names the first million follow each
+    other.
+    """
     return f"{BEGIN}{number:06d}{END}"
 
 
@@ -179,7 +187,8 @@ def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
     else:
         if other := sorted(name for name in names if not name.startswith((".", "_"))):
             raise UsageError(
-                f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, or one of this study"
+                f"{folder.place}: holds other files ({other[0]}), expected a new or empty folder, "
+                "or one of this study"
             )
         folder.write(MANIFEST, manifest(job, kinds))
     return {
@@ -188,7 +197,9 @@ def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
 
 
 def manifest(job: Job, kinds: set[str]) -> bytes:
-    """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever writes it on equal machines."""
+    """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever
+    writes it on equal machines.
+    """
     layout = job.layout
     content = {
         "schema": SCHEMA,
@@ -207,7 +218,9 @@ def manifest(job: Job, kinds: set[str]) -> bytes:
 
 
 def refuse_other(folder: Folder, job: Job) -> set[str]:
-    """Refuse a folder of another study, of other data, by another version or with other figures; return every arithmetic that has made it."""
+    """Refuse a folder of another study, of other data, by another version or with other figures;
+    return every arithmetic that has made it.
+    """
     try:
         held = json.loads(folder.read(MANIFEST))
         data, program, inputs = held["data"], held["program"], held["inputs"]
@@ -216,7 +229,8 @@ def refuse_other(folder: Folder, job: Job) -> set[str]:
         )
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of this study"
+            f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of "
+            "this study"
         ) from None
     if inputs == job.inputs_hash and (arithmetic() in kinds or agree(figures, figures_of(job))):
         return kinds
@@ -225,7 +239,8 @@ def refuse_other(folder: Folder, job: Job) -> set[str]:
         if inputs == job.inputs_hash
         else f"by tco {program}, this is {job.ground.program}"
         if program != job.ground.program
-        else f"on data {' '.join(dict.fromkeys(data))}, today's is {' '.join(dict.fromkeys(job.ground.data))}"
+        else f"on data {' '.join(dict.fromkeys(data))}, today's is "
+        f"{' '.join(dict.fromkeys(job.ground.data))}"
         if data != list(job.ground.data)
         else "for another study, or the same with other settings or scenarios"
     )
@@ -262,12 +277,14 @@ def sweep(
     data: Path | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Sweep:
-    """Run a study and write its cases to a folder as Parquet: a shipped study by name, a TOML file, or the same as a table.
+    """Run a study and write its cases to a folder as Parquet: a shipped study by name, a TOML file,
+    or the same as a table.
 
-    A folder that holds some of the cases is gone on with; one of another study, other data or another version raises `UsageError`. The
-    partitions are made in this process, by so many `workers` of this machine, or by those of a Dask `cluster` (`tcp://host:8786`); the
-    bytes are the same where numpy and its instructions are, else the figures to 1e-9, with a note. `tell` is called after each with how far it
-    is. Interrupted or killed, nothing finished is lost.
+    A folder that holds some of the cases is gone on with; one of another study, other data or
+    another version raises `UsageError`. The partitions are made in this process, by so many
+    `workers` of this machine, or by those of a Dask `cluster` (`tcp://host:8786`); the bytes are
+    the same where numpy and its instructions are, else the figures to 1e-9, with a note. `tell` is
+    called after each with how far it is. Interrupted or killed, nothing finished is lost.
     """
     asked = read_study(study)
     library("pyarrow", "Parquet", "sweep")  # before anything is written
@@ -275,7 +292,8 @@ def sweep(
     layout, place = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
         raise UsageError(
-            f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that --max-cases allows"
+            f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
+            "--max-cases allows"
         )
     held, kinds = claim(place, job)
     found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
@@ -294,7 +312,8 @@ def sweep(
         ):
             if place.lacks(name_of(made)):
                 raise UsageError(
-                    f"{place.place}: a worker has written where it cannot be seen from here; name a folder that all share, or a URL"
+                    f"{place.place}: a worker has written where it cannot be seen from here; name "
+                    "a folder that all share, or a URL"
                 )
             if arithmetic not in kinds:
                 kinds.add(arithmetic)
@@ -307,7 +326,11 @@ def sweep(
     except TcoError as error:
         if not progress.finished:
             raise
-        kept = f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, run again to go on"
+        kept = (
+            f"{progress.finished:,} of {progress.partitions:,} files are finished and kept, "
+            "run "
+            "again to go on"
+        )
         raise type(error)(f"{error}; {kept}") from None
     place.clear()
     return Sweep(job, place.place, progress, mixed(kinds))
@@ -333,7 +356,9 @@ folder_at = lru_cache(maxsize=4)(
 
 # ---------------------------------------------------------------- what it comes to
 FEW = 40  # cases that are shown one by one
-MANY = 2_000_000  # cases beyond which they are only counted: reading them takes as long as the program may take to answer
+# cases beyond which they are only counted: reading them takes as long as the program may take to
+# answer
+MANY = 2_000_000
 
 
 class Span(NamedTuple):

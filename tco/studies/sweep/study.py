@@ -1,6 +1,8 @@
-"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which values, and what it keeps.
+"""A study as its file states it, checked for its shape: what it asks of which scenarios, over which
+values, and what it keeps.
 
-The values of an input that a study goes through are a list, or so many steps from one value to another.
+The values of an input that a study goes through are a list, or so many steps from one value to
+another.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ PLAN = "plan."  # begins the path of an axis of the plan
 
 
 class Axis(NamedTuple):
-    """An input and its values: texts, or numbers of one unit, each found by its place alone so that no number of them needs memory."""
+    """An input and its values: texts, or numbers of one unit, each found by its place alone so that
+    no number of them needs memory.
+    """
 
     path: str
     unit: str | None  # none: texts
@@ -65,12 +69,15 @@ class Axis(NamedTuple):
 
 
 def axis_of(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> Axis:
-    """Return the values that a study's file gives for a path; whatever is wrong with them raises `DataError`."""
+    """Return the values that a study's file gives for a path; whatever is wrong with them raises
+    `DataError`.
+    """
     if isinstance(found, dict):
         return spaced(path, found, where, unit_of)
     if not isinstance(found, list) or not found:
         raise DataError(
-            f"{where}: expected a list of values with one value or more, or {{ from, to, steps, scale }}"
+            f"{where}: expected a list of values with one value or more, or {{ from, to, steps, "
+            "scale }"
         )
     if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
         raise DataError(f"{where}: {twice!r} is listed twice")
@@ -97,7 +104,8 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
     if start >= stop:
         hint = "the range is reversed" if start > stop else "both ends are the same"
         raise DataError(
-            f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value first"
+            f"{where}: from {found['from']} to {found['to']}: {hint}, expected the lower value "
+            "first"
         )
     if scale == "log" and start <= 0:
         raise DataError(
@@ -109,7 +117,9 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
 def in_one_unit(
     found: list[Any], path: str, where: str, unit_of: Callable[[str], str]
 ) -> tuple[list[float], str]:
-    """Return values as numbers of the unit that they are written in, or of the input's own where they differ or name none."""
+    """Return values as numbers of the unit that they are written in, or of the input's own where
+    they differ or name none.
+    """
     own = unit_of(path)
     with located(where):
         read = [quantity(one, own) for one in found]
@@ -185,7 +195,9 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def read_study(study: str | Path | Mapping[str, Any]) -> Study:
-    """Return a study that is shipped, in a file, or given as a table; whatever is wrong with it raises `DataError`."""
+    """Return a study that is shipped, in a file, or given as a table; whatever is wrong with it
+    raises `DataError`.
+    """
     if isinstance(study, Mapping):
         return study_of("study", "study", study)
     path = shipped_studies().get(str(study), Path(study))
@@ -312,7 +324,8 @@ def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Dr
             or not all(isinstance(one, str) for one in paths)
         ):
             raise DataError(
-                f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: every input with a range"
+                f"{where}: paths is {paths!r}, expected a list of input paths, or to be left out: "
+                "every input with a range"
             )
         if both := next((path for path in paths if path in grid), None):
             raise DataError(f"{where}: {both} is in [grid] too, expected it in one of them")
@@ -324,6 +337,7 @@ def whole(found: Mapping[str, Any], key: str, usual: int | None, least: int, whe
     value = found.get(key, usual)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
         raise DataError(
-            f"{where}: {key} is {'missing' if value is None else value}, expected a whole number from {least} on"
+            f"{where}: {key} is {'missing' if value is None else value}, expected a whole number "
+            f"from {least} on"
         )
     return value

@@ -1,6 +1,8 @@
-"""Numbered pieces of work, each a function of its number: done in this process, by others of this machine, or by those of a cluster.
+"""Numbered pieces of work, each a function of its number: done in this process, by others of this
+machine, or by those of a cluster.
 
-All stand on one ground: the program, and the data that each scenario sees, by hash. Equal ones compute the same bytes on one machine.
+All stand on one ground: the program, and the data that each scenario sees, by hash. Equal ones
+compute the same bytes on one machine.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ class Ground(NamedTuple):
         if other.program != self.program:
             return f"runs tco {other.program}, the study was begun by {self.program}"
         if other.data != self.data:
-            return f"has data {' '.join(dict.fromkeys(other.data))}, the study was begun on {' '.join(dict.fromkeys(self.data))}"
+            return (
+                f"has data {' '.join(dict.fromkeys(other.data))}, the study was begun on "
+                f"{' '.join(dict.fromkeys(self.data))}"
+            )
         return None
 
 
@@ -63,7 +68,9 @@ def program() -> str:
 
 @cache
 def catalogue_on(folders: Folders, anchors: tuple[Any, ...] = ()) -> Catalogue:
-    """Return the catalogue with some folders laid over it and some runs that move its answers, read once."""
+    """Return the catalogue with some folders laid over it and some runs that move its answers, read
+    once.
+    """
     found = Catalogue(Path(folder) for folder in folders)
     found.anchors = anchors
     return found
@@ -85,7 +92,8 @@ def folders_of(catalogue: Catalogue) -> Folders:
 
 PATIENCE = 10.0  # seconds a scheduler has to answer
 ARRIVAL = 60.0  # seconds the first worker has to come
-AHEAD = 3  # pieces handed out for each thread: enough that none waits, few enough that none is forgotten
+# pieces handed out for each thread: enough that none waits, few enough that none is forgotten
+AHEAD = 3
 Make = Callable[[int], Any]
 Figures = tuple[float | None, ...]
 
@@ -116,7 +124,8 @@ def done_by(
     make: Make,
     numbers: Iterable[int],
 ) -> Iterator[Piece]:
-    """Yield what was made of each number, as it is made: by so many workers of this machine, or by those of a scheduler.
+    """Yield what was made of each number, as it is made: by so many workers of this machine, or by
+    those of a scheduler.
 
     `ask` gives some figures of the study, in which workers with another arithmetic must agree.
     """
@@ -124,7 +133,8 @@ def done_by(
         raise UsageError(f"--workers {workers}: expected one or more")
     if workers is not None and cluster is not None:
         raise UsageError(
-            "--workers starts workers on this machine, --cluster takes those of a scheduler: give one of them"
+            "--workers starts workers on this machine, --cluster takes those of a scheduler: give "
+            "one of them"
         )
     if workers is None and cluster is None:
         return (Piece(number, make(number), arithmetic()) for number in numbers)
@@ -144,13 +154,15 @@ def on_ground(
 ) -> Piece:
     """Make a piece, as a worker does: one that came late has not been asked yet what it runs.
 
-    Where another numpy or other instructions make other figures than those that `ask` gave with an arithmetic, none is made.
+    Where another numpy or other instructions make other figures than those that `ask` gave with an
+    arithmetic, none is made.
     """
     if (why := ground.why_stranger(ground.standing())) is not None:
         raise DataError(f"a worker {why}; install the same on all")
     if arithmetic() != made_with and not agree(ask(), figures):
         raise DataError(
-            f"a worker with {arithmetic()} computes other figures than {made_with}; install the same on all"
+            f"a worker with {arithmetic()} computes other figures than {made_with}; install the "
+            "same on all"
         )
     return Piece(number, make(number), arithmetic())
 
@@ -159,7 +171,9 @@ def on_ground(
 def made_by_others(
     workers: int | None, cluster: str | None, ground: Ground, make: Make, numbers: Iterable[int]
 ) -> Iterator[Piece]:
-    """Yield pieces as workers make them; those that run another program or see other data are refused by name."""
+    """Yield pieces as workers make them; those that run another program or see other data are
+    refused by name.
+    """
     with connected(workers, cluster) as client:
         for address, found in sorted(client.run(ground.standing, on_error="return").items()):
             why = (
@@ -211,7 +225,8 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise UsageError(
-                f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); expected tcp://HOST:8786 or tls://HOST:8786"
+                f"--cluster {cluster}: no scheduler answers ({error or type(error).__name__}); "
+                "expected tcp://HOST:8786 or tls://HOST:8786"
             ) from None
         held.enter_context(client)
         try:
@@ -224,12 +239,15 @@ def connected(workers: int | None, cluster: str | None) -> Iterator[Any]:
 
 
 def refuse_unspoken(distributed: Any, address: str) -> None:
-    """Refuse an address that Dask does not speak to; what TLS needs is read from its own configuration."""
+    """Refuse an address that Dask does not speak to; what TLS needs is read from its own
+    configuration.
+    """
     scheme, colons, _ = address.partition("://")
     known = sorted(import_module("distributed.comm.registry").backends)
     if colons and scheme not in known:
         raise UsageError(
-            f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of {', '.join(known)}"
+            f"--cluster {address}: no scheduler answers to the scheme {scheme!r}; expected one of "
+            f"{', '.join(known)}"
         )
     if (
         scheme == "tls"

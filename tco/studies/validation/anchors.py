@@ -1,6 +1,8 @@
-"""Reading measured runs that answers are moved by: serving rows as `tco validate` reads them, each refused with its reason, never averaged in.
+"""Reading measured runs that answers are moved by: serving rows as `tco validate` reads them, each
+refused with its reason, never averaged in.
 
-A row is refused that `tco validate` would not score, one that no chip could do, and one so far off that its units must be wrong.
+A row is refused that `tco validate` would not score, one that no chip could do, and one so far off
+that its units must be wrong.
 """
 
 from __future__ import annotations
@@ -34,11 +36,14 @@ SHOWN = 3  # refused rows that a message tells of
 
 
 def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
-    """Return the runs of a file; one that cannot be believed raises `DataError` with its line and the reason."""
+    """Return the runs of a file; one that cannot be believed raises `DataError` with its line and
+    the reason.
+    """
     kind, table = read_measured(path)
     if kind != "inference":
         raise DataError(
-            f"--anchor {path}: holds {kind}, expected serving runs, in columns as `tco validate` reads them"
+            f"--anchor {path}: holds {kind}, expected serving runs, in columns as `tco validate` "
+            "reads them"
         )
     if table.empty:
         raise DataError(f"--anchor {path}: holds no row")
@@ -84,12 +89,14 @@ def faults_of(
         if rates[row] > most:
             yield (
                 row,
-                f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak does {most:,.6g}",
+                f"{rates[row]:,.6g} tokens/s a chip, in and out, are above the roofline: its peak "
+                f"does {most:,.6g}",
             )
         elif speeds[row] > quickest:
             yield (
                 row,
-                f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at {quickest:,.6g}",
+                f"{speeds[row]:,.6g} tokens/s a user are above the roofline: weights are read at "
+                f"{quickest:,.6g}",
             )
         elif not 1 / FARTHEST < ratio < FARTHEST:
             measured, said = (
@@ -98,14 +105,17 @@ def faults_of(
             )
             yield (
                 row,
-                f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that its name ends in",
+                f"{measured} is {ratio:,.3g} times the {said} predicted: expected the unit that "
+                "its name ends in",
             )
 
 
 def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:
-    """Return the most tokens a second that the peak of a row's chip lets it compute, and that its bandwidth lets a user get.
+    """Return the most tokens a second that the peak of a row's chip lets it compute, and that its
+    bandwidth lets a user get.
 
-    R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n chips of a worker and the weights W read.
+    R <= P / F with the work F of a token's weights; 1/t <= (1 + d) n B / W with d tokens ahead, n
+    chips of a worker and the weights W read.
     """
     chips, part = points.chips, points.chips.parts[row]
     model = points.model(points.models[row])

@@ -1,4 +1,5 @@
-"""Audited rows of MLPerf Inference, read as serving points: lengths, load, plan, and runs to leave out.
+"""Audited rows of MLPerf Inference, read as serving points: lengths, load, plan, and runs to leave
+out.
 
 An offline run has all requests at once. A server or interactive run is read as a closed loop at the
 load its log shows: requests in flight are requests per second times the mean time of one (Little's

@@ -1,12 +1,15 @@
-"""Are the ranges right? Each chip is taken as unmeasured, and its rows are held against the range that the others alone would have given it.
+"""Are the ranges right? Each chip is taken as unmeasured, and its rows are held against the range
+that the others alone would have given it.
 
-The parameters of practice are those of the refits without the chip, of every kind of measurements that has one, each with the range that
-the catalogue gives it; what no parameter explains is what the rows of the other chips leave on the same refit, split by what runs share. All
-are drawn together, as they are for an answer; what vendors state of the chip is held.
+The parameters of practice are those of the refits without the chip, of every kind of measurements
+that has one, each with the range that the catalogue gives it; what no parameter explains is what
+the rows of the other chips leave on the same refit, split by what runs share. All are drawn
+together, as they are for an answer; what vendors state of the chip is held.
 
-And are ratios right? Pairs of two chips that serve one workload at one speed: how often the model puts them in the right order, and their
-predicted ratio and its range against the measured one. Each row of a pair is predicted by the refit that never saw its chip, both in the same
-draws, so that what the two share cancels, as it does between the columns of a comparison.
+And are ratios right? Pairs of two chips that serve one workload at one speed: how often the model
+puts them in the right order, and their predicted ratio and its range against the measured one. Each
+row of a pair is predicted by the refit that never saw its chip, both in the same draws, so that
+what the two share cancels, as it does between the columns of a comparison.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ class Pairs(NamedTuple):
 
 
 def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> Pairs:
-    """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each other."""
+    """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
+    other.
+    """
     found = []
     for _, group in workload[usable].groupby(list(workload.columns)):
         rows = group.index.to_numpy()
@@ -65,7 +70,9 @@ def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> 
 
 
 def pairs_of(table: pd.DataFrame, made: Prediction) -> Pairs:
-    """Return the pairs of the scored rows of a file of serving points: two accelerators with one model, formats and lengths."""
+    """Return the pairs of the scored rows of a file of serving points: two accelerators with one
+    model, formats and lengths.
+    """
     speed = column(table, "interactivity_tok_s_per_user")
     usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
     workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(
@@ -75,9 +82,11 @@ def pairs_of(table: pd.DataFrame, made: Prediction) -> Pairs:
 
 
 def order(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
-    """Return pairs of accelerators on one workload, the share in the right order, and the median error of their ratio; nothing without pairs.
+    """Return pairs of accelerators on one workload, the share in the right order, and the median
+    error of their ratio; nothing without pairs.
 
-    Two that were measured within a tenth of each other have no order to be right about: one configuration differs as much from day to day.
+    Two that were measured within a tenth of each other have no order to be right about: one
+    configuration differs as much from day to day.
     """
     one, other = pairs_of(table, made)
     if not len(one):
@@ -107,7 +116,9 @@ class Tested(NamedTuple):
 
 
 class BackTest(NamedTuple):
-    """A file's rows, or pairs of them, against the ranges that they would have been given: by chip and all."""
+    """A file's rows, or pairs of them, against the ranges that they would have been given: by chip
+    and all.
+    """
 
     kind: str
     chips: dict[str, Tested]
@@ -117,7 +128,9 @@ class BackTest(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What was measured of a chip, and what would have been said of its scored rows had nobody measured it."""
+    """What was measured of a chip, and what would have been said of its scored rows had nobody
+    measured it.
+    """
 
     rows: Array  # places in the file
     target: Array
@@ -134,7 +147,9 @@ def left_out_draws(
     wanted: Array,
     path: Path,
 ) -> dict[str, Drawn]:
-    """Return what each chip's wanted rows would have been given by the refits that never saw the chip, all chips in the same draws."""
+    """Return what each chip's wanted rows would have been given by the refits that never saw the
+    chip, all chips in the same draws.
+    """
     refits: dict[str, dict[str, float]] = {}
     refitted = set()  # chips whose rows of this kind some refit never saw
     for row in accuracy(catalogue, "left_out"):
@@ -150,17 +165,21 @@ def left_out_draws(
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
     if not found:
         raise DataError(
-            f"{path}: holds no scored row of a chip that a refit was made without; there are {', '.join(sorted(refitted))}"
+            f"{path}: holds no scored row of a chip that a refit was made without; there are "
+            f"{', '.join(sorted(refitted))}"
         )
     return found
 
 
 def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
-    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been given, had it been unmeasured."""
+    """Return how many rows of a file lie inside the P10 to P90 that each chip would have been
+    given, had it been unmeasured.
+    """
     kind, table = read_measured(path)
     if kind not in PARAMETERS:
         raise UsageError(
-            f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their answers have ranges"
+            f"--back-test: {path} holds {kind}, expected {' or '.join(PARAMETERS)}: only their "
+            "answers have ranges"
         )
     found = left_out_draws(kind, table, catalogue, settings, np.ones(len(table), dtype=bool), path)
     every = []
@@ -184,7 +203,9 @@ def drawn_of(
     catalogue: Catalogue,
     settings: dict[str, str],
 ) -> Drawn | None:
-    """Return what was measured of a chip and what would have been said, as of one that nobody has measured; None where no row is scored."""
+    """Return what was measured of a chip and what would have been said, as of one that nobody has
+    measured; None where no row is scored.
+    """
     mine = np.flatnonzero((parts == chip) & wanted)
     others, own = (
         Question(
@@ -250,7 +271,9 @@ class Question:
         return self.predict(self.table, self.chips)
 
     def ranges(self) -> dict[str, Range]:
-        """Return the ranges of the parameters of practice that a prediction has read, but for those that decide structure."""
+        """Return the ranges of the parameters of practice that a prediction has read, but for those
+        that decide structure.
+        """
         values = self.chips.values
         return {
             path: range_of(given)
@@ -263,7 +286,8 @@ class Question:
 
 
 def held(target: Array, draws: Array, alone: Array) -> Array:
-    """Return for every row whether it lies inside, below and above its range, how wide that is, and whether it were inside with parameters alone.
+    """Return for every row whether it lies inside, below and above its range, how wide that is, and
+    whether it were inside with parameters alone.
 
     A draw in which the plan does not fit memory says nothing.
     """
@@ -296,7 +320,9 @@ LEAST = 20  # pairs of a chip that say something of it
 
 
 def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
-    """Return how ratios of two chips in a file of serving points lie to the measured ones, each side predicted without its chip's rows."""
+    """Return how ratios of two chips in a file of serving points lie to the measured ones, each
+    side predicted without its chip's rows.
+    """
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
@@ -305,7 +331,8 @@ def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Back
     paired = pairs_of(table, made)
     if not len(paired.one):
         raise DataError(
-            f"{path}: no two chips serve one model with the same formats and lengths at one speed, so there is no ratio"
+            f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
+            "so there is no ratio"
         )
     wanted = np.zeros(len(table), dtype=bool)
     wanted[np.concatenate(paired)] = True

@@ -1,7 +1,9 @@
-"""A calibration: the fit of one kind of measurements, refits without each accelerator, model and source, and what they say.
+"""A calibration: the fit of one kind of measurements, refits without each accelerator, model and
+source, and what they say.
 
-Kernels pin the efficiencies of single operators; what they settle is held while collectives, serving and training are fitted.
-Every refit starts from the priors and runs to its end; the predictions of what it never saw are the honest errors.
+Kernels pin the efficiencies of single operators; what they settle is held while collectives,
+serving and training are fitted. Every refit starts from the priors and runs to its end; the
+predictions of what it never saw are the honest errors.
 """
 
 from __future__ import annotations
@@ -83,11 +85,14 @@ def calibrate(
     progress: Callable[[str], None] = lambda _: None,
     fit_name: str = "",
 ) -> Calibration:
-    """Fit the shared parameters of one kind of measurements, and again without each accelerator, model and source; `values` carry the fit."""
+    """Fit the shared parameters of one kind of measurements, and again without each accelerator,
+    model and source; `values` carry the fit.
+    """
     whole, task = table, Task(kind, table, catalogue, values, fit_name)
     table, groups, free = task.table, task.groups(), task.free
     progress(
-        f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} times without one accelerator, model or source"
+        f"fitting {len(free.parameters)} parameters on {len(table):,} {kind}, and {len(groups)} "
+        "times without one accelerator, model or source"
     )
     everything = np.ones(len(table), dtype=bool)
     apart = {
@@ -138,7 +143,9 @@ def calibrate(
 
 
 def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, dict[str, Any]]:
-    """Return the errors on each chip's rows that its software holds back: no fit sees them, and of some chips they are all there is."""
+    """Return the errors on each chip's rows that its software holds back: no fit sees them, and of
+    some chips they are all there is.
+    """
     rest = table[np.isin(tiers(table), HELD_BACK)].reset_index(drop=True)
     if rest.empty:
         return {}
@@ -154,7 +161,9 @@ def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Pr
 
 
 def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
-    """Return the predictions of each accelerator's rows by the refit without them; rows of accelerators that were never left out are not scored."""
+    """Return the predictions of each accelerator's rows by the refit without them; rows of
+    accelerators that were never left out are not scored.
+    """
     predicted, skip = np.full(len(made.target), np.nan), made.skip.copy()
     for one in refits:
         if one.left_out == "accelerator":
@@ -184,7 +193,9 @@ def rows_of(
     residual: float,
     date: str,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values that leaving groups out found."""
+    """Yield the catalogue rows of a fit: ranges cover its own spread either way, and the values
+    that leaving groups out found.
+    """
     followed = {f.path: f.followed for f in free.followers}
     for path in paths_of(free):
         _, family, name = path.split(".")

@@ -1,6 +1,8 @@
-"""Measured collectives as questions to the engine: each row's chip, ranks, placement, network, library and operation.
+"""Measured collectives as questions to the engine: each row's chip, ranks, placement, network,
+library and operation.
 
-Rows of one operation by one library and algorithm are asked together, as arrays; the command line beside each gives the same number.
+Rows of one operation by one library and algorithm are asked together, as arrays; the command line
+beside each gives the same number.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ from tco.studies.validation.specifications import (
 from tco.studies.validation.wording import meaning
 
 Array = np.ndarray[Any, Any]
-SERVER = 8  # chips of a server where a row does not say; larger domains are racks, which servers are parts of
+# chips of a server where a row does not say; larger domains are racks, which servers are parts of
+SERVER = 8
 PLATEAU_SIZE = 8 * 2.0**30  # bytes taken for a row that states only its plateau at large messages
 WORDS = ("column", "words", "library", "algorithm", "network")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
@@ -146,7 +149,9 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
 
 
 def nic_rate(table: pd.DataFrame) -> Array:
-    """Return the NIC rate of a rank where the fabric's text states it, as count x rate of a node or as one rate."""
+    """Return the NIC rate of a rank where the fabric's text states it, as count x rate of a node or
+    as one rate.
+    """
     rates = np.full(len(table), np.nan)
     per_node = column(table, "gpus_per_node", 8)
     for row, fabric in enumerate(texts(table, "fabric")):
@@ -301,7 +306,9 @@ def together(
 
 
 def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
-    """Return the measured times of rows of engines' tables, in seconds, and the rows of every kernel with the times that physics gives them."""
+    """Return the measured times of rows of engines' tables, in seconds, and the rows of every
+    kernel with the times that physics gives them.
+    """
     found = []
     for asked, chosen in together(table, chips, skips(table, chips)):
         if asked.engine:

@@ -1,17 +1,21 @@
-"""How far deployments lie from the best plans of their class: published runs that no other run beats, by class and by engine.
+"""How far deployments lie from the best plans of their class: published runs that no other run
+beats, by class and by engine.
 
-A run that makes R tokens per second and chip at a speed reaches a share of the best rate R_c of its class there:
-whole engines of one server, or pools apart of published sizes, under public software of the run's month.
+A run that makes R tokens per second and chip at a speed reaches a share of the best rate R_c of its
+class there: whole engines of one server, or pools apart of published sizes, under public software
+of the run's month.
 
     ln(R / R_c) = m_class + b_engine + s_envelope + e,   b ~ N(0, v_b), s ~ N(0, v_s)
 
-An envelope is the runs of one chip, model, set of formats and lengths. Weak runs are outliers and not points of a
-cloud: e is Student's t of three degrees of freedom, whose weights and the variances follow from one another until
-they stand still (expectation and maximisation; Lange, Little and Taylor 1989). Chips, generations, speeds, lengths,
-ages and drafts have no level: left out, they bring nothing.
+An envelope is the runs of one chip, model, set of formats and lengths. Weak runs are outliers and
+not points of a cloud: e is Student's t of three degrees of freedom, whose weights and the variances
+follow from one another until they stand still (expectation and maximisation; Lange, Little and
+Taylor 1989). Chips, generations, speeds, lengths, ages and drafts have no level: left out, they
+bring nothing.
 
-What families of chips lie apart is read from runs as they were configured, slow ones among them: the residuals of
-`tco.studies.validation.unexplained`, of which each publisher has an error of its own.
+What families of chips lie apart is read from runs as they were configured, slow ones among them:
+the residuals of `tco.studies.validation.unexplained`, of which each publisher has an error of its
+own.
 
     ln(R / R_model) = u_family + w_publisher + e,   u ~ N(0, U^2), w ~ N(0, W^2)
 """
@@ -61,7 +65,9 @@ class Effects(NamedTuple):
     scatter: float
 
     def of(self, level: str, owner: str) -> tuple[float, float]:
-        """Return mean and standard deviation of an effect; of an owner without runs that of its level."""
+        """Return mean and standard deviation of an effect; of an owner without runs that of its
+        level.
+        """
         if (level, owner) not in self.owners:
             return 0.0, math.sqrt(self.variances[level])
         place = self.owners.index((level, owner))
@@ -69,7 +75,9 @@ class Effects(NamedTuple):
 
 
 def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
-    """Return the runs that no other run beats, with the share of their class's best rate that each reaches."""
+    """Return the runs that no other run beats, with the share of their class's best rate that each
+    reaches.
+    """
     rows = []
     sweep = Sweep(table, catalogue, values)
     for key, runs in sweep.configurations(ahead=True).groupby(list(KEYS), sort=True):
@@ -123,10 +131,12 @@ def fitted(found: pd.DataFrame) -> Effects:
 
 
 def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int]]:
-    """Return mean, standard deviation and count of runs of each family's rate over the model's, by publisher.
+    """Return mean, standard deviation and count of runs of each family's rate over the model's, by
+    publisher.
 
     Args:
-        residuals: runs as configured with `family`, `source` and `residual`, a logarithm of time over the model's.
+        residuals: runs as configured with `family`, `source` and `residual`, a logarithm of time
+            over the model's.
 
     """
     effects = {}
@@ -143,7 +153,9 @@ def family_effects(residuals: pd.DataFrame) -> dict[str, tuple[float, float, int
 
 
 def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFrame:
-    """Return the scored runs of a file as they were configured: family, source and how much longer they took."""
+    """Return the scored runs of a file as they were configured: family, source and how much longer
+    they took.
+    """
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
     made = predicted(inference.predict, table, chips)
     scored = residuals("inference", table, chips, made)
@@ -153,7 +165,8 @@ def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Value
 def deployed_rows(
     found: pd.DataFrame, configured: pd.DataFrame, date: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of a fit: classes, engines, families, and what one system has by itself.
+    """Yield the catalogue rows of a fit: classes, engines, families, and what one system has by
+    itself.
 
     Args:
         found: unbeaten runs over the best plan of their class, as `gaps` gives them.

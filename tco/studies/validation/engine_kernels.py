@@ -1,10 +1,12 @@
-"""Corrections of kernels by engine, release and chip: ridge regressions of measured over predicted time, chips drawn towards what they share.
+"""Corrections of kernels by engine, release and chip: ridge regressions of measured over predicted
+time, chips drawn towards what they share.
 
     ln(t / t_physics) = X (c + d_chip) + e,   c ~ N(0, S),   d_chip ~ N(0, S_chip)
 
-X are the pieces of `tco.performance.chip.engine_kernels`. Of every kernel, release and format first c is found from all its chips, then what is
-left of each chip. Rows that lie far off count as one over their distance (Huber 1964), so that a few shapes that a kernel was not made for do not
-bend what it does with the others.
+X are the pieces of `tco.performance.chip.engine_kernels`. Of every kernel, release and format first
+c is found from all its chips, then what is left of each chip. Rows that lie far off count as one
+over their distance (Huber 1964), so that a few shapes that a kernel was not made for do not bend
+what it does with the others.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ MIDDLE = 1.4826  # standard deviations of a normal distribution in its median ab
 
 
 def ridge(has: Array, left: Array, widths: Array) -> Array:
-    """Return the coefficients that are likeliest beside their belief, with rows that lie far off weighed down."""
+    """Return the coefficients that are likeliest beside their belief, with rows that lie far off
+    weighed down.
+    """
     weights, found = np.ones(len(left)), np.zeros(has.shape[1])
     for _ in range(ROUNDS):
         weighed = has * weights[:, None]
@@ -55,14 +59,17 @@ def ridge(has: Array, left: Array, widths: Array) -> Array:
 def fitted(
     kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one that no table is of."""
+    """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
+    that no table is of.
+    """
     chips, readers = (
         Specifications(catalogue, values, texts(table, "accelerator")),
         {"kernels": kernels, "collectives": collectives},
     )
     if kind not in readers or "engine_kernel" not in table:
         raise UsageError(
-            f"--fit {NAME}: found {kind} without the column engine_kernel, expected tables of engines' kernels, such as engine_gemm"
+            f"--fit {NAME}: found {kind} without the column engine_kernel, expected tables of "
+            "engines' kernels, such as engine_gemm"
         )
     measured, timed = readers[kind].of_engines(table, chips)
     groups: dict[tuple[str, str, str], list[OfEngine]] = {}

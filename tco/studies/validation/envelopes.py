@@ -1,11 +1,14 @@
-"""The best plan against published runs: a search at the speed of every run that no other run beats must not make less than that run.
+"""The best plan against published runs: a search at the speed of every run that no other run beats
+must not make less than that run.
 
-Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the most that any run at that speed
-or a higher one makes. A configuration (an engine, its pools and how their chips divide) that was run several times under a load counts once,
-by its newest run. Two predictions are held against it: the envelope of the same runs, each predicted as it was configured and loaded with the
-parameters of the refit that never saw the chip, so that like is held against like; and the search of `tco perf CHIP` among all plans: pools in
-the best proportion, public software of the run's month unless another is asked for (`--set workload.software=best`), no
-tokens predicted ahead, measured over a run as a benchmark does.
+Runs of one chip, model, set of formats and lengths form an envelope: at each speed a user gets, the
+most that any run at that speed or a higher one makes. A configuration (an engine, its pools and how
+their chips divide) that was run several times under a load counts once, by its newest run. Two
+predictions are held against it: the envelope of the same runs, each predicted as it was configured
+and loaded with the parameters of the refit that never saw the chip, so that like is held against
+like; and the search of `tco perf CHIP` among all plans: pools in the best proportion, public
+software of the run's month unless another is asked for (`--set workload.software=best`), no tokens
+predicted ahead, measured over a run as a benchmark does.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Curve(NamedTuple):
-    """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes, which falls; in logarithms lines join them."""
+    """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes,
+    which falls; in logarithms lines join them.
+    """
 
     speed: Array
     rate: Array
@@ -50,13 +55,17 @@ class Curve(NamedTuple):
         return cls(speed[best][order], rate[best][order])
 
     def rate_at(self, speed: float) -> float:
-        """Return the most that a chip makes at a speed or a higher one; zero beyond the quickest run."""
+        """Return the most that a chip makes at a speed or a higher one; zero beyond the quickest
+        run.
+        """
         if not len(self.speed) or speed > self.speed[-1]:
             return 0.0
         return float(np.exp(np.interp(np.log(speed), np.log(self.speed), np.log(self.rate))))
 
     def speed_at(self, rate: float) -> float:
-        """Return the highest speed at which a chip makes so much or more; zero beyond the run that makes most."""
+        """Return the highest speed at which a chip makes so much or more; zero beyond the run that
+        makes most.
+        """
         if not len(self.speed) or rate > self.rate[0]:
             return 0.0
         return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
@@ -74,7 +83,9 @@ def unbeaten(speed: Array, rate: Array) -> Array:
 
 
 def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
-    """Return the parameters of the refit that never saw a chip's serving runs; empty where there are too few of them for one."""
+    """Return the parameters of the refit that never saw a chip's serving runs; empty where there
+    are too few of them for one.
+    """
     rows = table(catalogue, "left_out")
     return {
         row["path"]: float(row["value"])
@@ -101,7 +112,9 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
 
 
 def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
-    """Return the envelope of what some runs of one chip, model, set of formats and lengths are predicted to make."""
+    """Return the envelope of what some runs of one chip, model, set of formats and lengths are
+    predicted to make.
+    """
     speeds, rates = list[Array](), list[Array]()
     for (engine, apart, searched, offline), some in runs.groupby(
         ["engine", "apart", "searched", "offline"], sort=True
@@ -135,7 +148,9 @@ CLOSE, NEAR, FAR = (
 
 
 class Run(NamedTuple):
-    """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of the same runs and of the best plan."""
+    """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of
+    the same runs and of the best plan.
+    """
 
     speed: float
     measured: float
@@ -179,7 +194,9 @@ class Envelope(NamedTuple):
 
 
 class Sweep:
-    """The runs of a file that an envelope may hold: what each serves, the speed a user gets and the output tokens a chip makes."""
+    """The runs of a file that an envelope may hold: what each serves, the speed a user gets and the
+    output tokens a chip makes.
+    """
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
@@ -231,7 +248,9 @@ class Sweep:
         ]
 
     def configurations(self, ahead: bool) -> pd.DataFrame:
-        """Return the newest run of each configuration under each load, those that predict tokens ahead only where they are asked for."""
+        """Return the newest run of each configuration under each load, those that predict tokens
+        ahead only where they are asked for.
+        """
         runs = self.runs if ahead else self.runs[~self.runs["ahead"]]
         return runs.drop_duplicates([*KEYS, *CONFIGURATION, "flight", "ahead"], keep="last")
 
@@ -243,7 +262,9 @@ def envelopes_of(
     chips: frozenset[str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Envelope]:
-    """Yield the envelopes of a file of serving runs with enough configurations, of all chips or some, each against both predictions."""
+    """Yield the envelopes of a file of serving runs with enough configurations, of all chips or
+    some, each against both predictions.
+    """
     sweep = Sweep(table, catalogue, values)
     asked = {path: one.text for path, one in values.given.items()} | dict(settings or {})
     for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
@@ -275,7 +296,9 @@ def envelopes_of(
 def against_best(
     catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, asked: Mapping[str, str]
 ) -> Run:
-    """Return a run of an envelope with the best plan at its speed, under software of its own month unless another is set."""
+    """Return a run of an envelope with the best plan at its speed, under software of its own month
+    unless another is set.
+    """
     speed, rate = float(run.speed), float(run.rate)
     best = best_at(catalogue, named, speed, run.date, asked=asked)
     return Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
@@ -289,7 +312,8 @@ def best_at(
     ahead: bool = False,
     asked: Mapping[str, str] | None = None,
 ) -> float | None:
-    """Return the output tokens a chip makes over a run of the best plan that gives users some speed, ahead or not; None where no plan does.
+    """Return the output tokens a chip makes over a run of the best plan that gives users some
+    speed, ahead or not; None where no plan does.
 
     `asked` are the user's own settings, which win over those of the runs.
     """
@@ -321,7 +345,9 @@ def best_at(
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return how the best plans stand to some runs, and how what is predicted of the same configurations does, in rate and in speed."""
+    """Return how the best plans stand to some runs, and how what is predicted of the same
+    configurations does, in rate and in speed.
+    """
     free = stands([run.ratio for run in runs])
     alike = {
         "alike": stands([run.ratio_alike for run in runs]),
@@ -331,7 +357,9 @@ def summary(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def stands(ratios: Sequence[float]) -> dict[str, float | None]:
-    """Return the median of predicted over measured, its median error, the shares that are close and that lie well below, and the least."""
+    """Return the median of predicted over measured, its median error, the shares that are close and
+    that lie well below, and the least.
+    """
     names = ("median", "median_error", "close", f"below_{NEAR:g}", f"below_{FAR:g}", "least")
     if not ratios:
         return dict.fromkeys(names)
@@ -349,10 +377,12 @@ def stands(ratios: Sequence[float]) -> dict[str, float | None]:
 
 
 def pairs(envelopes: Sequence[Envelope], predicted: Sequence[Curve]) -> dict[str, Any]:
-    """Return how two chips stand to each other at one speed: pairs, the share in the right order, and the median error of their ratio.
+    """Return how two chips stand to each other at one speed: pairs, the share in the right order,
+    and the median error of their ratio.
 
-    Both the measured and the predicted ratio are of envelopes of one model, set of formats and lengths, at the speeds of their runs that
-    both measured ones span. A chip that is predicted not to have the speed comes second, and the ratio then counts as all wrong.
+    Both the measured and the predicted ratio are of envelopes of one model, set of formats and
+    lengths, at the speeds of their runs that both measured ones span. A chip that is predicted not
+    to have the speed comes second, and the ratio then counts as all wrong.
     """
     truths, guesses, order = list[float](), list[float](), list[bool]()
     for (one, its), (other, its_own) in combinations(zip(envelopes, predicted, strict=True), 2):
@@ -388,7 +418,9 @@ def pairs(envelopes: Sequence[Envelope], predicted: Sequence[Curve]) -> dict[str
 
 
 def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]:
-    """Return how two chips would stand to each other if each run were predicted but for an error at random, alike in rate and speed."""
+    """Return how two chips would stand to each other if each run were predicted but for an error at
+    random, alike in rate and speed.
+    """
     random = np.random.default_rng(0)
     found = []
     for _ in range(TRIALS):
@@ -415,7 +447,9 @@ def against_runs(
     values: Values,
     settings: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Envelope, dict[str, Any]]], dict[str, Any]]:
-    """Return the envelopes of a file of serving runs, each with its summary, and the summary of all."""
+    """Return the envelopes of a file of serving runs, each with its summary, and the summary of
+    all.
+    """
     found = list(envelopes_of(table, catalogue, values, settings=settings))
     two = pairs(found, [one.alike for one in found]) | {
         "off_at_random": [off_at_random(found, error) for error in ERRORS]

@@ -1,10 +1,13 @@
-"""Fitting the shared parameters of practice: robust least squares on log(predicted / measured) and on what is believed before.
+"""Fitting the shared parameters of practice: robust least squares on log(predicted / measured) and
+on what is believed before.
 
-What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine or a library, never to a model, a source or
-a row. Each has a prior with the P5 and P95 of the belief, which weighs like measurements, inside the bounds that physics sets to the attribute.
-Every fit starts from the priors, so that what a file cannot pin down stays where it was believed to be. Fits on different rows of one file run
-side by side: an engine asked for many sets of parameters at once spends its time on numbers instead of on calls, so that thirty searches
-together take a few times as long as one.
+What a fit may move is in `data/fits/KIND.csv`. A parameter belongs to a family of chips, an engine
+or a library, never to a model, a source or a row. Each has a prior with the P5 and P95 of the
+belief, which weighs like measurements, inside the bounds that physics sets to the attribute. Every
+fit starts from the priors, so that what a file cannot pin down stays where it was believed to be.
+Fits on different rows of one file run side by side: an engine asked for many sets of parameters at
+once spends its time on numbers instead of on calls, so that thirty searches together take a few
+times as long as one.
 """
 
 from __future__ import annotations
@@ -36,10 +39,12 @@ Found = TypeVar("Found")
 
 
 def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
-    """Run searches side by side, each of which is given what it asks with, and return what they find.
+    """Run searches side by side, each of which is given what it asks with, and return what they
+    find.
 
-    All meet again and again, those that have ended too: whoever comes last asks for what the others have come with, all in one question. What
-    goes wrong with it goes wrong for all of them. Once nobody has come with a question, all have ended.
+    All meet again and again, those that have ended too: whoever comes last asks for what the others
+    have come with, all in one question. What goes wrong with it goes wrong for all of them. Once
+    nobody has come with a question, all have ended.
     """
     asked: dict[int, Array] = {}  # by the number of the search
     answers: dict[int, Array | BaseException] = {}
@@ -117,7 +122,9 @@ class Free(NamedTuple):
 
 
 def read_free(catalogue: Catalogue, kind: str) -> Free:
-    """Return what a fit of a kind may move, from the last data folder that says so; a bad file raises `DataError`."""
+    """Return what a fit of a kind may move, from the last data folder that says so; a bad file
+    raises `DataError`.
+    """
     path = next(
         (
             found
@@ -140,7 +147,8 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
         low, high = (number(row[name], name, where) for name in ("low", "high"))
         if not 0 < low <= prior <= high:
             raise DataError(
-                f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, {high:g}"
+                f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, "
+                f"{high:g}"
             )
         bounds = max(wanted.minimum, prior / FARTHEST), min(wanted.maximum, prior * FARTHEST)
         parameters.append(Parameter(own, prior, low, high, *bounds))
@@ -157,12 +165,13 @@ LEFT_OUT = {
     "model": "model",
     "source": "source_id",
 }  # what is left out, and the column that names it
-LEAST_GROUP = (
-    20  # rows below which a group left out says nothing; of a small file a twentieth of its rows
-)
+# Fewer rows than these say nothing when they are left out; of a small file a twentieth of its rows
+LEAST_GROUP = 20
 HELD_BACK = ("B", "C")  # tiers of rows that software holds back: scored, and never fitted
 GROUPS = ("accelerator", "model", "op", "source_id")
-SCALE = 0.1  # errors well beyond it count by their logarithm: runs of an engine's first weeks say little of the rest (Cauchy)
+# errors well beyond it count by their logarithm: runs of an engine's first weeks say little of the
+# rest (Cauchy)
+SCALE = 0.1
 STEP = 0.01  # of a logarithm, for derivatives
 ROUNDS = 60  # at most; fits end long before, by convergence
 TOLERANCE = 1e-4  # relative change of cost or of parameters by which a fit has converged
@@ -170,7 +179,9 @@ TOLERANCE = 1e-4  # relative change of cost or of parameters by which a fit has 
 
 @dataclass(slots=True)
 class Fit:
-    """The fitted values by path, their spread in logarithm, whether the search came to its end, and what it predicts of every row."""
+    """The fitted values by path, their spread in logarithm, whether the search came to its end, and
+    what it predicts of every row.
+    """
 
     values: dict[str, float]
     spread: dict[str, float]
@@ -179,7 +190,9 @@ class Fit:
 
 
 class Task:
-    """The rows of a kind of measurements that are fitted, what may move, and what the engine predicts of them for sets of parameters."""
+    """The rows of a kind of measurements that are fitted, what may move, and what the engine
+    predicts of them for sets of parameters.
+    """
 
     def __init__(
         self, kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, name: str = ""
@@ -198,7 +211,9 @@ class Task:
         self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
 
     def place(self, sets: Array) -> None:
-        """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one set."""
+        """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one
+        set.
+        """
         columns = sets.T if sets.ndim == 1 else [column.reshape(-1, 1) for column in sets.T]
         values = self.chips.values
         for parameter, value in zip(self.free.parameters, columns, strict=True):
@@ -215,13 +230,17 @@ class Task:
         )
 
     def weights(self, rows: Array) -> Array:
-        """Return the weight of each row's error: a group of n rows counts as much as the square root of n, so that big ones do not drown others."""
+        """Return the weight of each row's error: a group of n rows counts as much as the square
+        root of n, so that big ones do not drown others.
+        """
         groups = self.alike[rows]
         weights = np.bincount(groups)[groups] ** -0.25
         return np.asarray(weights / np.sqrt(np.mean(weights**2)))
 
     def groups(self) -> list[tuple[str, str, Array]]:
-        """Return every group that is left out once: what is left out, which member, and its rows; small ones say nothing."""
+        """Return every group that is left out once: what is left out, which member, and its rows;
+        small ones say nothing.
+        """
         count, found = len(self.table), []
         least = min(LEAST_GROUP, max(count // LEAST_GROUP, 2))
         for name, column in LEFT_OUT.items():
@@ -238,16 +257,20 @@ class Task:
         return found
 
     def without(self, apart: Sequence[Array]) -> list[Fit]:
-        """Return the fits without some rows, one for each choice of rows, and what each predicts of all rows."""
+        """Return the fits without some rows, one for each choice of rows, and what each predicts of
+        all rows.
+        """
         found = side_by_side(
-            self.predicted, [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart]
-        )  # type: ignore[misc]
+            self.predicted,
+            [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
+        )
         predicted = self.predicted(np.array([one.x for one in found]))
         return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
 
 
 def search(task: Task, kept: Array, ask: Ask) -> Any:
-    """Return where the errors of some rows, and distances from the priors, are least together, starting from the priors.
+    """Return where the errors of some rows, and distances from the priors, are least together,
+    starting from the priors.
 
     The derivatives of the residuals come with the same call of the engine as they do.
     """

@@ -1,11 +1,15 @@
-"""Measured serving points as questions to the engine: what each row states of its software, formats, pools and load. One rule for all rows.
+"""Measured serving points as questions to the engine: what each row states of its software,
+formats, pools and load. One rule for all rows.
 
-Rows of one chip, model, engine and set of formats are asked for at once; the plan of each is the one it states. What is read depends on what a
-row's own columns say, never on who published it. What a row leaves unstated is the checkpoint's own format, the date of its source, or skips
-the row with a reason. So does a row whose figures contradict each other: requests in flight are the rate of requests times the time one takes
-(Little's law). Of a closed loop the left side is the stated concurrency, and the right side follows from the printed throughput and latencies.
-Of the 1,281 shipped rows that state both, 94 in 100 agree within 15 %, and all lie between 0.73 and 1.17 but for a group of 36 from 0.02 to
-0.68. Medians printed for means explain the first, nothing the second: rate, latency or concurrency are of another run.
+Rows of one chip, model, engine and set of formats are asked for at once; the plan of each is the
+one it states. What is read depends on what a row's own columns say, never on who published it. What
+a row leaves unstated is the checkpoint's own format, the date of its source, or skips the row with
+a reason. So does a row whose figures contradict each other: requests in flight are the rate of
+requests times the time one takes (Little's law). Of a closed loop the left side is the stated
+concurrency, and the right side follows from the printed throughput and latencies. Of the 1,281
+shipped rows that state both, 94 in 100 agree within 15 %, and all lie between 0.73 and 1.17 but for
+a group of 36 from 0.02 to 0.68. Medians printed for means explain the first, nothing the second:
+rate, latency or concurrency are of another run.
 """
 
 from __future__ import annotations
@@ -61,9 +65,11 @@ TOLERANCE = 1.4  # ratio of the two sides, either way
 
 
 def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the requests that are being answered and those that wait for a first token, as rates and latencies imply; NaN where unstated.
+    """Return the requests that are being answered and those that wait for a first token, as rates
+    and latencies imply; NaN where unstated.
 
-    The output rate of separate pools is printed per chip of either all pools or one, so that only the rate of all tokens is read there.
+    The output rate of separate pools is printed per chip of either all pools or one, so that only
+    the rate of all tokens is read there.
     """
     prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
     separate = column(table, "prefill_gpus") > 0
@@ -81,7 +87,9 @@ def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.nd
 
 
 def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Say of every row whether its own figures contradict each other; without a time to first token there are only too many requests."""
+    """Say of every row whether its own figures contradict each other; without a time to first token
+    there are only too many requests.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         stated = column(table, "concurrency")
         concurrency = np.where(
@@ -97,7 +105,9 @@ Array = np.ndarray[Any, Any]
 
 
 def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
-    """Return the engine a framework names, the family's where it names none, and the date of its release, else that of the row."""
+    """Return the engine a framework names, the family's where it names none, and the date of its
+    release, else that of the row.
+    """
     table, text = (
         rows_of(catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")),
         framework.lower(),
@@ -117,13 +127,17 @@ def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, s
 def formats_of(
     catalogue: Catalogue, model: str, precision: str, sparse: bool
 ) -> tuple[str, str, str]:
-    """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its attention too."""
+    """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its
+    attention too.
+    """
     row = checkpoint_of(catalogue, model, precision)
     return row.attention if sparse else row.dense, row.experts, row.dense
 
 
 class Asked:
-    """The rows of a serving file with what they state and ask, as arrays: everything that no parameter under fit changes."""
+    """The rows of a serving file with what they state and ask, as arrays: everything that no
+    parameter under fit changes.
+    """
 
     def __init__(self, table: pd.DataFrame, chips: Specifications) -> None:
         self.table, self.chips, catalogue = table, chips, chips.catalogue
@@ -230,8 +244,9 @@ class Asked:
     def speculation(self, drawn: Array) -> tuple[Array, Array]:
         """Return which rows predict several tokens, and for which it is unstated.
 
-        Exports of a sweep may lack that column: a sweep whose own rows all predict ahead does, one whose rows do not does not, and
-        other recent rows of models that ship prediction layers stay unstated.
+        Exports of a sweep may lack that column: a sweep whose own rows all predict ahead does, one
+        whose rows do not does not, and other recent rows of models that ship prediction layers stay
+        unstated.
         """
         stated = texts(self.table, "spec_decoding").astype(str) == "mtp"
         names = ("accelerator", "precision", "date", "scenario")
@@ -254,7 +269,9 @@ class Asked:
         return stated | every, export & (drawn < 1) & predicts & recent & ~every & ~none
 
     def pool(self, side: str) -> dict[str, Array]:
-        """Return size, workers, attention groups and expert groups of a worker of one side; one pool serves both when aggregated."""
+        """Return size, workers, attention groups and expert groups of a worker of one side; one
+        pool serves both when aggregated.
+        """
         chips, workers = column(self.table, f"{side}_gpus"), column(self.table, f"{side}_workers")
         with np.errstate(divide="ignore", invalid="ignore"):
             size = np.where(
@@ -270,7 +287,8 @@ class Asked:
         ).to_numpy(float)
         groups = np.where(self.apart, column(self.table, f"{side}_dp"), stated)
         experts = np.minimum(np.maximum(experts, 1), size)
-        # attention data parallel is a degree; where nothing says that degrees are stated, one is a flag that goes with experts over all chips
+        # attention data parallel is a degree; where nothing says that degrees are stated, one is a
+        # flag that goes with experts over all chips
         degrees = ~np.isnan(column(self.table, "pp")) | self.says("degrees")
         flag = (
             ~degrees & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
@@ -362,7 +380,9 @@ class Asked:
         ).own
 
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
-        """Return the inputs of a group that are numbers; what a row that predicts ahead leaves unsaid is what recipes do."""
+        """Return the inputs of a group that are numbers; what a row that predicts ahead leaves
+        unsaid is what recipes do.
+        """
         found = {
             "workload.concurrency": self.concurrency[rows],
             "workload.offline": 1.0 * kind["offline"],
@@ -439,7 +459,9 @@ class Asked:
         return self.texts(kind) | software | asked | {"workload.interactivity": ANY}
 
     def commands(self) -> tuple[Array, Array, Array]:
-        """Return the command line that gives the prediction of each row again, the key of its number, and what that times gives it."""
+        """Return the command line that gives the prediction of each row again, the key of its
+        number, and what that times gives it.
+        """
         command, key, scale = (
             np.full(len(self.skip), missing, dtype=object) for missing in ("", "", np.nan)
         )
@@ -460,7 +482,8 @@ class Asked:
 
 
 def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
-    """Return the measured value of every row and what it is: tokens per second and GPU (all, else output), else time per token.
+    """Return the measured value of every row and what it is: tokens per second and GPU (all, else
+    output), else time per token.
 
     Rows whose notes say so are held by their time per token first.
     """
@@ -480,7 +503,9 @@ def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
 def group_machine(
     asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array
 ) -> tuple[Machine, RowValues]:
-    """Return the chips that some rows of a group run on, under the software of their dates, and their values."""
+    """Return the chips that some rows of a group run on, under the software of their dates, and
+    their values.
+    """
     values = RowValues(chips, asked.numbers(kind, rows, chips.values))
     released = chips.values.structure(f"parts.{kind['chip']}.released")
     reach = MEASURED._replace(months=asked.months[rows] - released * 12)
@@ -491,7 +516,9 @@ def group_machine(
 def predict_plans(
     asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan
 ) -> tuple[dict[str, Array], Array]:
-    """Return the predictions of rows of a group with some plans by what they are, and which of them fit."""
+    """Return the predictions of rows of a group with some plans by what they are, and which of them
+    fit.
+    """
     machine, values = group_machine(asked, chips, kind, rows)
     result = evaluated(machine, asked.model(kind["model"]), values, plan)
     output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
@@ -507,7 +534,8 @@ def predict_plans(
 def predict_group(
     asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array
 ) -> tuple[dict[str, Array], Array]:
-    """Return the predictions of the rows of a group by what they are, and which rows have a plan that fits.
+    """Return the predictions of the rows of a group by what they are, and which rows have a plan
+    that fits.
 
     Where rows state no plan, the best whole engine that divides their chips stands for it.
     """

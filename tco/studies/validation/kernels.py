@@ -1,6 +1,8 @@
-"""Measured kernels as questions to `tco kernel`: each row's chip, shape, format and library, many rows of one structure at a time.
+"""Measured kernels as questions to `tco kernel`: each row's chip, shape, format and library, many
+rows of one structure at a time.
 
-What rows say of operation, shape, number format, library and result is read in the words that publishers use.
+What rows say of operation, shape, number format, library and result is read in the words that
+publishers use.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ PASSES = {
     "mlp_act": 3,
     "attn_rope": 2,
 }  # times an element is read or written
-COPIED = 4  # shapes that share a time to its printed digits: the table repeats it, and nobody measured it on all of them
+# shapes that share a time to its printed digits: the table repeats it, and nobody measured it on
+# all of them
+COPIED = 4
 MOST = 0.5  # of the rows of a table
 DIGITS = 6  # of a time that two shapes share by chance at most
 POWER_LAW = re.compile(r"power_law_([\d.]+)")
@@ -73,7 +77,9 @@ class Kind(NamedTuple):
 
 
 def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
-    """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes prompts compute in FP8 too."""
+    """Return the number format of a row: of the cache that decoding reads; an FP8 cache makes
+    prompts compute in FP8 too.
+    """
     own, _, cache = dtype.partition("/kv ")
     if kernel in ("decode", "latent"):
         return meaning(catalogue, "kernel format", cache or own)
@@ -84,7 +90,9 @@ def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
 
 
 def width_of(operation: str, notes: str, split: float) -> float:
-    """Return the width of an elementwise row from the model its notes describe; NaN where they do not."""
+    """Return the width of an elementwise row from the model its notes describe; NaN where they do
+    not.
+    """
     found = WIDTHS.search(notes)
     if not found:
         return np.nan
@@ -108,7 +116,8 @@ def cores_of(catalogue: Catalogue, source: str) -> float:
 
 
 def library_of(catalogue: Catalogue, source: str, part: str) -> str:
-    """Return the library whose rows of practice a kernel follows, by how its name begins and on which chips, or why it is not scored.
+    """Return the library whose rows of practice a kernel follows, by how its name begins and on
+    which chips, or why it is not scored.
 
     A bare kernel follows none.
     """
@@ -159,7 +168,9 @@ def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
 
 
 def widths(table: pd.DataFrame) -> Array:
-    """Return the width that rows state, as n those of elementwise kernels, else that of their model."""
+    """Return the width that rows state, as n those of elementwise kernels, else that of their
+    model.
+    """
     operations = [text.removeprefix("elementwise:") for text in texts(table, "op").astype(str)]
     read = [
         width_of(*row)
@@ -208,7 +219,9 @@ def skips(
 
 
 def sided(table: pd.DataFrame, name: str) -> Array:
-    """Return a side of the rows; values of attention are as wide as its keys where nothing else is said."""
+    """Return a side of the rows; values of attention are as wide as its keys where nothing else is
+    said.
+    """
     found = column(table, COLUMNS.get(name, name))
     return (
         np.where(np.isnan(found), column(table, "head_dim"), found)
@@ -218,7 +231,9 @@ def sided(table: pd.DataFrame, name: str) -> Array:
 
 
 def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]:
-    """Return how tokens choose experts: in turn if balanced, by a power law of popularity, by chance where nothing is said."""
+    """Return how tokens choose experts: in turn if balanced, by a power law of popularity, by
+    chance where nothing is said.
+    """
     said = texts(table, "routing").astype(str)
     laws = [POWER_LAW.fullmatch(text) for text in said]
     exponent = np.array([float(law[1]) if law else np.nan for law in laws])
@@ -230,7 +245,9 @@ def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]
 
 
 def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
-    """Say which expert layers have a time that, to its last digit, other shapes have too; where most of a table has, all of it."""
+    """Say which expert layers have a time that, to its last digit, other shapes have too; where
+    most of a table has, all of it.
+    """
     rows = np.array([kind.kernel == "experts" for kind in kinds], dtype=bool)
     shape = [name for name in (*SHAPES["experts"], "dtype") if name in table]
     if not rows.any() or "time_us" not in table:
@@ -268,7 +285,9 @@ def asked(kind: Kind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, An
 
 
 def in_window(keys: Array, window: Array, causal: Any) -> Array:
-    """Return the keys without a window that are as many to attend to: of a prompt w (2 - w / k) under a mask, else the window."""
+    """Return the keys without a window that are as many to attend to: of a prompt w (2 - w / k)
+    under a mask, else the window.
+    """
     seen = np.where(causal > 0, window * (2 - window / keys), window)
     return np.where((window > 0) & (window < keys), seen, keys)
 
@@ -363,14 +382,18 @@ def timed(
     chips: Specifications,
     learnt: Correction | None = None,
 ) -> Kernel:
-    """Return the kernels of rows of one kind, by physics and the practice of their library or by what a table of their engine says."""
+    """Return the kernels of rows of one kind, by physics and the practice of their library or by
+    what a table of their engine says.
+    """
     assert kind.form is not None
     chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
     return kernel(chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores"), learnt)
 
 
 def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
-    """Return the measured times of rows of engines' tables, in seconds, and the rows of every kernel with the times that physics gives them."""
+    """Return the measured times of rows of engines' tables, in seconds, and the rows of every
+    kernel with the times that physics gives them.
+    """
     file: Reading = chips.once("kernels", lambda: reading(table, chips))
     asked = [(kind, rows, sides) for kind, rows, sides in file.questions if kind.engine]
     return file.target / 1e6, [

@@ -1,12 +1,15 @@
-"""What long training runs make of the best plan: their plans as configured over the plans a search would have chosen.
+"""What long training runs make of the best plan: their plans as configured over the plans a search
+would have chosen.
 
-Both are of one model, on the same chips, batch and software of the month, so that errors of kernels cancel and what is left is the choice of
-a plan. Over the runs of the sources in `training/long_runs.csv`, on 512 chips or more,
+Both are of one model, on the same chips, batch and software of the month, so that errors of kernels
+cancel and what is left is the choice of a plan. Over the runs of the sources in
+`training/long_runs.csv`, on 512 chips or more,
 
     ln e = a - k log2(n / 1024) + e,
 
-by least squares in which every publisher's runs on one chip weigh as much together as another's. Ranges hold what leaving one of these
-groups out moves, and for the level how far the groups lie from each other.
+by least squares in which every publisher's runs on one chip weigh as much together as another's.
+Ranges hold what leaving one of these groups out moves, and for the level how far the groups lie
+from each other.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ Array = np.ndarray[Any, Any]
 
 
 class LongRun(NamedTuple):
-    """A run at scale: who published it on which chip, its size, and its rate as configured over that of the best plan."""
+    """A run at scale: who published it on which chip, its size, and its rate as configured over
+    that of the best plan.
+    """
 
     publisher: str
     chip: str
@@ -46,7 +51,9 @@ class LongRun(NamedTuple):
 
 
 class Decline(NamedTuple):
-    """The efficiency at 1,024 chips, its decline for each doubling, and the standard deviations of both."""
+    """The efficiency at 1,024 chips, its decline for each doubling, and the standard deviations of
+    both.
+    """
 
     level: float  # logarithm
     slope: float  # of the logarithm, for each doubling
@@ -120,9 +127,15 @@ def weighted_line(doublings: Array, logs: Array, groups: Array) -> tuple[float, 
 
 
 def long_run_rows(runs: list[LongRun], date: str) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of the efficiency of long runs: its level at 1,024 chips and its decline, each with its range."""
+    """Yield the catalogue rows of the efficiency of long runs: its level at 1,024 chips and its
+    decline, each with its range.
+    """
     line = fit_decline(runs)
-    note = f"{len(runs)} runs of {len({(run.publisher, run.chip) for run in runs})} publishers and chips, {LEAST_CHIPS} chips or more"
+    note = (
+        f"{len(runs)} runs of {len({(run.publisher, run.chip) for run in runs})} publishers "
+        "and "
+        f"chips, {LEAST_CHIPS} chips or more"
+    )
     rates = [math.exp(line.level + side * P95 * line.level_spread) for side in (0, -1, 1)]
     declines = [
         max(1 - math.exp(line.slope - side * P95 * line.slope_spread), 0.0) for side in (0, -1, 1)

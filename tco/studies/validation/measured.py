@@ -1,8 +1,10 @@
-"""Reading a file of measurements: its kind from the header, its numbers checked, every row either usable or skipped with a reason.
+"""Reading a file of measurements: its kind from the header, its numbers checked, every row either
+usable or skipped with a reason.
 
-A row of `data/headers.csv` says how a publisher's column is read in files that have the header's mark: from others by name (`{batch_size}`),
-as a calculation of two of them or of one and a number (`= isl + step`), or as a text that holds for the whole file, and where only for some
-rows, which of them.
+A row of `data/headers.csv` says how a publisher's column is read in files that have the header's
+mark: from others by name (`{batch_size}`), as a calculation of two of them or of one and a number
+(`= isl + step`), or as a text that holds for the whole file, and where only for some rows, which of
+them.
 """
 
 from __future__ import annotations
@@ -130,7 +132,9 @@ def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
 
 
 def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFrame]:
-    """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are none raise `DataError`."""
+    """Return kind and rows of a CSV of measurements; columns it lacks are empty, numbers that are
+    none raise `DataError`.
+    """
     path = travelling(path)
     if not path.resolve().is_relative_to(data_directory()):
         refuse_own(f"{path}: measured rows of your own")
@@ -153,7 +157,8 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
     missing = [name for name in needed if name not in table.columns]
     if missing:
         raise DataError(
-            f"{path}:1: {kind} need the column {missing[0]!r}; there are {', '.join(table.columns[:12])}"
+            f"{path}:1: {kind} need the column {missing[0]!r}; there are "
+            f"{', '.join(table.columns[:12])}"
         )
     if not any(name in table.columns for name in targets):
         raise DataError(f"{path}:1: {kind} need a measured column: {' or '.join(targets)}")
@@ -166,7 +171,9 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
 
 
 def travelling(path: Path) -> Path:
-    """Return the file that travels with the program where its name is given, as `kernels` or as it lies in a checkout; else the path itself."""
+    """Return the file that travels with the program where its name is given, as `kernels` or as it
+    lies in a checkout; else the path itself.
+    """
     shipped = data_directory() / "measured" / f"{path.name.removesuffix('.csv.gz')}.csv.gz"
     return shipped if path.parent in PLACES and not is_there(path) and is_there(shipped) else path
 
@@ -201,14 +208,17 @@ def check_file(path: Path) -> None:
     if (read if packed else size) > LARGEST_FILE:
         said = "unpacks to more" if packed else f"{size / 2**20:,.0f} MiB, more"
         raise DataError(
-            f"{path}: {said} than the {LARGEST_FILE // 2**20} MiB a table of measurements may have; split it"
+            f"{path}: {said} than the {LARGEST_FILE // 2**20} MiB a table of measurements may "
+            "have; split it"
         )
     if b"\0" in start:
         raise DataError(f"{path}: holds NUL bytes, expected a CSV of measurements")
 
 
 def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float]:
-    """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with its line."""
+    """Return a column as numbers, blank cells as not stated; a text in it raises `DataError` with
+    its line.
+    """
     words = {"": np.nan} | WORDS.get(name, {})
     found: pd.Series[float] = pd.to_numeric(
         column.str.strip().str.lower().map(lambda text: words.get(text, text)), errors="coerce"
@@ -247,20 +257,25 @@ def mapped(
 def first_stated(
     table: pd.DataFrame, *names: str
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return of every row the first of some columns that it states, and which that is; empty where it states none."""
+    """Return of every row the first of some columns that it states, and which that is; empty where
+    it states none.
+    """
     values = [column(table, name) for name in names]
     stated = [~np.isnan(one) for one in values]
     return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
 
 
 def tiers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by software; empty where they state none."""
+    """Return the tier that the notes of rows begin with: A near the hardware, B and C held back by
+    software; empty where they state none.
+    """
     notes = pd.Series(texts(table, "notes").astype(str))
     return np.asarray(notes.str.extract(r"^tier ([A-Z]);", expand=False).fillna(""), dtype=object)
 
 
 def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return why each row is left out, empty where it is not: suspect, a claim, a value no measurement can have, or the first of some marks.
+    """Return why each row is left out, empty where it is not: suspect, a claim, a value no
+    measurement can have, or the first of some marks.
 
     A mark is which rows, and their reason or that of each.
     """

@@ -1,8 +1,11 @@
-"""Names of accelerators and models as vendors, frameworks and papers print them, and what they are called here.
+"""Names of accelerators and models as vendors, frameworks and papers print them, and what they are
+called here.
 
-A name is what the tables in the data folders say, exactly or in a form that leaves out what differs between spellings. A name that
-fits several parts or none is unknown: no name is guessed, and a variant with another form (PCIe, NVL) or memory is another part. A model
-is also known by the shape that a row states. A file of aliases says what names mean that are in no table: `name,part`, `name,model`, or both.
+A name is what the tables in the data folders say, exactly or in a form that leaves out what differs
+between spellings. A name that fits several parts or none is unknown: no name is guessed, and a
+variant with another form (PCIe, NVL) or memory is another part. A model is also known by the shape
+that a row states. A file of aliases says what names mean that are in no table: `name,part`,
+`name,model`, or both.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ class Spelling(NamedTuple):
 def rows_of(
     catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0
 ) -> list[dict[str, Any]]:
-    """Return the rows of a table that any data folder may have, a person's own folder first; patterns are read as regular expressions."""
+    """Return the rows of a table that any data folder may have, a person's own folder first;
+    patterns are read as regular expressions.
+    """
 
     def read() -> Iterator[dict[str, Any]]:
         for folder in reversed(catalogue.folders):
@@ -144,7 +149,9 @@ class Accelerators:
         return found.pop() if len(found) == 1 else ""
 
     def fault(self, name: str) -> str:
-        """Return why rows of an accelerator are not read: what the name may mean, if it says too little."""
+        """Return why rows of an accelerator are not read: what the name may mean, if it says too
+        little.
+        """
         core = spelling(name, self.words).core
         near = {
             part
@@ -187,7 +194,9 @@ SHAPE = tuple(key for key in KEYS if key not in ("tied", "context"))  # columns 
 
 
 def named_model(catalogue: Catalogue, name: str) -> str:
-    """Return the model a name means, empty where it is unknown: an id, a list of figures, or what the table of names says."""
+    """Return the model a name means, empty where it is unknown: an id, a list of figures, or what
+    the table of names says.
+    """
     name = name.strip()
     if name in catalogue.models or is_stated(name):
         return name
@@ -226,7 +235,8 @@ def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) ->
     if not known and missing:
         return (
             "",
-            f"unknown-model: neither the name {name!r} nor its shape is known; missing: {', '.join(missing)}",
+            f"unknown-model: neither the name {name!r} nor its shape is known; missing: "
+            f"{', '.join(missing)}",
         )
     try:
         return load_model(catalogue, known or figures_text(figures)).id, ""
@@ -235,7 +245,9 @@ def read_model(catalogue: Catalogue, name: str, figures: Mapping[str, float]) ->
 
 
 def vocabulary_alone(figures: Mapping[str, float]) -> bool:
-    """Say whether a model's figures lack nothing but its vocabulary, which may then be any of the usual ones."""
+    """Say whether a model's figures lack nothing but its vocabulary, which may then be any of the
+    usual ones.
+    """
     return missing_figures(figures) == ["vocab"]
 
 
@@ -259,7 +271,9 @@ COLUMNS = {"part": "accelerator", "model": "model"}  # of the aliases: the colum
 
 
 def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
-    """Return by column of the rows what every name means; one that means nothing known raises `DataError` with its line."""
+    """Return by column of the rows what every name means; one that means nothing known raises
+    `DataError` with its line.
+    """
     found: dict[str, dict[str, str]] = {column: {} for column in COLUMNS.values()}
     for line, row in read_csv(path, ("name",), tuple(COLUMNS)):
         name, where = row["name"].strip(), f"{path}:{line}"

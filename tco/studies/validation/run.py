@@ -1,6 +1,8 @@
-"""Validation of one file: read, predict, score, with the errors the same model made on what was left out of its fit.
+"""Validation of one file: read, predict, score, with the errors the same model made on what was
+left out of its fit.
 
-Rows that are not scored say why to the point: which name is unknown and what it may mean, and which column is missing.
+Rows that are not scored say why to the point: which name is unknown and what it may mean, and which
+column is missing.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def explained(table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue)
 def lacking(
     table: pd.DataFrame, reason: str, columns: Sequence[str], catalogue: Catalogue
 ) -> Array:
-    """Return a reason with the columns that every row leaves blank; with all of them where what stands in them is not enough."""
+    """Return a reason with the columns that every row leaves blank; with all of them where what
+    stands in them is not enough.
+    """
     blank = {name: blanks(table, name) for name in columns}
     if set(POOLS) <= set(columns):
         apart = mapped(
@@ -88,7 +92,9 @@ KEY = "tree/inputs/1/value"
 
 
 def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
-    """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so many drafts, at the chances a workload states."""
+    """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so
+    many drafts, at the chances a workload states.
+    """
     drafts, target = column(table, "draft_tokens"), column(table, TARGET)
     skip = refused(
         table,
@@ -149,7 +155,8 @@ def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
     chosen = made.target_name == name
     if not chosen.any():
         raise DataError(
-            f"--against {name}: no row of this file is predicted as {name}; there are {', '.join(sorted(set(made.target_name) - {''}))}"
+            f"--against {name}: no row of this file is predicted as {name}; there are "
+            f"{', '.join(sorted(set(made.target_name) - {''}))}"
         )
     skip = np.where(chosen | (made.skip != ""), made.skip, f"unsupported target: not {name}")
     return replace(made, skip=skip)
@@ -163,7 +170,8 @@ def refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
         if path.startswith("workload."):
             raise UsageError(
                 f"--set {path}: every row of {kind} states its own workload, so this moves nothing;"
-                " expected a path such as performance.layer.expert_passes, or --envelopes, which takes it"
+                " expected a path such as performance.layer.expert_passes, or --envelopes, which "
+                "takes it"
             )
 
 

@@ -1,4 +1,6 @@
-"""Scores of predictions: absolute percentage errors, bias and rank correlation, overall and by group."""
+"""Scores of predictions: absolute percentage errors, bias and rank correlation, overall and by
+group.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ class Prediction:
 
 
 class OfEngine(NamedTuple):
-    """Rows of one kernel of an engine: how they are found, the time that physics gives each in seconds, and the sides of its shape."""
+    """Rows of one kernel of an engine: how they are found, the time that physics gives each in
+    seconds, and the sides of its shape.
+    """
 
     operation: str
     kernel: str
@@ -103,7 +107,9 @@ def spearman(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
 
 
 def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int | None]:
-    """Return how well the shape of a curve is met: errors after each curve's own median ratio is taken out, and rank correlation inside it."""
+    """Return how well the shape of a curve is met: errors after each curve's own median ratio is
+    taken out, and rank correlation inside it.
+    """
     curves = columns_known()["curves"]  # what is swept along a curve, and what its points share
     swept = next((name for name in curves if name in table), "")
     keys = [name for name in ("source_id", *curves.get(swept, ())) if name in table]
@@ -131,7 +137,9 @@ def curve_scores(table: pd.DataFrame, made: Prediction) -> dict[str, float | int
 
 
 def range_scores(made: Prediction) -> dict[str, float | int | None]:
-    """Return how many rows leave something unstated, how many of those were measured inside the range, and the median of high over low."""
+    """Return how many rows leave something unstated, how many of those were measured inside the
+    range, and the median of high over low.
+    """
     if made.low is None or made.high is None or made.unstated is None:
         return {"n": 0, "inside": 0, "median_width": None}
     rows = (made.skip == "") & (made.unstated != "")
@@ -179,7 +187,9 @@ Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
 
 
 def predicted(predictor: Predictor, table: pd.DataFrame, chips: Specifications) -> Prediction:
-    """Return the predictions of all rows; if the catalogue lacks something of an accelerator, its rows say so, and all lacking it is an error."""
+    """Return the predictions of all rows; if the catalogue lacks something of an accelerator, its
+    rows say so, and all lacking it is an error.
+    """
     try:
         return predictor(table, chips)
     except DataError:

@@ -1,9 +1,11 @@
-"""What the catalogue knows of the accelerators of a file as arrays, the mapping that rows are read into, and the command that asks a row again.
+"""What the catalogue knows of the accelerators of a file as arrays, the mapping that rows are read
+into, and the command that asks a row again.
 
-`parts.rows.X` and `performance.rows.X` are the attribute and the parameter of practice of every row's own chip and family; an
-engine asked for the chip `rows` of the family `rows` answers for all of them at once. Other owners of practice, such as the
-serving engine or the library of collectives, have a name of their own for the ids of every row. Parameters under fit are columns,
-so that one call answers for many sets of them: arrays are (rows,) or (sets, rows).
+`parts.rows.X` and `performance.rows.X` are the attribute and the parameter of practice of every
+row's own chip and family; an engine asked for the chip `rows` of the family `rows` answers for all
+of them at once. Other owners of practice, such as the serving engine or the library of collectives,
+have a name of their own for the ids of every row. Parameters under fit are columns, so that one
+call answers for many sets of them: arrays are (rows,) or (sets, rows).
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class Specifications:
         )
 
     def gather(self, key: str, ids: np.ndarray[Any, Any], read: Any) -> np.ndarray[Any, Any]:
-        """Return one value for each row, read once for each id; a value that is a column of sets gives an array of (sets, rows)."""
+        """Return one value for each row, read once for each id; a value that is a column of sets
+        gives an array of (sets, rows).
+        """
         if key not in self.found:
             known = sorted(set(ids))
             table = [
@@ -75,7 +79,9 @@ class Specifications:
 
     @property
     def sets(self) -> tuple[int, ...]:
-        """Shape in front of the rows of what is predicted: how many sets of parameters are asked for at once; empty for one."""
+        """Shape in front of the rows of what is predicted: how many sets of parameters are asked
+        for at once; empty for one.
+        """
         most = max(
             (np.size(value) for value in self.values.values() if isinstance(value, np.ndarray)),
             default=1,
@@ -104,7 +110,9 @@ CHIP = FAMILY = "rows"
 
 
 class RowValues(Readable):
-    """Values by path for some rows: those of their chip and family as arrays, those all share as they are."""
+    """Values by path for some rows: those of their chip and family as arrays, those all share as
+    they are.
+    """
 
     def __init__(
         self,
@@ -134,7 +142,9 @@ class RowValues(Readable):
         return value
 
     def structure(self, path: str) -> float:
-        """Return an input as a plain number to decide what exists; rows that differ in it raise `DataError`: group them by it."""
+        """Return an input as a plain number to decide what exists; rows that differ in it raise
+        `DataError`: group them by it.
+        """
         found = np.unique(np.asarray(self[path], dtype=float))
         if len(found) != 1:
             raise DataError(f"{path} differs between rows that are predicted together")
@@ -142,7 +152,9 @@ class RowValues(Readable):
 
 
 def written(value: Any) -> str:
-    """Return a value as the command line reads it: a text, a number at full precision, or a number with its unit."""
+    """Return a value as the command line reads it: a text, a number at full precision, or a number
+    with its unit.
+    """
     if isinstance(value, tuple):
         number, unit = value
         return f"{written(number)} {unit}".strip()
@@ -160,7 +172,9 @@ def axes_text(axes: Mapping[str, Any]) -> str:
 def command_line(
     words: Sequence[str], options: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> str:
-    """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An option that is None is left out."""
+    """Return a whole command line: `tco`, its words, its options, and the inputs that are set. An
+    option that is None is left out.
+    """
     line = ["tco", *words]
     for name, value in options.items():
         if value is not None:

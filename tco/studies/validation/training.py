@@ -1,7 +1,9 @@
-"""Measured training runs as questions to the engine: each row's model, chips, software and what it states of its plan.
+"""Measured training runs as questions to the engine: each row's model, chips, software and what it
+states of its plan.
 
-Rows of one structure are asked together, as arrays. What a row leaves unstated is searched as the program searches it; the answer is
-that of the quickest plan that fits, and the command line beside it gives the same number.
+Rows of one structure are asked together, as arrays. What a row leaves unstated is searched as the
+program searches it; the answer is that of the quickest plan that fits, and the command line beside
+it gives the same number.
 """
 
 from __future__ import annotations
@@ -207,7 +209,9 @@ def no_plan(fixed: Mapping[str, str], devices: int, batch: int) -> str:
 
 
 class Answers(NamedTuple):
-    """The quickest plan that fits of every row: its time for a sequence, and which plan it is where one set of parameters was asked for."""
+    """The quickest plan that fits of every row: its time for a sequence, and which plan it is where
+    one set of parameters was asked for.
+    """
 
     seconds: Array  # (..., rows)
     batch: Array

@@ -1,7 +1,9 @@
-"""Reading training rows: what each states of its job, its software and its plan, in the names the program itself uses.
+"""Reading training rows: what each states of its job, its software and its plan, in the names the
+program itself uses.
 
-What a row states fixes axes of the plan and inputs; what it leaves unstated stays free, as in any question to the program. Words
-are read as publishers write them: `selective + sequence parallel`, `FULL_SHARD`, `ZeRO-1`, `amp_fp8`. One rule for all rows.
+What a row states fixes axes of the plan and inputs; what it leaves unstated stays free, as in any
+question to the program. Words are read as publishers write them: `selective + sequence parallel`,
+`FULL_SHARD`, `ZeRO-1`, `amp_fp8`. One rule for all rows.
 """
 
 from __future__ import annotations
@@ -36,11 +38,14 @@ OPEN = {
     "micro_batch": "micro_batch_seqs",
     "recompute": "activation_recompute",
 }  # axis of a plan -> the column that states it
-WIDEST = 16  # tensor groups tried where a row says nothing of its groups and its batch is too small for as many ranks as chips
+# tensor groups tried where a row says nothing of its groups and its batch is too small for as many
+# ranks as chips
+WIDEST = 16
 
 
 def targets(table: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the measured value of every row and what it is: time of a step, else tokens per second and chip, else TFLOP/s.
+    """Return the measured value of every row and what it is: time of a step, else tokens per second
+    and chip, else TFLOP/s.
 
     Where the batch is unstated a step says nothing: its rate is held against the measured one.
     """
@@ -51,13 +56,17 @@ def targets(table: pd.DataFrame) -> tuple[Array, Array]:
 
 
 def formats_of(catalogue: Catalogue, precision: str) -> tuple[str, str]:
-    """Return the number formats of the linear layers forward and backward: as `int8/bf16` names them, else one for both."""
+    """Return the number formats of the linear layers forward and backward: as `int8/bf16` names
+    them, else one for both.
+    """
     named = precisions(catalogue, precision) or ("bf16",)
     return named[0], named[min(1, len(named) - 1)]
 
 
 def usable_domain(domain: int, chips: int) -> int:
-    """Return the chips of a scale-up domain a job uses: all that divide it, else the largest power of two."""
+    """Return the chips of a scale-up domain a job uses: all that divide it, else the largest power
+    of two.
+    """
     if domain % chips == 0 or chips % domain == 0:
         return domain
     return chips if chips < domain else 1 << (domain.bit_length() - 1)
@@ -152,12 +161,16 @@ class Reader:
         )
 
     def domain(self, row: int, chips: int, domain: int) -> int:
-        """Return the chips of a scale-up domain: those of a slice where the system is several of them."""
+        """Return the chips of a scale-up domain: those of a slice where the system is several of
+        them.
+        """
         whole = re.search(r"^(\d+)x\s+v\d", self.cells["system"][row])
         return max(chips // int(whole[1]), 1) if whole else domain
 
     def fixed(self, row: int, cores: int, devices: int) -> dict[str, str]:
-        """Return the axes of its plan that a row states, groups in chips where publishers count cores."""
+        """Return the axes of its plan that a row states, groups in chips where publishers count
+        cores.
+        """
         stated = {name: self.count(name, row) for name in ("tp", "pp", "cp", "ep")}
         silent = not any(stated[name] for name in ("tp", "pp", "cp"))
         groups = {name: stated[name] or 1 for name in stated}
@@ -197,7 +210,9 @@ class Reader:
         return [column for column, known in stated.items() if not known]
 
     def schedule(self, row: int, stages: int) -> dict[str, str]:
-        """Return the schedule and the interleave of a row: one part a stage where its publication prints others and this row none."""
+        """Return the schedule and the interleave of a row: one part a stage where its publication
+        prints others and this row none.
+        """
         interleave = self.count("vp", row)
         if interleave is None and stages > 1 and self.cells["source_id"][row] in self.prints:
             interleave = 1
@@ -231,7 +246,9 @@ class Reader:
         return (max(round(STEP_TOKENS / sequence / most), 1) * most,)
 
     def evaluated(self, row: int, model: str) -> float:
-        """Return the sequences evaluated for each one trained where the row's rate counts the time of that."""
+        """Return the sequences evaluated for each one trained where the row's rate counts the time
+        of that.
+        """
         if "eval included" not in self.cells["notes"][row].lower():
             return 0.0
         title = f"{self.cells['source_title'][row]} {self.cells['source_id'][row]}".lower()

@@ -1,14 +1,18 @@
-"""What no parameter explains, split by what runs share: how far runs lie off once all parameters are fitted.
+"""What no parameter explains, split by what runs share: how far runs lie off once all parameters
+are fitted.
 
-The ranges of the parameters say how sure their values are, as groups of rows are left out. A run beside it has causes of its own: a driver,
-an engine's release, a kernel that nobody wrote for a shape. Some are shared by all runs of a family of chips, a chip, an engine or a model:
+The ranges of the parameters say how sure their values are, as groups of rows are left out. A run
+beside it has causes of its own: a driver, an engine's release, a kernel that nobody wrote for a
+shape. Some are shared by all runs of a family of chips, a chip, an engine or a model:
 
     y = ln(t / t_model) = u_family + u_chip + u_engine + u_model + u_configuration + u_run,   u_k ~ N(0, v_k)
 
-The point stays where the formulas put it: moved by the effects of measured owners it lies farther off on chips and on models that were
-left out. So the width of an owner is how far its effect may lie from nought, by the rows there are, and of an owner without rows that of its
-level. Both follow from one another until they stand still, at the likeliest variances (expectation and maximisation, Dempster, Laird and
-Rubin 1977), on the means y of configurations of n rows each, whose scatter is that of runs:
+The point stays where the formulas put it: moved by the effects of measured owners it lies farther
+off on chips and on models that were left out. So the width of an owner is how far its effect may
+lie from nought, by the rows there are, and of an owner without rows that of its level. Both follow
+from one another until they stand still, at the likeliest variances (expectation and maximisation,
+Dempster, Laird and Rubin 1977), on the means y of configurations of n rows each, whose scatter is
+that of runs:
 
     E[u^2 | y] = m^2 + s^2,  S = (G^-1 + Z'D^-1 Z)^-1,  m = S Z'D^-1 y,  s^2 = diag S,  D = v_configuration + v_run / n,  v_k = mean of E[u^2 | y]
 """
@@ -35,7 +39,9 @@ from tco.studies.validation.specifications import Specifications
 Array = np.ndarray[Any, Any]
 PARAMETERS = {"inference": SERVING, "training": TRAINING}  # kinds whose answers have ranges
 SHARED = OWNERS[:-2]
-FAR = 2.5  # standard deviations of the middle, beyond which a residual counts as one there: tails do not set the width of the middle
+# standard deviations of the middle, beyond which a residual counts as one there: tails do not set
+# the width of the middle
+FAR = 2.5
 P90 = 1.2815515655446004  # standard normal deviate
 FIRST = 0.01  # variance of a level, to begin with
 ROUNDS, STILL = 5000, 1e-5  # and the relative change by which the variances stand still
@@ -43,13 +49,17 @@ ALIKE = 0.1  # of a width: an owner whose own is no farther from that of its kin
 
 
 class Split(NamedTuple):
-    """Variances of the logarithm of time by level, and the mean square of the effect of every measured owner of a level."""
+    """Variances of the logarithm of time by level, and the mean square of the effect of every
+    measured owner of a level.
+    """
 
     levels: dict[str, float]
     owners: dict[str, dict[str, float]]
 
     def width(self, level: str, owner: str) -> float:
-        """Return the standard deviation of an owner's effect; a family nobody measured is as far off as a chip nobody measured."""
+        """Return the standard deviation of an owner's effect; a family nobody measured is as far
+        off as a chip nobody measured.
+        """
         unmeasured = self.levels["chip"] if level == "family" else 0.0
         return math.sqrt(self.owners.get(level, {}).get(owner, max(self.levels[level], unmeasured)))
 
@@ -70,7 +80,9 @@ def ends(width: float) -> tuple[float, float]:
 def residuals(
     kind: str, table: pd.DataFrame, chips: Specifications, made: Prediction
 ) -> pd.DataFrame:
-    """Return the scored rows of a file: the owners of each by level, and how much longer than predicted it took, as a logarithm."""
+    """Return the scored rows of a file: the owners of each by level, and how much longer than
+    predicted it took, as a logarithm.
+    """
     if kind == "inference":
         points = chips.kept["asked"]
         models, engine = points.models, points.engine
@@ -138,7 +150,9 @@ def split(found: pd.DataFrame) -> Split:
 def unexplained_rows(
     kind: str, found: pd.DataFrame, catalogue: Catalogue, date: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield the catalogue rows of what a fit leaves unexplained: P5 and P95 of the effect of every owner, and of one without rows."""
+    """Yield the catalogue rows of what a fit leaves unexplained: P5 and P95 of the effect of every
+    owner, and of one without rows.
+    """
     made, name = split(found), PARAMETERS[kind]
     known = {
         "family": sorted(set(families_of(catalogue).values())),
@@ -164,7 +178,10 @@ def unexplained_rows(
             counted = f"{len(own):,} rows in {own.configuration.nunique():,} configurations"
             note = f"what {counted} have in common" if len(own) else f"no rows of this {level}"
             if level not in SHARED:
-                note = f"the scatter of {counted}: {'among' if level == CONFIGURATION else 'within'} them"
+                note = (
+                    f"the scatter of {counted}: "
+                    f"{'among' if level == CONFIGURATION else 'within'} them"
+                )
             yield {
                 **{
                     "family": owner,

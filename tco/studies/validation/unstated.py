@@ -1,7 +1,9 @@
-"""What rows leave unstated: each is asked again with every value that its blank columns may have had.
+"""What rows leave unstated: each is asked again with every value that its blank columns may have
+had.
 
-Variants are rows like the others, read and predicted by the same code. The range of a row is that of its variants whose plan fits,
-its own prediction among them; where plans are searched, it is also that of the plans the row leaves open.
+Variants are rows like the others, read and predicted by the same code. The range of a row is that
+of its variants whose plan fits, its own prediction among them; where plans are searched, it is also
+that of the plans the row leaves open.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ class Row(NamedTuple):
 
 
 def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what rows of any kind may leave open: number formats that the chip computes, and the first or last day of a year's software."""
+    """Yield what rows of any kind may leave open: number formats that the chip computes, and the
+    first or last day of a year's software.
+    """
     if row.blank("precision"):
         yield (
             "precision",
@@ -91,7 +95,9 @@ def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]
 
 
 def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
-    """Yield what a serving row leaves open: groups of attention and experts, engine, software, formats, tokens predicted ahead."""
+    """Yield what a serving row leaves open: groups of attention and experts, engine, software,
+    formats, tokens predicted ahead.
+    """
     catalogue = row.chips.catalogue
     if row.sparse and meaning(catalogue, "answer", row.text("disaggregated")) == "yes":
         for side in ("prefill", "decode"):
@@ -183,7 +189,8 @@ def ranged(
     low, high = (made.predicted if edge is None else edge for edge in (made.low, made.high))
     low, high = low.copy(), high.copy()
     if rows:
-        # the file's own rows stand beside: what single columns mean may follow from others of their kind
+        # the file's own rows stand beside: what single columns mean may follow from others of their
+        # kind
         asked = pd.concat(
             [table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True
         )

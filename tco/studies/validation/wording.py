@@ -1,7 +1,9 @@
-"""What words in the columns of measured rows mean: recomputation, sharding, precision, attention kernel, schedule, yes and no.
+"""What words in the columns of measured rows mean: recomputation, sharding, precision, attention
+kernel, schedule, yes and no.
 
-The words are data (`wording.csv`), patterns against a text in small letters whose hyphens and underscores are spaces. What a text
-says nothing known of stays unstated; it is never taken as the usual choice.
+The words are data (`wording.csv`), patterns against a text in small letters whose hyphens and
+underscores are spaces. What a text says nothing known of stays unstated; it is never taken as the
+usual choice.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def meaning(catalogue: Catalogue, subject: str, text: str) -> str:
 
 
 def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
-    """Return the number formats a text names, in its order; what stands in brackets counts only where nothing else is said."""
+    """Return the number formats a text names, in its order; what stands in brackets counts only
+    where nothing else is said.
+    """
 
     def read() -> tuple[str, ...]:
         level = level_text(ASIDE.sub(" ", text)) or level_text(text)

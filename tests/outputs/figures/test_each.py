@@ -1,4 +1,6 @@
-"""Every figure shows the data it was given: as many marks, at places that are the scale of the values, and words that lie apart."""
+"""Every figure shows the data it was given: as many marks, at places that are the scale of the
+values, and words that lie apart.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ def of_bill(width, system="trn3-nl72x2"):
 
 @cache
 def field():
-    """Return a field of three scenarios: one is best on the left, one on the right, one nowhere; in a corner none has an answer."""
+    """Return a field of three scenarios: one is best on the left, one on the right, one nowhere; in
+    a corner none has an answer.
+    """
     x, y = np.geomspace(1, 100, 9), np.linspace(0, 4, 5)
     left, right = (
         (10 + np.log10(x) * 3 + 0 * y[:, None]).tolist(),
@@ -169,7 +173,9 @@ def middle(mark):
 
 
 def axes_of(svg):
-    """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x, then y."""
+    """Return what a reader of the numbers on both axes takes a place to be, in powers of ten: x,
+    then y.
+    """
     found = []
     for coordinate, anchor, shift in (("x", "middle", 0), ("y", "end", 4)):
         ticks = [

@@ -1,4 +1,6 @@
-"""The kit: scales that keep order, ticks that are round, words that fit, colours that all can tell apart."""
+"""The kit: scales that keep order, ticks that are round, words that fit, colours that all can tell
+apart.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ABOVE_NOUGHT = st.floats(1e-6, 1e12)
 
 
 def is_round(value):
-    """Say whether a number is 1, 2, 3 or 5 times a power of ten, or a multiple of such a step of few digits."""
+    """Say whether a number is 1, 2, 3 or 5 times a power of ten, or a multiple of such a step of
+    few digits.
+    """
     digits = f"{abs(value):.12e}".split("e")[0].rstrip("0").rstrip(".")
     return value == 0 or len(digits) <= 4
 
@@ -180,7 +184,9 @@ def test_everybody_can_tell_the_series_apart(palette, sight):
 
 
 def contrast(one, other):
-    """The contrast of two colours, from 1 to 21, as the guidelines for accessible content define it."""
+    """The contrast of two colours, from 1 to 21, as the guidelines for accessible content define
+    it.
+    """
 
     def luminance(colour):
         parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])

@@ -1,4 +1,6 @@
-"""Fleets: an engine that begins under way is in its steady state, more engines are never worse, and quantiles know how sure they are."""
+"""Fleets: an engine that begins under way is in its steady state, more engines are never worse, and
+quantiles know how sure they are.
+"""
 
 from itertools import pairwise, product
 

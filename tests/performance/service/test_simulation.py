@@ -39,7 +39,9 @@ def poisson(rate, count=COUNT, seed=0):
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
 def test_prompts_wait_as_pollaczek_and_khinchine_say(load):
-    """M/G/1: prompts of a geometric number of full passes, one after another; W = rate E[S^2] / (2 (1 - load))."""
+    """M/G/1: prompts of a geometric number of full passes, one after another; W = rate E[S^2] / (2
+    (1 - load)).
+    """
     passes = np.random.default_rng(1).geometric(0.25, COUNT)
     service = passes * STEP
     rate = load / (4 * STEP)
@@ -50,7 +52,9 @@ def test_prompts_wait_as_pollaczek_and_khinchine_say(load):
 
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.7), (4, 0.8), (16, 0.9)])
 def test_answers_wait_as_erlang_says(servers, load):
-    """M/M/c: as many sequences at a time as there are servers, answers of a geometric number of steps, many in each."""
+    """M/M/c: as many sequences at a time as there are servers, answers of a geometric number of
+    steps, many in each.
+    """
     mean = 400
     answer = np.random.default_rng(2).geometric(1 / mean, COUNT).astype(float)
     rate = load * servers / (mean * STEP)
@@ -65,7 +69,9 @@ def test_answers_wait_as_erlang_says(servers, load):
 
 
 def test_slots_that_come_back_evenly_are_found_as_often_as_there_is_room():
-    """Least recently used of equal slots, each as likely next: the share found is that which has room."""
+    """Least recently used of equal slots, each as likely next: the share found is that which has
+    room.
+    """
     draws = np.random.default_rng(3)
     slot, tokens = draws.integers(0, 40, COUNT), np.full(COUNT, 100.0)
     asked = requests(np.arange(COUNT) * 1.0, tokens + 1, np.ones(COUNT), slot, tokens, tokens)
@@ -124,7 +130,9 @@ def test_tables_say_what_the_step_model_says(name):
 
 
 def test_no_iteration_lies_beyond_the_tables():
-    """Ranks that split prompts read a budget each, the most that any engine has; groups decode no more sequences than the step model is asked at."""
+    """Ranks that split prompts read a budget each, the most that any engine has; groups decode no
+    more sequences than the step model is asked at.
+    """
     asked = server("gb200-nvl72")
     made = engine_of(
         asked.machine, asked.model, asked.request, decoding(PrefillPlan(8.0, 1.0, 8.0), 1.0)

@@ -29,7 +29,9 @@ MEGATRON = Plan(
 
 
 def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
-    """Return a scenario's job, machine and formats; a setting's dots are written as double underscores."""
+    """Return a scenario's job, machine and formats; a setting's dots are written as double
+    underscores.
+    """
     inputs = inputs_of(name, by_path(settings))
     return job_on(inputs, inputs.values())
 

@@ -1,4 +1,6 @@
-"""Attention in training by the generation of its kernel: published rates of both passes, dates, chips and refusals."""
+"""Attention in training by the generation of its kernel: published rates of both passes, dates,
+chips and refusals.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_scores_that_are_kept_are_not_computed_anew():
 
 
 def test_a_window_keeps_a_kernel_from_its_rate():
-    """cudnn-frontend's table of gpt-oss on GB200: 187 TFLOP/s backward in windows of 128, where whole sequences of 8k reach over 1,000."""
+    """cudnn-frontend's table of gpt-oss on GB200: 187 TFLOP/s backward in windows of 128, where
+    whole sequences of 8k reach over 1,000.
+    """
     model = {"workload": "training", "workload__model": "gpt-oss-120b"}
     size = {
         "cluster__chips": "8",

@@ -1,4 +1,6 @@
-"""Plans that the program chooses for long runs fall short of the best one; what somebody states is taken as it is."""
+"""Plans that the program chooses for long runs fall short of the best one; what somebody states is
+taken as it is.
+"""
 
 from __future__ import annotations
 

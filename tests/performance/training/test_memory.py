@@ -12,7 +12,9 @@ from tests.performance.training.jobs import MEGATRON, Plan, evaluate_plan, job
 from tests.shipped import Architecture
 
 GIB = 2**30
-SIZES = (  # id, micro-batch, hidden, heads, layers, stages, parts a stage, recompute, sequence parallel, GiB; Korthikanti 2022
+# id, micro-batch, hidden, heads, layers, stages, parts a stage, recompute, sequence parallel, GiB;
+# Korthikanti 2022
+SIZES = (
     ("ROO024", 4, 6144, 64, 48, 1, 1, "none", 0, 59.25),
     ("ROO025", 4, 6144, 64, 48, 1, 1, "selective", 1, 9.5625),
     ("ROO026", 1, 12288, 96, 96, 8, 3, "none", 0, 66.84375),

@@ -119,7 +119,9 @@ def test_collectives_take_cores_and_links_from_each_other(sharded):
 
 
 def test_norms_are_repeated_on_every_chip_without_sequence_parallelism():
-    """Eight chips share what goes over the hidden state where sequences are split; each has its part of what goes over inner widths."""
+    """Eight chips share what goes over the hidden state where sequences are split; each has its
+    part of what goes over inner widths.
+    """
     found, machine = job(workload__global_batch="64")
     made = (
         evaluate_plan(found, machine, MEGATRON._replace(sequence_parallel=parallel))[3].items
@@ -154,7 +156,9 @@ def test_dropout_reads_and_writes_its_masks():
 
 
 def test_the_ring_of_split_sequences_runs_once_forward_and_twice_backward():
-    """Keys and values go around before the products, and again with their gradients behind them (Ring Attention)."""
+    """Keys and values go around before the products, and again with their gradients behind them
+    (Ring Attention).
+    """
     work = evaluate_plan(*job(A100), MEGATRON._replace(tensor=4, context=2))[3]
     (ring,) = [item for item in work.items if item.name == "context-parallel ring"]
     assert ring.counts == (96, 2 * 96)  # layers

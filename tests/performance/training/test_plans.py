@@ -82,7 +82,9 @@ def test_a_job_takes_the_whole_domains_that_divide(system, chips, used):
 
 
 def test_a_job_may_take_fewer_chips_that_make_more_replicas():
-    """20,736 chips over a batch of 2,304 sequences make replicas of 144 chips at least, 18,432 such of 64: both are searched, and some stand idle."""
+    """20,736 chips over a batch of 2,304 sequences make replicas of 144 chips at least, 18,432 such
+    of 64: both are searched, and some stand idle.
+    """
     found, machine = job(
         "gb200-nvl72",
         workload="llama-3.1-405b-training",

@@ -1,4 +1,6 @@
-"""What holds of any training plan: no step beats its critical path or its engines, and a faster machine is never slower."""
+"""What holds of any training plan: no step beats its critical path or its engines, and a faster
+machine is never slower.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def scaled(record: Any, names: set[str], factor: float) -> Any:
 
 
 def faster(machine: Machine, factor: float, *fields: str) -> Machine:
-    """Return a machine with some of its rates multiplied: those of products in all passes, of the chip, of memory, of links."""
+    """Return a machine with some of its rates multiplied: those of products in all passes, of the
+    chip, of memory, of links.
+    """
     names = set(fields)
     made = {
         name: tuple(scaled(one, names & set(PRODUCTS), factor) for one in getattr(machine, name))
@@ -134,7 +138,9 @@ def test_more_hardware_never_slows_a_plan(name):
     "path", ["peak_bf16", "hbm_bandwidth", "scale_up_bandwidth", "scale_out_bandwidth"]
 )
 def test_a_better_chip_never_slows_a_plan(path):
-    """From the catalogue's figures on: a higher peak runs at a lower clock under the same power limit, and is the quicker nonetheless."""
+    """From the catalogue's figures on: a higher peak runs at a lower clock under the same power
+    limit, and is the quicker nonetheless.
+    """
     unit = "FLOP/s" if path.startswith("peak") else "byte/s"
     full = f"parts.a100-sxm-80gb.{path}"
     found, machine, plans = made("dense, over servers")
@@ -148,7 +154,9 @@ def test_a_better_chip_never_slows_a_plan(path):
 
 
 def twice_the_latency(machine: Machine) -> Machine:
-    """Return a machine whose kernels take twice as long to start and to sum the parts of a split product."""
+    """Return a machine whose kernels take twice as long to start and to sum the parts of a split
+    product.
+    """
     made = {
         name: tuple(scaled(one, {"stage", "latency"}, 2) for one in getattr(machine, name))
         for name in ("operands", "gradients")
@@ -219,7 +227,8 @@ def test_no_item_beats_its_engines(name):
 
 @on_every_job
 def test_no_pipeline_beats_its_critical_path(name):
-    """A micro-batch passes every stage forward and backward, one after the other; gradients of weights alone may wait.
+    """A micro-batch passes every stage forward and backward, one after the other; gradients of
+    weights alone may wait.
 
     And a stage computes all micro-batches.
     """

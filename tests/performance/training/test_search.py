@@ -36,7 +36,9 @@ SMALL = [
 
 
 def once_a_shape(function):
-    """Keep what a function gives for a shape: plans are many, the shapes their micro-batches have few."""
+    """Keep what a function gives for a shape: plans are many, the shapes their micro-batches have
+    few.
+    """
     held = {}
 
     def call(found, machine, shape, *work):

@@ -14,7 +14,9 @@ from tests.performance.training.jobs import A100, MEGATRON, Plan, asked, evaluat
 from tests.shipped import CATALOGUE
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
-PUBLISHED = (  # Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with sequence parallelism
+# Korthikanti 2022, GPT-3 175B on 64 A100, 64 sequences: all recomputed, and scores only with
+# sequence parallelism
+PUBLISHED = (
     (
         "full",
         0,
@@ -117,7 +119,9 @@ def test_the_lines_of_a_step_hold_its_work():
 
 
 def test_adapters_need_no_gradients_of_the_weights():
-    """Two of the three products of each weight are left (LoRA, arxiv.org/abs/2106.09685), and no optimizer."""
+    """Two of the three products of each weight are left (LoRA, arxiv.org/abs/2106.09685), and no
+    optimizer.
+    """
     whole, adapters = (
         lines_of("llama-3.1-8b", workload__trained=trained) for trained in ("all", "adapters")
     )
@@ -132,7 +136,9 @@ def test_adapters_need_no_gradients_of_the_weights():
     [("fused", {"elementwise"}), ("unfused", {"attention core", "attention scores in memory"})],
 )
 def test_selective_recomputation_does_again_what_takes_much_room(attention, longer):
-    """Scores where attention keeps them in memory (Korthikanti 2022), else what norms and activation functions give; never products with weights."""
+    """Scores where attention keeps them in memory (Korthikanti 2022), else what norms and
+    activation functions give; never products with weights.
+    """
     kept, again = (
         lines_of("llama-3.1-8b", level, workload__attention=attention)
         for level in ("none", "selective")
@@ -188,7 +194,9 @@ def test_perf_differs_in_seconds_only(scenario):
 
 
 def test_gradients_of_hybrid_sharding_are_averaged_across_domains_at_the_end():
-    """Each chip of a server holds an eighth of them, and takes them to its pair in the other server and back."""
+    """Each chip of a server holds an eighth of them, and takes them to its pair in the other server
+    and back.
+    """
     found, machine = job(
         workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16"
     )

@@ -1,4 +1,6 @@
-"""The work of a training step against the closed form of its architecture, and where its stages and what they keep lie."""
+"""The work of a training step against the closed form of its architecture, and where its stages and
+what they keep lie.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def products(found, machine, plan):
 
 
 def routed(model):
-    """Operations of routers for a token forward and backward: every chip of a tensor-parallel group routes all of its tokens."""
+    """Operations of routers for a token forward and backward: every chip of a tensor-parallel group
+    routes all of its tokens.
+    """
     return sum(
         6 * block.layers * model.hidden * block.feed_forward.experts for block in model.blocks
     )
@@ -48,7 +52,9 @@ def test_a_step_takes_the_work_of_its_tokens(model, tensor):
 
 
 def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
-    """DeepSeek-V3 joins hidden state and embedding, 2 h x h, runs one layer more and the output head again (arxiv.org/abs/2412.19437, 2.2)."""
+    """DeepSeek-V3 joins hidden state and embedding, 2 h x h, runs one layer more and the output
+    head again (arxiv.org/abs/2412.19437, 2.2).
+    """
     found, machine = job(**DEEPSEEK)
     model = found.model
     plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b")
@@ -66,7 +72,9 @@ def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
 
 
 def test_latents_are_kept_for_the_way_back():
-    """Beside what heads read, each token of each layer keeps its latents of queries and of keys and values, two bytes a number."""
+    """Beside what heads read, each token of each layer keeps its latents of queries and of keys and
+    values, two bytes a number.
+    """
     found, machine = job(**DEEPSEEK)
     plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
 
@@ -88,7 +96,9 @@ def test_latents_are_kept_for_the_way_back():
 
 
 def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between_them():
-    """Two data-parallel copies of four stages fill a server of eight: neighbours are one or two chips apart, and in it either way."""
+    """Two data-parallel copies of four stages fill a server of eight: neighbours are one or two
+    chips apart, and in it either way.
+    """
     found, machine = job(cluster__chips="8", workload__global_batch="64")
     beside, apart = (
         evaluate_plan(found, machine, Plan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1]
@@ -107,7 +117,9 @@ def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between
 
 
 def test_a_stage_holds_its_share_of_the_layers():
-    """No fewer than all over the stages, in equal parts of a stage, and none to spare for another part."""
+    """No fewer than all over the stages, in equal parts of a stage, and none to spare for another
+    part.
+    """
     found, _ = job(cluster__chips="64", workload__global_batch="64")
     layers = found.model.layers
     seen = set()
@@ -126,7 +138,9 @@ def test_a_stage_holds_its_share_of_the_layers():
 
 
 def test_experts_keep_what_their_tokens_pass():
-    """Wider experts by 128 keep as much more of each token they take: two inputs and the product of the activation, two bytes each."""
+    """Wider experts by 128 keep as much more of each token they take: two inputs and the product of
+    the activation, two bytes each.
+    """
     found, machine = job(**DEEPSEEK)
     plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
     sparse = [block for block in found.model.blocks if block.feed_forward.experts]

@@ -1,4 +1,6 @@
-"""`tco measure` from end to end with a toy in PyTorch's place, and once with PyTorch where it is installed."""
+"""`tco measure` from end to end with a toy in PyTorch's place, and once with PyTorch where it is
+installed.
+"""
 
 from __future__ import annotations
 

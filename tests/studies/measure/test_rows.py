@@ -66,7 +66,8 @@ def collective_cells(monkeypatch, tmp_path):
     return found
 
 
-PUBLISHED = [  # NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s
+# NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s
+PUBLISHED = [
     (Kernel("gemm", "bfloat16", m=8192, n=65536, k=8192), 12254.2, 717.801, 186.197),
     (Kernel("gemm", "bfloat16", m=64, n=65536, k=8192), 403.579, 170.275, 2683.94),
     (

@@ -1,4 +1,6 @@
-"""A sweep and an uncertainty on a real Dask scheduler with worker processes of its own, one of which is killed."""
+"""A sweep and an uncertainty on a real Dask scheduler with worker processes of its own, one of
+which is killed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Studies over many cases, held against the chain asked case by case, and folders that survive whatever ends a run."""
+"""Studies over many cases, held against the chain asked case by case, and folders that survive
+whatever ends a run.
+"""
 
 from __future__ import annotations
 
@@ -300,7 +302,9 @@ def test_a_folder_of_something_else_is_refused(other, tmp_path, own, monkeypatch
 
 
 def test_what_another_arithmetic_has_begun_is_gone_on_with_where_figures_agree(tmp_path):
-    """Another numpy, or other instructions: a note where the figures agree, and no partition where they do not."""
+    """Another numpy, or other instructions: a note where the figures agree, and no partition where
+    they do not.
+    """
     path, folder = toml(tmp_path, SMALL), tmp_path / "o"
     tco.sweep(path, folder)
     manifest, (part,) = folder / "_study.json", folder.glob("part-*")

@@ -1,4 +1,6 @@
-"""Own measured runs move answers as normal effects do, and what cannot be believed is refused by row."""
+"""Own measured runs move answers as normal effects do, and what cannot be believed is refused by
+row.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def plain():
 
 @pytest.fixture
 def own(tmp_path, plain):
-    """Write a run of the question that is asked, so many times as quick as it is predicted, cells replaced; return its file."""
+    """Write a run of the question that is asked, so many times as quick as it is predicted, cells
+    replaced; return its file.
+    """
 
     def write(quicker=1.2, rows=1, **cells):
         output = plain["metrics"][RATE] * quicker
@@ -215,7 +219,9 @@ def test_serving_runs_say_nothing_of_training(own):
 
 @pytest.mark.thorough
 def test_what_is_kept_back_tells_nothing_of_own_runs(own):
-    """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is refused, in the same words."""
+    """Texts of settings and measured rows of one's own have no stand-in: what cannot be withheld is
+    refused, in the same words.
+    """
     found = [
         tco(*ASKED, "--anchor", own(quicker), "--redact", "--format", "json")
         for quicker in (1.1, 1.5)
@@ -225,7 +231,9 @@ def test_what_is_kept_back_tells_nothing_of_own_runs(own):
 
 
 def test_one_run_moves_by_its_share_of_the_variance(own, plain):
-    """Of effects with variances v and a run with r: E = V/(V + r) y with V their sum, as of one effect."""
+    """Of effects with variances v and a run with r: E = V/(V + r) y with V their sum, as of one
+    effect.
+    """
     levels = ("nvidia", "b200-sxm", "sglang", "deepseek-v3", "configuration")
     rows = [CATALOGUE.practice(owner, "unexplained_serving") for owner in (*levels, "run")]
     variances = [(math.log((1 + row.high) / (1 + row.low)) / (2 * P95)) ** 2 for row in rows]

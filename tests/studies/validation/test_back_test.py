@@ -1,4 +1,6 @@
-"""The ranges are held against what was measured: the share inside is computed again, and moves with what it rests on."""
+"""The ranges are held against what was measured: the share inside is computed again, and moves with
+what it rests on.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def test_the_rows_of_the_catalogue_are_what_the_fit_leaves_unexplained(kind):
 
 @pytest.mark.parametrize("kind", PARAMETERS)
 def test_rows_lie_inside_what_is_not_explained(kind):
-    """The effects of a row's owners are normal and add up, so that four rows in five lie within 1.28 of their standard deviation."""
+    """The effects of a row's owners are normal and add up, so that four rows in five lie within
+    1.28 of their standard deviation.
+    """
     found = left_by_the_fit(kind)
     owners = [
         *(found[level] for level in ("family", "chip", "engine", "model")),
@@ -118,7 +122,9 @@ def test_rows_lie_inside_what_is_not_explained(kind):
 
 
 def width_of(kind, owner):
-    """The standard deviation of an owner's effect, from its P95; a model without a row of its own has that of all."""
+    """The standard deviation of an owner's effect, from its P95; a model without a row of its own
+    has that of all.
+    """
     known = (owner, PARAMETERS[kind]) in CATALOGUE.calibration_rows or owner in (
         *CATALOGUE.parts,
         *CATALOGUE.models,
@@ -127,14 +133,18 @@ def width_of(kind, owner):
 
 
 def rows_of_chips(effects, runs):
-    """Rows of chips whose effects are known: each configuration one row, off its chip's effect by as much on either side."""
+    """Rows of chips whose effects are known: each configuration one row, off its chip's effect by
+    as much on either side.
+    """
     made = [(f"chip {one}", effect + off) for one, effect in enumerate(effects) for off in runs]
     found = pd.DataFrame(made, columns=["chip", "residual"])
     return found.assign(family="one", engine="one", model="one", configuration=range(len(made)))
 
 
 def test_variances_are_those_of_the_balanced_layout():
-    """Of a chips with n configurations each and a mean of nought the likeliest are v_k = SSW / a(n-1) and v_chip = SSB/an - v_k/n."""
+    """Of a chips with n configurations each and a mean of nought the likeliest are v_k = SSW /
+    a(n-1) and v_chip = SSB/an - v_k/n.
+    """
     effects, runs = np.array([-0.3, -0.2, 0.1, 0.4]), np.array([-0.15, -0.05, 0.05, 0.15])
     found = split(rows_of_chips(effects, runs))
     inside = (runs**2).sum() / (len(runs) - 1)

@@ -1,4 +1,6 @@
-"""What deployments reach of the best plans of their class: a fit that finds what was put in, and published rates."""
+"""What deployments reach of the best plans of their class: a fit that finds what was put in, and
+published rates.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def measured():
 
 @pytest.mark.thorough
 def test_shipped_classes_lie_in_the_range_of_published_runs():
-    """Half of the runs of a class that no other run beats lie within what is shipped of it, and their median does."""
+    """Half of the runs of a class that no other run beats lie within what is shipped of it, and
+    their median does.
+    """
     with (DATA / "calibration" / "deployment.csv").open(encoding="utf-8") as file:
         shipped = {
             row["family"]: row
@@ -139,7 +143,9 @@ BASE = "gb200-nvl72"
 
 
 def published(speed):
-    """The most output tokens a second and chip that published runs of each chip make at a speed: R1 or V3 in FP8, 8k in, 1k out."""
+    """The most output tokens a second and chip that published runs of each chip make at a speed: R1
+    or V3 in FP8, 8k in, 1k out.
+    """
     table = table_of("inference")
     fits = (
         table.model.str.contains("R1|V3")
@@ -182,7 +188,8 @@ def chip_hours(*settings):
 
 @pytest.mark.thorough
 @pytest.mark.xfail(
-    reason="GB200 over MI355X at 20 tokens/s is 1.68 where 2.25 is published, and the search takes minutes",
+    reason="GB200 over MI355X at 20 tokens/s is 1.68 where 2.25 is published, and the search takes "
+    "minutes",
     run=False,
 )
 def test_costs_stand_as_published_ones_do():

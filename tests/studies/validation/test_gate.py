@@ -1,4 +1,6 @@
-"""The model may not get worse on published measurements: each file's median error and tail against the committed report."""
+"""The model may not get worse on published measurements: each file's median error and tail against
+the committed report.
+"""
 
 import csv
 

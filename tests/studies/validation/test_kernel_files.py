@@ -1,4 +1,6 @@
-"""Files of kernels with a publisher's own columns: read, what contradicts itself left out, and met as well as is said."""
+"""Files of kernels with a publisher's own columns: read, what contradicts itself left out, and met
+as well as is said.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_kernels_before_a_chips_release_are_not_scored():
 
 
 def test_times_that_stand_for_several_shapes_are_not_scored():
-    """The table of the MI450X class repeats one sweep for other layers: 98 of its 124 rows, the others without a number of experts chosen."""
+    """The table of the MI450X class repeats one sweep for other layers: 98 of its 124 rows, the
+    others without a number of experts chosen.
+    """
     card = validated("amd_moe_kernels").card
     assert card["skipped"] == {SUSPECT: 98, "suspect: negative topk": 26}
     assert "MI450X" not in card["by"]["accelerator"]

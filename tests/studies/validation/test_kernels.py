@@ -23,15 +23,22 @@ HEADER = "source_id,accelerator,op,kernel_source,dtype,m,n,k,groups,batch,seq_q,
 LAYERS = "hidden 8192, ffn 28672, 64/8 heads"
 BLOCK = '"fp8 e4m3, 1x128/128x128 scales, bf16 out"'
 PUBLISHED = [  # figures of published tables
-    "aic_db_h100_sxm,H100 SXM,gemm,TensorRT-LLM 1.3.0rc20,bfloat16,4096,4096,4096,,,,,,,,,,174.285,,,",
+    "aic_db_h100_sxm,H100 SXM,gemm,TensorRT-LLM "
+    "1.3.0rc20,bfloat16,4096,4096,4096,,,,,,,,,,174.285,,,",
     "aic_db_b200_sxm,B200 SXM,gemm,TensorRT-LLM 1.3.0rc20,nvfp4,128,65536,8192,,,,,,,,,,65.9413,,,",
-    "aic_db_gb300,GB300 NVL72,gemm,TensorRT-LLM 1.3.0rc20,fp8_block,1024,10240,8192,,,,,,,,,,60.4933,,,",
+    "aic_db_gb300,GB300 NVL72,gemm,TensorRT-LLM "
+    "1.3.0rc20,fp8_block,1024,10240,8192,,,,,,,,,,60.4933,,,",
     "aic_db_a100_sxm,A100 SXM,gemm,TensorRT-LLM 1.0.0,bfloat16,16,65536,8192,,,,,,,,,,665.429,,,",
-    f"deepgemm_readme,H800 SXM,grouped_gemm,DeepGEMM contiguous layout,{BLOCK},8192,4096,7168,4,,,,,,,,,1429.53,,,",
-    "pytorch_benchmark_fa3,H100 SXM,attention_fwd,triton FA2,bf16,,,,,32,512,512,16,16,128,0,,208.949,,,",
-    "aic_db_b200_sxm,B200 SXM,attention_prefill,TensorRT-LLM 1.3.0rc20,bfloat16/kv fp8,,,,,4,8192,8192,64,64,128,1,,3672.83,,,",
-    "aic_db_h100_sxm,H100 SXM,attention_decode,TensorRT-LLM 1.3.0rc20,bfloat16/kv fp8,,,,,64,1,16384,16,1,128,1,,108.432,,,",
-    f'vidur_profiles,H100 SXM,elementwise:mlp_act,PyTorch / vLLM-era kernels,fp16,4096,,,,,,,,,,,4,90,,,"{LAYERS}"',
+    "deepgemm_readme,H800 SXM,grouped_gemm,DeepGEMM contiguous "
+    f"layout,{BLOCK},8192,4096,7168,4,,,,,,,,,1429.53,,,",
+    "pytorch_benchmark_fa3,H100 SXM,attention_fwd,triton "
+    "FA2,bf16,,,,,32,512,512,16,16,128,0,,208.949,,,",
+    "aic_db_b200_sxm,B200 SXM,attention_prefill,TensorRT-LLM 1.3.0rc20,bfloat16/kv "
+    "fp8,,,,,4,8192,8192,64,64,128,1,,3672.83,,,",
+    "aic_db_h100_sxm,H100 SXM,attention_decode,TensorRT-LLM 1.3.0rc20,bfloat16/kv "
+    "fp8,,,,,64,1,16384,16,1,128,1,,108.432,,,",
+    "vidur_profiles,H100 SXM,elementwise:mlp_act,PyTorch / vLLM-era "
+    f'kernels,fp16,4096,,,,,,,,,,,4,90,,,"{LAYERS}"',
     "ml_engineering,MI355X,gemm_best_shape,torch.matmul,bf16,12288,8192,8192,,,,,,,,,,1053.85,,,",
 ]
 CHIPS = (
@@ -72,7 +79,9 @@ def test_published_rows(own):
 
 @pytest.mark.parametrize("chip", ["a100-sxm-80gb", "h100-sxm", "b200-sxm", "mi355x"])
 def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, chip):
-    """Where a library leaves its matrix kernels is a rule of that library: FlashMLA took 1,636 us for 256 heads on an H800 (kernels.csv.gz)."""
+    """Where a library leaves its matrix kernels is a rule of that library: FlashMLA took 1,636 us
+    for 256 heads on an H800 (kernels.csv.gz).
+    """
     on = chips.get(chip) or chip_on(CATALOGUE, values, chip)
     form = computed_on(values, chip, "bf16", "test")
     shape = {"batch": 512.0, "seq_kv": 8192.0, "kv_heads": 2.0, "head_dim": 128.0}
@@ -95,9 +104,12 @@ def test_the_score_of_the_file(own):
 def test_own_measurements_are_predicted(own):
     """Bare kernels as `tco measure` writes them."""
     rows = (
-        "own-measurement,H100 SXM,elementwise:copy,PyTorch 2.8,bfloat16,65536,8192,,,,,,,,,,,,,2700,",
-        "own-measurement,H100 SXM,elementwise:add,PyTorch 2.8,bfloat16,65536,8192,,,,,,,,,,,1150,,,",
-        "own-measurement,H100 SXM,attention_decode,PyTorch 2.8,bfloat16/kv bfloat16,,,,,8,1,4096,64,8,128,1,,60,,,",
+        "own-measurement,H100 SXM,elementwise:copy,PyTorch "
+        "2.8,bfloat16,65536,8192,,,,,,,,,,,,,2700,",
+        "own-measurement,H100 SXM,elementwise:add,PyTorch "
+        "2.8,bfloat16,65536,8192,,,,,,,,,,,1150,,,",
+        "own-measurement,H100 SXM,attention_decode,PyTorch 2.8,bfloat16/kv "
+        "bfloat16,,,,,8,1,4096,64,8,128,1,,60,,,",
     )
     made = predicted(own, *rows)
     assert list(made.skip) == [""] * 3
@@ -279,7 +291,9 @@ ASKED = (
 
 @pytest.mark.parametrize("name", ["gb300-gpu", "trn3"])
 def test_every_reading_gives_the_same(name):
-    """Traced, each kernel is a graph down to the catalogue with the value of the plain reading; arrays give what each number gives."""
+    """Traced, each kernel is a graph down to the catalogue with the value of the plain reading;
+    arrays give what each number gives.
+    """
 
     def made(values, stretched=None):
         chip = chip_on(CATALOGUE, values, name)

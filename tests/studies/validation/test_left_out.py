@@ -1,4 +1,6 @@
-"""The left-out figures are what refits without a group say of it: each can be computed again, and an altered one is seen."""
+"""The left-out figures are what refits without a group say of it: each can be computed again, and
+an altered one is seen.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def task_of(kind):
 
 
 def recomputed(task, kind):
-    """The predictions of every group left out, with the parameters that its refit found, all asked for at once."""
+    """The predictions of every group left out, with the parameters that its refit found, all asked
+    for at once.
+    """
     sets: dict[tuple[str, str], dict[str, float]] = {}
     for row in stated("left_out"):
         if row["kind"] == kind:
@@ -118,7 +122,9 @@ def test_a_fitted_range_reaches_the_values_that_refits_found(kind):
 
 
 def test_a_refit_that_finds_little_does_not_raise_the_other_end():
-    """Without its largest model the wait before an exchange of experts comes out at a tenth: nothing says that it may be ten times as long."""
+    """Without its largest model the wait before an exchange of experts comes out at a tenth:
+    nothing says that it may be ten times as long.
+    """
     rows = {
         row["attribute"]: row
         for row in csv.DictReader(

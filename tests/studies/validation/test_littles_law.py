@@ -8,7 +8,8 @@ from tests.studies.validation.today import predicted, table_of
 
 TOLERANCE = 1.4
 
-# 8 chips, 100 requests: a request takes 0.5 + 100 x 0.02 = 2.5 s, so that 40 requests a second are in flight
+# 8 chips, 100 requests: a request takes 0.5 + 100 x 0.02 = 2.5 s, so that 40 requests a second are
+# in flight
 ROW = {
     "concurrency": 100,
     "n_gpus": 8,

@@ -1,4 +1,6 @@
-"""How far long runs fall short of the best plan: the line through them, and the rows that are shipped."""
+"""How far long runs fall short of the best plan: the line through them, and the rows that are
+shipped.
+"""
 
 from __future__ import annotations
 

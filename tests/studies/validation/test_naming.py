@@ -39,7 +39,9 @@ SERVING |= {
 
 
 def read(rows):
-    """What `tco validate` makes of rows: for each the words of the command that asks for it, and why there is none."""
+    """What `tco validate` makes of rows: for each the words of the command that asks for it, and
+    why there is none.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         pd.DataFrame(rows).to_csv(path, index=False)

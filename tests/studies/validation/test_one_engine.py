@@ -1,4 +1,6 @@
-"""What is validated is what answers: validation reads rows, asks the engine and compares, and computes nothing of its own."""
+"""What is validated is what answers: validation reads rows, asks the engine and compares, and
+computes nothing of its own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ ENGINE = (
     "tco.economics",
 )  # rooms of what computes
 CALCULATORS = {(formula.function.__module__, formula.name) for formula in FORMULAS}
-# What a question consists of: a plan, a place, formats, what exists. None of them holds a value that the engine computes.
+# What a question consists of: a plan, a place, formats, what exists. None of them holds a value
+# that the engine computes.
 QUESTIONS = {
     "DecodePlan",
     "Group",
@@ -147,7 +150,8 @@ def test_validation_defines_no_formula():
         "from tco.performance.chip.roofline import achieved_bandwidth as rate\nrate(1, 2)",
         "from tco.performance.chip import roofline\nroofline.achieved_bandwidth(1, 2)",
         "import tco.performance.chip.roofline as r\nr.achieved_bandwidth(1, 2)",
-        "import tco.performance.chip.roofline\ntco.performance.chip.roofline.achieved_bandwidth(1, 2)",
+        "import tco.performance.chip.roofline\ntco.performance.chip.roofline.achieved_bandwidth(1, "
+        "2)",
         "def f():\n    from tco.performance.chip.roofline import achieved_bandwidth",
         "from tco.performance.layer.machine import Machine\nMachine()",
         "from tco.performance.layer import machine\nmachine.Machine()",
@@ -155,7 +159,8 @@ def test_validation_defines_no_formula():
         "from tco.fabric.links import Latencies\nLatencies()",
         "from tco.performance.layer.operators import Operator\nOperator()",
         "from tco.performance.layer.machine import Machine\nclass Own(Machine):\n    pass",
-        "from tco.fabric.links import Links\nfrom dataclasses import replace\ndef f(links: Links):\n    return replace(links, inside=2)",
+        "from tco.fabric.links import Links\nfrom dataclasses import replace\ndef f(links: "
+        "Links):\n    return replace(links, inside=2)",
     ],
 )
 def test_the_rule_sees_what_it_forbids(source):
@@ -165,7 +170,8 @@ def test_the_rule_sees_what_it_forbids(source):
 @pytest.mark.parametrize(
     "source",
     [
-        "from tco.performance.layer.machine import Machine, machine\ndef f(one: Machine):\n    return machine(one)",
+        "from tco.performance.layer.machine import Machine, machine\ndef f(one: Machine):\n    "
+        "return machine(one)",
         "from tco.models.architecture import load_model\nload_model(1, 2)",
         "from tco.performance.training.plans import Plan\nPlan()",
     ],
@@ -174,7 +180,8 @@ def test_the_rule_allows_questions(source):
     assert own_physics(source) == []
 
 
-# ---------------------------------------------------------------- every scored row can be asked again
+# ---------------------------------------------------------------- every scored row can be asked
+# again
 def scored(kind):
     found = validated(kind).rows
     return found[found.skipped == ""]
@@ -225,7 +232,8 @@ def test_a_row_may_state_its_own_model(tmp_path):
     done = own_rows(tmp_path, {}, {"model": "meta-llama/Llama-2-13b-hf"})
     assert (done["scored"], done["skipped"]) == (2, {})
     own, known = done["rows"]
-    # 6 N D = 6 x 13.0e9 x 256 x 4096 = 8.2e16 FLOP on 64 x 989 TFLOP/s: 1.3 s at the peak, 2.2 to 5 s in practice
+    # 6 N D = 6 x 13.0e9 x 256 x 4096 = 8.2e16 FLOP on 64 x 989 TFLOP/s: 1.3 s at the peak, 2.2 to 5
+    # s in practice
     assert 2.2 <= own["predicted"] <= 5.0
     assert own["predicted"] == pytest.approx(known["predicted"], rel=1e-12)  # the same shape
 

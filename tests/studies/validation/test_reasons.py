@@ -56,7 +56,8 @@ BLANK = None
         ({"accelerator": "H101"}, "unknown-accelerator: 'H101'"),
         (
             {"model": "ours"},
-            "unknown-model: neither the name 'ours' nor its shape is known; missing: layers, hidden, heads, ffn, vocab",
+            "unknown-model: neither the name 'ours' nor its shape is known; missing: layers, "
+            "hidden, heads, ffn, vocab",
         ),
         ({"concurrency": -1.0}, "suspect: negative concurrency"),
         ({}, ""),

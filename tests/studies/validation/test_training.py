@@ -203,7 +203,9 @@ def test_every_prediction_is_an_answer_of_the_command_line():
 
 
 def test_the_same_model_by_its_figures_is_the_same_prediction(tmp_path):
-    """Layers, hidden size, heads and vocabulary of GPT 1.7B as columns, under a name that nobody knows."""
+    """Layers, hidden size, heads and vocabulary of GPT 1.7B as columns, under a name that nobody
+    knows.
+    """
     named, stated = (
         made(PUBLISHED, tmp_path),
         made(

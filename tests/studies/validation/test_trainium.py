@@ -1,4 +1,6 @@
-"""The published runs on Trainium: how they are read, how near the fits come, what is left out, and that few parameters do it inside physics."""
+"""The published runs on Trainium: how they are read, how near the fits come, what is left out, and
+that few parameters do it inside physics.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows that leave something unstated have a range: that of the rows which say it, each asked for alone."""
+"""Rows that leave something unstated have a range: that of the rows which say it, each asked for
+alone.
+"""
 
 import csv
 
@@ -201,7 +203,9 @@ PLAN = ("--plan", "chips=8,tp=8,ep=8")
 
 
 def test_a_plan_of_ones_own_runs_offline():
-    """The batch is what memory holds: more memory, more sequences and more tokens; nobody's target binds."""
+    """The batch is what memory holds: more memory, more sequences and more tokens; nobody's target
+    binds.
+    """
     sizes = (("--set", f"parts.h200-sxm.hbm_capacity={size} GB") for size in (100, 141))
     small, large = (
         document(
@@ -224,7 +228,9 @@ def test_offline_and_a_number_of_requests_exclude_each_other():
 
 
 def test_engines_that_keep_room_for_answers_run_fewer():
-    """TensorRT-LLM starts what it can end without a pause; room for answers on demand holds more of them, by the ratio of the contexts."""
+    """TensorRT-LLM starts what it can end without a pause; room for answers on demand holds more of
+    them, by the ratio of the contexts.
+    """
     lengths = ("--set", "workload.input_tokens=1024", "--set", "workload.output_tokens=8192")
     shares = (("--set", f"performance.trtllm.answer_reserved={share}") for share in (1, 0.5))
     kept, grown = (

@@ -1,4 +1,6 @@
-"""What today's model says of measurements: of the shipped ones worked out once in a process. Do not change it."""
+"""What today's model says of measurements: of the shipped ones worked out once in a process. Do not
+change it.
+"""
 
 from __future__ import annotations
 
