@@ -18,7 +18,7 @@ OF_MANY = ("frontier", "cost", "fabric")  # figures of several scenarios
 OF_ONE = ("tornado", "range", "roofline", "operators", "bom", "money")
 
 
-class Figure(str):
+class SvgFigure(str):
     """An SVG document, which a notebook draws."""
 
     def _repr_svg_(self) -> str:
@@ -26,14 +26,14 @@ class Figure(str):
         return str(self)
 
 
-class Comparison(study.Comparison):
+class Comparison(study.ScenarioComparison):
     """Scenarios side by side: `results` with their metrics, and what the command line makes of the
     same question.
     """
 
     asked: Sequence[str] = ()  # the scenarios as words of a command line, with what was set
 
-    def plot(self, kind: str = "frontier", width: int = 760) -> Figure:
+    def plot(self, kind: str = "frontier", width: int = 760) -> SvgFigure:
         """Return a figure of `tco plot`: `frontier`, cost against tokens/s a user, `cost`, what a
         chip-hour costs by what is paid for, or `fabric`.
 
@@ -49,7 +49,7 @@ class Comparison(study.Comparison):
         with TemporaryDirectory() as folder:
             path = Path(folder, "figure.svg")
             self.write("plot", kind, "--width", str(width), "-o", str(path))
-            return Figure(path.read_text(encoding="utf-8"))
+            return SvgFigure(path.read_text(encoding="utf-8"))
 
     def report(self, path: str | Path) -> None:
         """Write the page of `tco report`, a file `.html` or a folder whose name ends in `/`."""
@@ -84,7 +84,7 @@ def compare(
     """
     some = [scenarios] if isinstance(scenarios, str) else scenarios
     found = Comparison(
-        *study.compared(
+        *study.compare_results(
             [one.result for one in evaluate_each(some, data, dict(set or {}), refuse=False)],
             baseline,
         )

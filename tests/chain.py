@@ -13,15 +13,15 @@ from tco.chain.connections import links_of_system
 from tco.chain.draws import CELLS
 from tco.chain.inputs import Inputs, bounds, load_scenario, plain_inputs, system_inputs
 from tco.chain.metrics import METRICS, MORE_IS_BETTER
-from tco.chain.result import figures_of
-from tco.chain.scenario import SystemBill, bill_of_system, compare
+from tco.chain.result import chip_figures
+from tco.chain.scenario import SystemBill, bill_of_system, fill_ratio_to_baseline
 from tco.chain.workloads import server_of
 from tco.economics.perspective import load_agreement
-from tco.fabric.library import library_of
+from tco.fabric.library import combined_library
 from tco.foundation.provenance import Input, period
 from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
-from tests.fabric import Links, Scope, Tokens, cheapest, fabric_scopes
+from tests.fabric import FabricScope, Links, Tokens, cheapest, fabric_scopes
 from tests.shipped import CATALOGUE
 
 __all__ = [
@@ -32,9 +32,9 @@ __all__ = [
     "Input",
     "as_traced",
     "bounds",
-    "compare",
+    "chip_figures",
     "draws",
-    "figures_of",
+    "fill_ratio_to_baseline",
     "load_agreement",
     "metrics",
     "period",
@@ -130,11 +130,11 @@ def links_of(
     """
     inputs = system_of(name, variant, **settings)
     return links_of_system(
-        inputs, inputs.values(), library_of(CATALOGUE, [library]) if library else None
+        inputs, inputs.values(), combined_library(CATALOGUE, [library]) if library else None
     )
 
 
-def fabric_of(inputs: Inputs) -> list[Scope]:
+def fabric_of(inputs: Inputs) -> list[FabricScope]:
     """Return the scopes of a system's fabric."""
     return fabric_scopes(inputs.system, inputs.values())
 

@@ -6,23 +6,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from tco.fabric.algorithms import called, cheapest, choose, reach, ways
+from tco.fabric.algorithms import (
+    algorithms_for,
+    cheapest,
+    fastest_algorithm_time,
+    reach,
+    with_caller_overhead,
+)
 from tco.fabric.experts import Tokens
-from tco.fabric.links import Group, Links, group_of
-from tco.fabric.scopes import Scope, fabric_scopes
-from tco.fabric.slices import Slice, slice_of
+from tco.fabric.links import Links, RankGroup, rank_group
+from tco.fabric.scopes import FabricScope, fabric_scopes
+from tco.fabric.slices import TorusSlice, slice_of
 
 __all__ = [
     "OPERATIONS",
-    "Group",
+    "FabricScope",
     "Links",
-    "Scope",
-    "Slice",
+    "RankGroup",
     "Tokens",
+    "TorusSlice",
     "cheapest",
-    "choose",
     "fabric_scopes",
-    "group_of",
+    "fastest_algorithm_time",
+    "rank_group",
     "reach",
     "slice_of",
     "timings",
@@ -34,12 +40,13 @@ OPERATIONS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broad
 
 def timings(links: Links, operation: str, ranks: Any, size: Any) -> dict[str, Any]:
     """The timing of every algorithm for consecutive ranks."""
-    return timings_on(links, operation, group_of(links, ranks), size)
+    return timings_on(links, operation, rank_group(links, ranks), size)
 
 
-def timings_on(links: Links, operation: str, group: Group, size: Any) -> dict[str, Any]:
+def timings_on(links: Links, operation: str, group: RankGroup, size: Any) -> dict[str, Any]:
     """The timing of every algorithm that the fabric allows for a group wherever its ranks stand."""
     at = reach(links, group)
     return {
-        name: called(at, operation, way(), size) for name, way in ways(at, operation, size).items()
+        name: with_caller_overhead(at, operation, way(), size)
+        for name, way in algorithms_for(at, operation, size).items()
     }

@@ -14,7 +14,7 @@ from typing import Any
 from tco import Catalogue, load_catalogue
 from tco.catalog import catalogue as reading
 from tco.catalog import checks
-from tco.catalog.rows import attribute, attributes
+from tco.catalog.rows import attribute, input_attributes
 from tco.catalog.systems import load_system
 from tco.foundation.files import data_directory, read_csv, read_toml, scenario_directory
 from tco.hardware.network import tiers_needed
@@ -28,9 +28,9 @@ __all__ = [
     "Attention",
     "FeedForward",
     "attribute",
-    "attributes",
     "checks",
     "data_directory",
+    "input_attributes",
     "load_model",
     "load_system",
     "read_csv",

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from tco import DataError, evaluate
-from tco.economics.dates import is_old, limit_of, limits
+from tco.economics.dates import evidence_age_limit, is_old, limits
 from tests.chain import Inputs, Values, load_scenario, period, system_of
 from tests.cli import document, tco
-from tests.shipped import attributes
+from tests.shipped import input_attributes
 
 BILL = ("servers", "network", "storage")
 HEADER = "part,attribute,value,unit,low,high,as_of,kind,source,note,use"
@@ -79,7 +79,7 @@ def test_one_day_over_the_limit_is_old(own):
     own.parts("connectx-7,price,1400,USD,,,2025-06-30,vendor,tco-model,,")
     given = own.catalogue().part_input("connectx-7", "price", "2027")
     assert (
-        limit_of(given) == limits()["parts", "*"] == 731
+        evidence_age_limit(given) == limits()["parts", "*"] == 731
     )  # a file of one's own is no kind of its own
     assert not is_old(given, period("2027-07-01").last)
     assert is_old(given, period("2027-07-02").last)
@@ -98,21 +98,21 @@ def test_one_day_over_the_limit_is_old(own):
 def test_every_kind_has_its_limit(catalogue):
     kinds = {"ddr5-dimm": 92, "optic-800g-dr8": 183, "gb200-gpu": 366, "backplane-cable": 731}
     for part, days in kinds.items():
-        assert limit_of(catalogue.part_input(part, "price", "2025-12")) == days
-    assert limit_of(catalogue.share_price("astera", "2025-12")) == 31
-    assert limit_of(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
+        assert evidence_age_limit(catalogue.part_input(part, "price", "2025-12")) == days
+    assert evidence_age_limit(catalogue.share_price("astera", "2025-12")) == 31
+    assert evidence_age_limit(catalogue.part_input("h100-sxm", "rent", "2025-12")) == 183
     tables = {
         (path.parent.name, path.stem)
         for folder in ("parts", "shares")
         for path in (catalogue.folders[0] / folder).iterdir()
     }
     parts = {("parts", part) for part in catalogue.parts}
-    assert {key for key in limits() if key[1] != "*"} <= tables | parts | attributes().keys()
+    assert {key for key in limits() if key[1] != "*"} <= tables | parts | input_attributes().keys()
 
 
 @pytest.mark.parametrize(("part", "days"), [("tpuv7-rack", 366), ("gb200-memory", 92)])
 def test_a_part_that_holds_accelerators_or_memory_ages_as_they_do(catalogue, part, days):
-    assert limit_of(catalogue.part_input(part, "price", "2026-11")) == days
+    assert evidence_age_limit(catalogue.part_input(part, "price", "2026-11")) == days
 
 
 def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalogue):
@@ -120,7 +120,7 @@ def test_a_limit_of_a_part_wins_over_that_of_its_attribute_and_its_group(catalog
         catalogue.part_input(part, "price", "2026-11")
         for part in ("tpuv7-rack", "compute-board-trn3")
     )
-    assert (limit_of(rack), limit_of(board)) == (
+    assert (evidence_age_limit(rack), evidence_age_limit(board)) == (
         limits()["parts", "tpuv7-rack"],
         limits()["parts", "*"],
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.foundation.expression import amount, evaluate
+from tco.foundation.expression import amount, evaluate_formula
 from tests.registry import registry, unit
 
 NAMES = {"a": (3.0, "GB"), "parts.some-part.rate": (2.0, "GB/s"), "t": (5.0, "s"), "n": (4.0, "")}
@@ -38,7 +38,7 @@ class Scope:
 
 
 def value(text):
-    return evaluate(text, Scope(), lambda offset: str(offset + 1))
+    return evaluate_formula(text, Scope(), lambda offset: str(offset + 1))
 
 
 def spelt(inner):

@@ -8,13 +8,13 @@ import json
 
 import pytest
 
-from tests.chain import figures_of, system_of
+from tests.chain import chip_figures, system_of
 from tests.cli import tco
 
 
 def figures(catalogue, name: str, settings=None, variant=None):
     inputs = system_of(name, variant, catalogue, **(settings or {}))
-    return figures_of(inputs, inputs.values())
+    return chip_figures(inputs, inputs.values())
 
 
 def test_of_a_trainium3_world(catalogue):

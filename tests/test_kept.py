@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tco.foundation.kept import kept, stamp
+from tco.foundation.kept import disk_cached, stamp
 from tests.cli import tco
 
 
@@ -28,7 +28,7 @@ def keeping(tmp_path, monkeypatch):
             return [{"p10": 0.73, "p90": 6.4, "reason": None}]
 
         stamp.cache_clear()  # a process of its own
-        return kept("a comparison", make)
+        return disk_cached("a comparison", make)
 
     read()
     (file,) = (tmp_path / "tco").iterdir()

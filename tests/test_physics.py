@@ -10,10 +10,10 @@ import pytest
 import tco
 from tco import DataError
 from tco.chain.metrics import is_possible
-from tco.studies.uncertainty import counted
+from tco.studies.uncertainty import rankable_draws
 from tests.chain import HEADLINE, METRICS, load_scenario
 from tests.shipped import CATALOGUE, load_model
-from tests.studies.room import spread
+from tests.studies.room import draw_statistics
 
 SHARES = {"exposed_communication", "goodput", "host_floor", "mfu", "pipeline_bubble"}
 
@@ -39,7 +39,7 @@ def test_every_draw_and_every_percentile_is_possible(name, settings):
     for metric, many in found.sample.metrics.items():
         known = many[np.isfinite(many)]
         assert all(is_possible(metric, one) for one in known), (metric, known.min(), known.max())
-        for figure, value in (spread(metric, many) or {}).items():
+        for figure, value in (draw_statistics(metric, many) or {}).items():
             assert value is None or figure == "sd" or is_possible(metric, value), (
                 metric,
                 figure,
@@ -91,7 +91,7 @@ def test_a_job_that_never_makes_progress_has_no_price_and_says_so():
     many = tco.evaluate_draws("gb200-nvl72", never | rates)
     cost = many.metrics["train_usd_per_trillion_tokens"]
     assert np.isfinite(cost).tolist() == [True, False]
-    assert counted("train_usd_per_trillion_tokens", cost)[1] == np.inf
+    assert rankable_draws("train_usd_per_trillion_tokens", cost)[1] == np.inf
 
 
 def test_arithmetic_without_an_end_is_an_error_and_leaves_the_callers_settings(monkeypatch):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.foundation.trace import Traced, paused, plain
+from tco.foundation.trace import Traced, paused, untraced_value
 from tests.chain import recording, scope, walk
 from tests.registry import FORMULA, RECORDER, greatest, least, total
 
@@ -147,8 +147,8 @@ def test_a_pause_computes_on_plain_values(trace):
 
 
 def test_plain_takes_the_number_out(trace):
-    assert plain(leaf(trace, 7.0)) == 7.0
-    assert plain(8.0) == 8.0
+    assert untraced_value(leaf(trace, 7.0)) == 7.0
+    assert untraced_value(8.0) == 8.0
 
 
 def test_traced_arrays_keep_their_shape(trace):

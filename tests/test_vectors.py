@@ -15,14 +15,14 @@ import pytest
 
 from tco.fabric.scopes import two_level_hops
 from tco.studies.operations import bus_bandwidth
-from tests.fabric import Slice
+from tests.fabric import TorusSlice
 from tests.registry import REGISTRY, convert, over, read_rows
 from tests.shipped import Attention, FeedForward
 
 
-def whole_torus(*sizes: int) -> Slice:
+def whole_torus(*sizes: int) -> TorusSlice:
     """Return a torus whose rings are all closed, of one lane a link."""
-    return Slice(sizes, (True,) * len(sizes), (1.0,) * len(sizes))
+    return TorusSlice(sizes, (True,) * len(sizes), (1.0,) * len(sizes))
 
 
 ROWS = read_rows("vectors.csv")

@@ -58,7 +58,7 @@ STATED = Standing(
 )
 
 
-def table(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
+def accuracy_rows(catalogue: Catalogue, name: str) -> list[dict[str, str]]:
     """Return the rows of one file of accuracies, the shipped one and any overlay's."""
     rows: list[dict[str, str]] = []
     for folder in catalogue.folders:
@@ -72,7 +72,7 @@ def errors_of(catalogue: Catalogue, kind: str) -> dict[str, dict[str, float]]:
     """Return the errors of a kind by what was left out of the fit: nothing, accelerator, model,
     source.
     """
-    rows = table(catalogue, "kinds")
+    rows = accuracy_rows(catalogue, "kinds")
     names = ("n", "median_ape", "p90_ape", "spearman")
     return {
         row["left_out"]: {name: float(row[name]) for name in names}
@@ -91,15 +91,17 @@ def standing(
     """
     if not kind:
         return STATED
-    found = of_chip(catalogue, kind, chip, relatives)
+    found = chip_standing(catalogue, kind, chip, relatives)
     return found._replace(path=path, text=f"{found.text}; this answer: {path}")
 
 
-def of_chip(catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]) -> Standing:
+def chip_standing(
+    catalogue: Catalogue, kind: str, chip: str, relatives: Collection[str]
+) -> Standing:
     """Return how answers of a kind on a chip stand, whichever path they took."""
     rows = (
         row
-        for row in table(catalogue, "chips")
+        for row in accuracy_rows(catalogue, "chips")
         if row["kind"] == kind or row["kind"].endswith(f"_{kind}")
     )
     measured = {
@@ -141,7 +143,7 @@ def order_of(catalogue: Catalogue, kind: str) -> str:
     """Return how often two systems came out in the right order; nothing where it was never
     measured.
     """
-    for row in table(catalogue, "orders"):
+    for row in accuracy_rows(catalogue, "orders"):
         if row["kind"] == kind:
             share, error = float(row["right"]) * 100, float(row["ratio_error"]) * 100
             return (

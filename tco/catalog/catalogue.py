@@ -13,10 +13,10 @@ from tco.catalog.halls import halls_of, in_hall
 from tco.catalog.rows import (
     COLUMNS,
     OPTIONAL,
-    Row,
+    CatalogueRow,
     at_date,
     attribute,
-    attributes,
+    input_attributes,
     live,
     row_in_place,
     to_input,
@@ -44,7 +44,7 @@ LONGEST_NAME = 200  # characters of an id
 BY_KIND = dict.fromkeys(("measured", "vendor", "filing"), "first-hand") | dict.fromkeys(
     ("analyst", "press", "derived"), "second-hand"
 )
-Rows = dict[tuple[str, str], list[Row]]  # by owner and attribute
+Rows = dict[tuple[str, str], list[CatalogueRow]]  # by owner and attribute
 # of rows, by the group of their attributes: their folders, and the column that names the owner
 TABLES = {
     "parts": (("parts",), "part"),
@@ -107,7 +107,7 @@ class Catalogue:
                 for line, cells in read_csv(
                     path, (key, "attribute", *COLUMNS), optional=("use", "residual", *OPTIONAL)
                 ):
-                    row = Row(cells, f"{path}:{line}", level > 0)
+                    row = CatalogueRow(cells, f"{path}:{line}", level > 0)
                     if level:
                         row = self.own_row(row, group, cells[key], cells["attribute"], found)
                     own.setdefault((cells[key], cells["attribute"]), []).append(row)
@@ -207,7 +207,9 @@ class Catalogue:
         return given._replace(directness=direct, publisher=self.publisher(given.source))
 
     # ---------------------------------------------------------------- one value
-    def chosen(self, rows: list[Row], group: str, name: str, path: str, date: str) -> Input:
+    def chosen(
+        self, rows: list[CatalogueRow], group: str, name: str, path: str, date: str
+    ) -> Input:
         """Return the input of the row that holds: the chosen one, or of a dated series the latest
         not after `date`.
         """
@@ -450,14 +452,14 @@ class Catalogue:
 
     def in_place(
         self, folder_name: str, path: Path, cooling: str | None = None
-    ) -> Callable[[Row, str, str, str], Row]:
+    ) -> Callable[[CatalogueRow, str, str, str], CatalogueRow]:
         """Return what makes of a row of a document what is read of it: of shipped ones the row
         itself.
         """
         if not (making.get() and self.is_overlay(path)):
             return lambda row, *_: row
         shipped = {
-            (one.stem, name): [Row(cells, f"{one}:{name}", False)]
+            (one.stem, name): [CatalogueRow(cells, f"{one}:{name}", False)]
             for one in sorted((self.folders[0] / folder_name).glob("*.toml"))
             for name, cells in in_hall(self.toml(one), cooling).items()
             if isinstance(cells, dict) and "value" in cells
@@ -465,8 +467,13 @@ class Catalogue:
         return lambda row, group, name, key: self.own_row(row, group, name, key, shipped)
 
     def own_row(
-        self, row: Row, group: str, name: str, key: str, shipped: dict[tuple[str, str], list[Row]]
-    ) -> Row:
+        self,
+        row: CatalogueRow,
+        group: str,
+        name: str,
+        key: str,
+        shipped: dict[tuple[str, str], list[CatalogueRow]],
+    ) -> CatalogueRow:
         """Return a person's own row as it is, or what stands in its place where an answer is to
         keep it back.
         """
@@ -544,7 +551,7 @@ def values_of(
     prefix: str,
     where: Path,
     overlay: bool,
-    in_place: Callable[[Row, str, str, str], Row] = lambda row, *_: row,
+    in_place: Callable[[CatalogueRow, str, str, str], CatalogueRow] = lambda row, *_: row,
     table: str = "",
 ) -> dict[str, Input]:
     """Return the values of a TOML document as inputs by path `<prefix>.<name>`; its texts are left
@@ -561,11 +568,11 @@ def values_of(
             surplus = set(cells) - {*COLUMNS, *OPTIONAL}
             if surplus:
                 raise unknown("key", sorted(surplus)[0], (*COLUMNS, *OPTIONAL), place)
-            row = in_place(Row(cells, place, overlay), group, owner, name)
+            row = in_place(CatalogueRow(cells, place, overlay), group, owner, name)
             found[f"{prefix}.{name}"] = to_input(
                 row, f"{prefix}.{name}", attribute(group, name, place)
             )
-        elif (group, name) in attributes():
+        elif (group, name) in input_attributes():
             raise DataError(
                 f"{where}:{table}{name}: expected a table with value, unit, kind and source"
             )

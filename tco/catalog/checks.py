@@ -12,14 +12,16 @@ from pydantic import ValidationError
 
 from tco.catalog.catalogue import Catalogue, values_of
 from tco.catalog.halls import in_each_hall
-from tco.catalog.rows import Row, attribute, to_input
+from tco.catalog.rows import CatalogueRow, attribute, to_input
 from tco.catalog.schema import ScenarioSchema, SystemSchema, problems
 from tco.catalog.systems import load_system
 from tco.foundation.errors import DataError, TcoError
 from tco.foundation.provenance import DIRECTNESS
 
 
-def check_row(catalogue: Catalogue, row: Row, path: str, group: str, name: str) -> Iterator[str]:
+def check_row(
+    catalogue: Catalogue, row: CatalogueRow, path: str, group: str, name: str
+) -> Iterator[str]:
     """Yield what is wrong with one row: its cells, its unit and bounds, a source nobody lists or of
     which nobody says how direct it is.
     """
@@ -81,7 +83,7 @@ def check_documents(catalogue: Catalogue, folder_name: str, group: str) -> list[
                 if isinstance(cells, dict) and "value" in cells:
                     found += check_row(
                         catalogue,
-                        Row(cells, f"{path}:{table}{key}", False),
+                        CatalogueRow(cells, f"{path}:{table}{key}", False),
                         f"{prefix}.{key}",
                         group,
                         key,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tco.catalog.catalogue import Catalogue, is_name
-from tco.catalog.rows import ALTERNATIVE, Row, at_date
+from tco.catalog.rows import ALTERNATIVE, CatalogueRow, at_date
 from tco.foundation.errors import DataError, UsageError, unknown
 from tco.foundation.files import is_there, read_text, write_all
 
@@ -60,7 +60,7 @@ def part_draft(
             and (live := [row for row in rows if row.cells.get("use", "") != ALTERNATIVE])
         ):
             chosen = at_date(live, date)
-            writer.writerow(copied(chosen, part, name, like))
+            writer.writerow(copied_part_row(chosen, part, name, like))
             left += [
                 f"{name} of {row.as_of} ({row.cells['value']} {row.cells.get('unit', '')})"
                 for row in live
@@ -71,7 +71,7 @@ def part_draft(
     ), left
 
 
-def copied(row: Row, part: str, name: str, like: str) -> Sequence[object]:
+def copied_part_row(row: CatalogueRow, part: str, name: str, like: str) -> Sequence[object]:
     """Return a row for another part: what its source says of the one it is copied from, it does not
     say of this one.
     """

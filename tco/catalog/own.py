@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tco.catalog.catalogue import TABLES, Catalogue
-from tco.catalog.rows import Row, attribute, to_input
+from tco.catalog.rows import CatalogueRow, attribute, to_input
 from tco.foundation.errors import DataError, nearest
 from tco.foundation.provenance import Input
 
@@ -15,9 +15,9 @@ NAMED = 3  # rows that a note names
 LOOKED = 100  # rows that are held against the names of all parts, for the nearest
 
 
-def own_rows(catalogue: Catalogue) -> list[tuple[str, Row]]:
+def own_rows(catalogue: Catalogue) -> list[tuple[str, CatalogueRow]]:
     """Return the path and the row of every value in the tables of a person's own folders."""
-    found: list[tuple[str, Row]] = catalogue.once(
+    found: list[tuple[str, CatalogueRow]] = catalogue.once(
         "own rows",
         lambda: [
             (f"{group}.{name}.{key}", row)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tco.foundation.errors import DataError, nearest, unknown
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import DIRECTNESS, GUESSED, KINDS, UNTOLD, Input, bounded, period
-from tco.foundation.stand_ins import stand_in
+from tco.foundation.stand_ins import placeholder_value
 from tco.foundation.units import convert
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
@@ -42,7 +42,7 @@ class Attribute(NamedTuple):
 
 
 @cache
-def attributes() -> dict[tuple[str, str], Attribute]:
+def input_attributes() -> dict[tuple[str, str], Attribute]:
     """Return every attribute of `data/attributes.csv` by (group, name)."""
     columns = (
         "group",
@@ -78,15 +78,15 @@ def attributes() -> dict[tuple[str, str], Attribute]:
 
 def attribute(group: str, name: str, where: str) -> Attribute:
     """Return an attribute; an unknown one raises `DataError` with the nearest name of its group."""
-    found = attributes().get((group, name))
+    found = input_attributes().get((group, name))
     if found is None:
         raise unknown(
-            f"attribute of {group}", name, [n for g, n in attributes() if g == group], where
+            f"attribute of {group}", name, [n for g, n in input_attributes() if g == group], where
         )
     return found
 
 
-class Row(NamedTuple):
+class CatalogueRow(NamedTuple):
     """One row as written, with where it stands."""
 
     cells: dict[str, Any]
@@ -104,7 +104,7 @@ class Row(NamedTuple):
         return period(self.as_of, self.where).first if self.as_of else date.min
 
 
-def number(text: Any, name: str, where: str) -> float:
+def parse_finite_number(text: Any, name: str, where: str) -> float:
     """Return a cell as a finite number; anything else raises `DataError`."""
     if isinstance(text, bool) or not isinstance(text, (int, float, str)):
         raise DataError(f"{where}: {name} is {text!r}, expected a number")
@@ -117,7 +117,7 @@ def number(text: Any, name: str, where: str) -> float:
     return value
 
 
-def to_input(row: Row, path: str, wanted: Attribute) -> Input:
+def to_input(row: CatalogueRow, path: str, wanted: Attribute) -> Input:
     """Return a row as an input in the unit of its attribute, checked for unit, bounds and order of
     its range.
     """
@@ -127,7 +127,7 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
         raise DataError(
             f"{where}: {path}: the value is missing; a missing value is never taken as zero"
         )
-    value = number(cells["value"], "value", where)
+    value = parse_finite_number(cells["value"], "value", where)
     kind = str(cells.get("kind", ""))
     if kind not in KINDS:
         raise DataError(
@@ -144,7 +144,7 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
             ends.append(
                 None
                 if cell in ("", None)
-                else convert(number(cell, name, where), text_unit, wanted.unit)
+                else convert(parse_finite_number(cell, name, where), text_unit, wanted.unit)
             )
     except DataError as error:
         raise (
@@ -177,7 +177,7 @@ def to_input(row: Row, path: str, wanted: Attribute) -> Input:
     return bounded(given, wanted.minimum, wanted.maximum)
 
 
-def _evidence_date(row: Row, path: str) -> str:
+def _evidence_date(row: CatalogueRow, path: str) -> str:
     text = str(row.cells.get("evidence_of") or "")
     if not text:
         return ""
@@ -191,7 +191,7 @@ def _evidence_date(row: Row, path: str) -> str:
     return text
 
 
-def own_directness(row: Row, kind: str, note: str, path: str) -> str:
+def own_directness(row: CatalogueRow, kind: str, note: str, path: str) -> str:
     """Return how direct a row says it is, checked against its kind and its note; nothing where it
     leaves that to its source.
     """
@@ -211,7 +211,7 @@ def own_directness(row: Row, kind: str, note: str, path: str) -> str:
     )
 
 
-def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
+def live(rows: Sequence[CatalogueRow], dated: bool, path: str) -> list[CatalogueRow]:
     """Return the rows that are no alternatives; none, two of one date, or any two of what does not
     move with the date raise `DataError`.
     """
@@ -219,7 +219,7 @@ def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
     if not found:
         raise DataError(f"{rows[0].where}: {path}: every row is an alternative, one must be chosen")
     if len(found) > 1 and (not dated or len({row.as_of for row in found}) < len(found)):
-        seen: dict[str, Row] = {}
+        seen: dict[str, CatalogueRow] = {}
         row = next(
             row for row in found if seen.setdefault(row.as_of if dated else "", row) is not row
         )
@@ -232,7 +232,7 @@ def live(rows: Sequence[Row], dated: bool, path: str) -> list[Row]:
     return found
 
 
-def at_date(rows: list[Row], when: str) -> Row:
+def at_date(rows: list[CatalogueRow], when: str) -> CatalogueRow:
     """Return the row of a dated series that holds at `when` (a year, quarter, month or day): the
     latest that begins by its last day.
 
@@ -247,7 +247,7 @@ def at_date(rows: list[Row], when: str) -> Row:
 
 
 def usual_value(
-    shipped: Mapping[tuple[str, str], Sequence[Row]], wanted: Attribute
+    shipped: Mapping[tuple[str, str], Sequence[CatalogueRow]], wanted: Attribute
 ) -> float | None:
     """Return the middle of the shipped values of an attribute, if there are any."""
     values = sorted(
@@ -260,8 +260,12 @@ def usual_value(
 
 
 def row_in_place(
-    row: Row, path: str, wanted: Attribute, like: Sequence[Row], usual: Callable[[], float | None]
-) -> Row:
+    row: CatalogueRow,
+    path: str,
+    wanted: Attribute,
+    like: Sequence[CatalogueRow],
+    usual: Callable[[], float | None],
+) -> CatalogueRow:
     """Return what stands in the place of a person's own row; `like` are the shipped rows of its
     path, and where there are none `usual` counts.
 
@@ -272,7 +276,7 @@ def row_in_place(
     except DataError:
         raise DataError(f"{row.where}: {path}: cannot be read; {UNTOLD}") from None
     middle = to_input(like[-1], path, wanted).value if like else usual()
-    after = stand_in(given, middle, wanted.minimum, wanted.maximum)
+    after = placeholder_value(given, middle, wanted.minimum, wanted.maximum)
     unit = after.shown[1] if after.shown else wanted.unit
     ends = {
         name: "" if end is None else repr(convert(end, wanted.unit, unit))

@@ -156,7 +156,7 @@ def read_system(
     alternatives, settings = dict(document.get("alternatives", {})), dict[str, str]()
     spares = dict(document.get("spares", {}))
     racks = float(document["racks"])
-    chosen = choose(document.get("variants", {}), variant, name, where)
+    chosen = choose_variants(document.get("variants", {}), variant, name, where)
     for key, value in chosen.items():
         branch = document["variants"][key][value]
         for part, children in branch.get("assemblies", {}).items():
@@ -173,7 +173,7 @@ def read_system(
         spares |= branch.get("spares", {})
         alternatives |= branch.get("alternatives", {})
     for place, candidates in alternatives.items():
-        contains = stand_in(contains, place, candidates, parts.get(place), where)
+        contains = substitute_alternative(contains, place, candidates, parts.get(place), where)
     system = System(
         name,
         document["name"],
@@ -206,7 +206,7 @@ def read_system(
     for part, count in system.spares.items():
         if part not in catalogue.parts:
             raise unknown("part", part, catalogue.parts, f"{where}: spares")
-        if not is_count(count):
+        if not is_part_count(count):
             raise DataError(
                 f"{where}: spares.{part} is {count!r}, expected how many of a holder's may fail "
                 "before chips stop"
@@ -216,7 +216,7 @@ def read_system(
     return system
 
 
-def stand_in(
+def substitute_alternative(
     contains: Mapping[str, Mapping[str, float]],
     place: str,
     candidates: Any,
@@ -229,7 +229,7 @@ def stand_in(
     if (
         not isinstance(candidates, dict)
         or not candidates
-        or not all(is_count(number) for number in candidates.values())
+        or not all(is_part_count(number) for number in candidates.values())
     ):
         raise DataError(
             f"{where}: alternatives.{place} is {candidates!r}, expected parts and how many of "
@@ -246,12 +246,12 @@ def stand_in(
         changed[holder] = {
             chosen if child == place else child: quantity for child, quantity in children.items()
         }
-        if is_count(children.get(place)):
+        if is_part_count(children.get(place)):
             changed[holder][chosen] = children[place] * candidates[chosen] + children.get(chosen, 0)
     return changed
 
 
-def is_count(quantity: Any) -> bool:
+def is_part_count(quantity: Any) -> bool:
     """Say whether something is a number of parts."""
     return isinstance(quantity, (int, float)) and not isinstance(quantity, bool) and quantity >= 0
 
@@ -275,7 +275,7 @@ def shared_assemblies(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     return found
 
 
-def choose(
+def choose_variants(
     variants: Mapping[str, Any], wanted: Mapping[str, str], name: str, where: str
 ) -> dict[str, str]:
     """Return the variant in force of each kind: the wanted one, else the default."""
@@ -307,7 +307,7 @@ def expand(contains: Mapping[str, Mapping[str, float]], where: str) -> Iterator[
                 f"{' > '.join(above[:4])} > ..."
             )
         for child, quantity in contains.get(part, {}).items():
-            if not is_count(quantity):
+            if not is_part_count(quantity):
                 raise DataError(
                     f"{where}: {part} contains {quantity!r} of {child}, expected a count"
                 )

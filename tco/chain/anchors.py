@@ -27,11 +27,11 @@ import numpy as np
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import P95, Input
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.models.architecture import load_model
 from tco.performance.chip.formats import family_of
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER, efficiency_path, system_path
-from tco.performance.software import SERVING, paths_of
+from tco.performance.software import SERVING, unexplained_time_paths
 
 if TYPE_CHECKING:
     from tco.chain.inputs import Inputs
@@ -62,7 +62,7 @@ class Anchor(NamedTuple):
         return self.chip, self.engine, self.model, self.formats
 
 
-class Level(NamedTuple):
+class RandomEffect(NamedTuple):
     """An effect that a run has: its name, its standard deviation, and the input that carries it, if
     any does.
     """
@@ -95,11 +95,13 @@ def practice_at(catalogue: Catalogue, path: str) -> Input:
     return catalogue.practice(owner, name)._replace(path=path)
 
 
-def stated_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
+def stated_levels(
+    catalogue: Catalogue, run: Anchor, system: str
+) -> tuple[list[RandomEffect], float]:
     """Return the levels of unexplained time of a run as it is configured, and the deviation of
     single runs.
     """
-    paths = paths_of(
+    paths = unexplained_time_paths(
         catalogue, SERVING, family_of(catalogue, run.chip), run.chip, run.engine, run.model, system
     )
     levels = []
@@ -107,11 +109,13 @@ def stated_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[
         given = practice_at(catalogue, path)
         owner: Effect = run.configuration if level == CONFIGURATION else (path,)
         if level != RUN:
-            levels.append(Level((level, *owner), half_width(given), given))
+            levels.append(RandomEffect((level, *owner), half_width(given), given))
     return levels, half_width(practice_at(catalogue, paths[RUN]))
 
 
-def deployed_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[list[Level], float]:
+def deployed_levels(
+    catalogue: Catalogue, run: Anchor, system: str
+) -> tuple[list[RandomEffect], float]:
     """Return the levels of deployment efficiency of a chosen plan, and the deviation of single
     runs.
     """
@@ -119,17 +123,20 @@ def deployed_levels(catalogue: Catalogue, run: Anchor, system: str) -> tuple[lis
     levels = []
     for level, owner in owners.items():
         given = practice_at(catalogue, efficiency_path(owner))
-        levels.append(Level((level, owner), half_width(given), given))
+        levels.append(RandomEffect((level, owner), half_width(given), given))
     alone = practice_at(catalogue, system_path(system) if system else efficiency_path(SYSTEM_OWNER))
     deviation = half_width(alone)
     levels.append(
-        Level(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone)
+        RandomEffect(("configuration", *run.configuration), deviation * math.sqrt(OWN_SHARE), alone)
     )
     return levels, deviation * math.sqrt(1 - OWN_SHARE)
 
 
 def posterior(
-    levels: Sequence[Level], rows: Sequence[Sequence[Level]], beyond: Array, scatter: float
+    levels: Sequence[RandomEffect],
+    rows: Sequence[Sequence[RandomEffect]],
+    beyond: Array,
+    scatter: float,
 ) -> Moved:
     """Return what rows tell of the effects of a system, each row off by the scatter of single runs."""
     effects = list(dict.fromkeys(level.effect for row in (levels, *rows) for level in row))
@@ -166,11 +173,11 @@ def anchored(
 
     """
     catalogue, system = inputs.catalogue, inputs.system
-    first, shape = catalogue.anchors[0], shape_of(catalogue, model)
+    first, shape = catalogue.anchors[0], model_dimensions(catalogue, model)
     runs = [
         run._replace(model=model)
         for run in catalogue.anchors
-        if shape_of(catalogue, run.model) == shape
+        if model_dimensions(catalogue, run.model) == shape
     ]
     if not runs:
         raise DataError(
@@ -193,7 +200,7 @@ def anchored(
             inputs_moved[level.given.path] = moved_input(
                 level.given, float(mean), joint * math.sqrt(variance), file
             )
-    left = 1.0 if stated or gap is None else float(np.ravel(plain(gap))[0])
+    left = 1.0 if stated or gap is None else float(np.ravel(untraced_value(gap))[0])
     longer = left * float(sum(moved.means))
     catalogue.once((MOVED, system.id), lambda: math.expm1(-longer))  # as it was asked for first
     others = len(catalogue.anchors) - len(runs)
@@ -227,7 +234,7 @@ def moved_input(given: Input, mean: float, deviation: float, file: str) -> Input
     )
 
 
-def shape_of(catalogue: Catalogue, model: str) -> Any:
+def model_dimensions(catalogue: Catalogue, model: str) -> Any:
     """Return what a model computes, whatever it is called."""
     architecture = load_model(catalogue, model)
     return architecture.hidden, architecture.blocks, architecture.vocabulary

@@ -16,12 +16,12 @@ from tco.catalog.systems import System
 from tco.chain.ownership import SIDECAR, holding_of, needs_sidecar
 from tco.chain.stages import stage
 from tco.economics.cost import cost_of_world
-from tco.fabric.library import Library, family_library
-from tco.fabric.links import PROTOCOLS, Links, Route, links_of
+from tco.fabric.library import CollectiveLibrary, family_library
+from tco.fabric.links import PROTOCOLS, Links, Route, chip_links
 from tco.fabric.scopes import fabric_scopes, port_bandwidth
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.provenance import period
-from tco.foundation.trace import paused, plain
+from tco.foundation.trace import paused, untraced_value
 from tco.foundation.units import parse_quantity
 from tco.foundation.values import Readable, Readings, Values
 from tco.hardware.bill import Bill
@@ -31,16 +31,16 @@ from tco.hardware.network import (
     ClosSize,
     LongLinks,
     Network,
+    NetworkDesign,
     NetworkLine,
-    Plan,
     ReachError,
     cards_of,
     clos_size,
     converged,
+    network_totals,
     optic_part,
     optics_covering,
     scale_out_network,
-    summed,
     switch_part,
     switch_radix,
     tiers_needed,
@@ -358,7 +358,7 @@ def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = Non
     chip, port = f"parts.{inputs.system.chip}", port_of(inputs)
     chips, design = values["cluster.chips"], network_design(inputs.system)
     tiers = tiers_of(inputs, values, parts.switch, design)
-    back = Plan(
+    back = NetworkDesign(
         chips, values[f"{chip}.scale_out_bandwidth"], *parts, tiers, port, design, design == "tor"
     )
     network = scale_out_network(values, back)
@@ -366,8 +366,10 @@ def design_network(inputs: Inputs, values: Values, parts: ClosParts | None = Non
     if frontend is not None:
         shared = converged(inputs.system)
         levels = tiers if shared else tiers_of(inputs, values, parts.switch, "leaf")
-        front = Plan(chips, frontend, *parts, levels, port, "tor", shared, prefix="frontend-")
-        network = summed(tiers, [*network.lines, *scale_out_network(values, front).lines])
+        front = NetworkDesign(
+            chips, frontend, *parts, levels, port, "tor", shared, prefix="frontend-"
+        )
+        network = network_totals(tiers, [*network.lines, *scale_out_network(values, front).lines])
     return network
 
 
@@ -406,7 +408,7 @@ def requested_clos(
         long_links = [LongLinks(optic, request.between_sites, request.span) for optic in reaching]
     networks: dict[tuple[str, LongLinks | None], Network] = {}
     for optic, long in product(optics, long_links):
-        plan = Plan(
+        plan = NetworkDesign(
             size.chips,
             request.nic,
             request.switch,
@@ -475,7 +477,7 @@ def tiers_for(
     joins the others rack by rack.
     """
     radix, ends = (
-        plain(switch_radix(capacity, port)),
+        untraced_value(switch_radix(capacity, port)),
         max(math.ceil(chips / domain), 1) if domain > 1 else chips,
     )
     if racks is not None:
@@ -516,7 +518,9 @@ def protocol(network: str) -> str:
     return PROTOCOLS[network]
 
 
-def links_of_system(inputs: Inputs, values: Readable, library: Library | None = None) -> Links:
+def links_of_system(
+    inputs: Inputs, values: Readable, library: CollectiveLibrary | None = None
+) -> Links:
     """Return what the chips of the scenario's system meet when they communicate, by the library of
     their family or another.
     """
@@ -528,7 +532,7 @@ def links_of_system(inputs: Inputs, values: Readable, library: Library | None = 
     return stage("links", inputs, values, lambda: links_met(inputs, values, chosen), chosen)
 
 
-def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
+def links_met(inputs: Inputs, values: Readable, library: CollectiveLibrary) -> Links:
     """Return what the chips of a system meet by a library."""
     system = inputs.system
     scopes = fabric_scopes(system, values)
@@ -540,7 +544,7 @@ def links_met(inputs: Inputs, values: Readable, library: Library) -> Links:
         f"parts.{system.chip}.{switches}"
     )
     signalled = inputs.catalogue.has_part_value(system.chip, "dma_signal")
-    return links_of(
+    return chip_links(
         values,
         system.chip,
         family,

@@ -22,7 +22,16 @@ from tco.chain import metrics as joined
 from tco.chain.connections import SWITCH, cheapest_clos_parts_by_draw
 from tco.chain.inputs import Inputs, Scenario, load_scenario
 from tco.chain.metrics import METRICS
-from tco.chain.programs import ALL, RATE, Lot, Made, Part, Programs, spread, structure_in
+from tco.chain.programs import (
+    ALL,
+    RATE,
+    DrawGroup,
+    DrawResults,
+    Lot,
+    ScenarioPrograms,
+    scatter_into,
+    structure_in,
+)
 from tco.chain.result import Result
 from tco.chain.structure import Structure
 from tco.chain.workloads import job_on
@@ -68,7 +77,7 @@ class Draws(NamedTuple):
         )
 
 
-class Group(NamedTuple):
+class StructureGroup(NamedTuple):
     """Draws of one structure."""
 
     draws: Array  # their places
@@ -108,21 +117,27 @@ def evaluate_draws(
     programs = programs_of(
         catalogue, found, {path: one for path, one in set.items() if path not in many}, chosen
     )
-    case = Case(programs, drawn_of(programs, many))
+    case = Case(programs, sampled_input_arrays(programs, many))
     centre = None if structure is not None else programs.centre
     inputs = programs.inputs(structure or structure_in(programs.centre), case.drawn)
     values = inputs.values()
     case.refuse(inputs, values)
     if structure is not None or hold or centre is None:
-        return gathered(case, [Group(np.arange(case.count), inputs.structure)], None, solve, speeds)  # type: ignore[arg-type]
-    return gathered(case, grouped(case, centre, inputs, values), centre, True, speeds)
+        return evaluate_groups(
+            case,
+            [StructureGroup(np.arange(case.count), inputs.structure)],  # type: ignore[arg-type]
+            None,
+            solve,
+            speeds,
+        )
+    return evaluate_groups(case, grouped(case, centre, inputs, values), centre, True, speeds)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """The programs of a scenario with some settings, and the draws of others."""
 
-    programs: Programs
+    programs: ScenarioPrograms
     drawn: Many
 
     @property
@@ -157,7 +172,7 @@ def is_many(setting: Any) -> bool:
         return False
 
 
-def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
+def sampled_input_arrays(programs: ScenarioPrograms, many: Mapping[str, Any]) -> Many:
     """Return the arrays of a scenario's settings in the units of their inputs; arrays of different
     lengths raise `DataError`.
     """
@@ -177,7 +192,7 @@ def drawn_of(programs: Programs, many: Mapping[str, Any]) -> Many:
 
 
 # ---------------------------------------------------------------- groups of one structure
-def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[Group]:
+def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[StructureGroup]:
     """Return draws by the structure they get, with their plans; `inputs` are those of all on the
     structure of the centre.
 
@@ -190,8 +205,8 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
         choices, decided[SWITCH] = weighed
     jobs: dict[tuple[Any, ...], list[Any]] = {}
     sized: dict[Any, list[tuple[Structure, Any]]] = {}  # by switch and module
-    found: dict[tuple[Any, ...], tuple[Group, list[Array]]] = {}
-    for members in alike(decided, case.count):
+    found: dict[tuple[Any, ...], tuple[StructureGroup, list[Array]]] = {}
+    for members in equal_groups(decided, case.count):
         draw = members[0]
         parts = {
             name: held_part(inputs, name, int(column[draw]))
@@ -229,7 +244,7 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
         key = id(own), *parts.values(), *flags.values()
         if key not in found:
             readings = Readings({**own.readings, **flags}, own.readings.decisions)
-            group = Group(
+            group = StructureGroup(
                 members,
                 own._replace(alternatives={**own.alternatives, **parts}, readings=readings),
                 plans,
@@ -239,7 +254,7 @@ def grouped(case: Case, centre: Result, inputs: Inputs, values: Values) -> list[
     return [group._replace(draws=np.sort(np.concatenate(some))) for group, some in found.values()]
 
 
-def alike(decided: Mapping[str, Array], count: int) -> list[Array]:
+def equal_groups(decided: Mapping[str, Array], count: int) -> list[Array]:
     """Return the places of draws for which the same was decided."""
     if not decided:
         return [np.arange(count)]
@@ -295,17 +310,17 @@ def plans_trained(
     """Return the quickest plans of a training job under some settings: those `known` of a job of
     its size, or those of a search.
     """
-    from tco.performance.training.search import search
+    from tco.performance.training.search import search_training_plans
 
     inputs = case.programs.inputs(None, settings)
     job, reached, _ = job_on(inputs, inputs.values())
     size = job.chips, job.batch, job.length
     if size not in known:
-        known[size] = [one.plan for one in search(job, reached, kept=CANDIDATES).top]
+        known[size] = [one.plan for one in search_training_plans(job, reached, kept=CANDIDATES).top]
     return known[size]
 
 
-def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
+def plans_of_missed(case: Case, group: StructureGroup, missed: Array) -> list[Any]:
     """Return the quickest plans of draws of a training job that no plan of their group fits; none
     in serving, where all were weighed.
     """
@@ -319,18 +334,22 @@ def plans_of_missed(case: Case, group: Group, missed: Array) -> list[Any]:
 
 
 # ---------------------------------------------------------------- draws of a program
-def gathered(
-    case: Case, groups: list[Group], centre: Result | None, solve: bool, speeds: Sequence[float]
+def evaluate_groups(
+    case: Case,
+    groups: list[StructureGroup],
+    centre: Result | None,
+    solve: bool,
+    speeds: Sequence[float],
 ) -> Draws:
     """Run the programs of groups of draws, and put them together in the order of the draws."""
     structures: list[Structure] = []
     place: Array = np.zeros(case.count, dtype=int)
     made = [
-        Made({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
+        DrawResults({}, np.zeros(case.count, dtype=bool), np.full(case.count, np.nan))
         for _ in (None, *speeds)
     ]
 
-    def look(some: list[Group]) -> None:
+    def look(some: list[StructureGroup]) -> None:
         for group in some:
             place[group.draws] = len(structures)
             structures.append(group.structure)
@@ -341,7 +360,7 @@ def gathered(
         missed = [(group, group.draws[~made[0].meets[group.draws]]) for group in groups]
         look(
             [
-                Group(draws, group.structure, more)
+                StructureGroup(draws, group.structure, more)
                 for group, draws in missed
                 if len(draws) and (more := plans_of_missed(case, group, draws))
             ]
@@ -392,13 +411,13 @@ def as_good_as_quicker(at: dict[float, Draws]) -> dict[float, Draws]:
 
 def programs_of(
     catalogue: Catalogue, scenario: Scenario, fixed: dict[str, Any], variant: dict[str, str]
-) -> Programs:
+) -> ScenarioPrograms:
     """Return the programs of a scenario with some settings; those that were asked for last are
     kept.
     """
-    kept: dict[str, Programs] = catalogue.once("programs", dict)
+    kept: dict[str, ScenarioPrograms] = catalogue.once("programs", dict)
     key = repr((scenario, sorted(fixed.items()), sorted(variant.items()), making.get()))
-    found = kept.pop(key) if key in kept else Programs(catalogue, scenario, fixed, variant)
+    found = kept.pop(key) if key in kept else ScenarioPrograms(catalogue, scenario, fixed, variant)
     kept[key] = found
     for old in list(kept)[:-LAST]:
         kept.pop(old, None)
@@ -407,8 +426,8 @@ def programs_of(
 
 def looked_at(
     case: Case,
-    groups: list[Group],
-    found: list[Made],
+    groups: list[StructureGroup],
+    found: list[DrawResults],
     centre: Result | None,
     solve: bool,
     speeds: Sequence[float],
@@ -416,13 +435,13 @@ def looked_at(
     """Run groups of draws, those whose plans are the same together; what they come to is put into
     what is found, speed by speed.
     """
-    lots: dict[int, tuple[Lot, list[Part]]] = {}
+    lots: dict[int, tuple[Lot, list[DrawGroup]]] = {}
     for group in groups:
         lot, names = case.programs.names(
             case.at_one_value, group.structure, frozenset(case.drawn), group.plans or None
         )
         lots.setdefault(id(lot), (lot, []))[1].append(
-            Part(group.draws, names, group.structure.plan)
+            DrawGroup(group.draws, names, group.structure.plan)
         )
     for lot, parts in lots.values():
         which = np.zeros(case.count, dtype=bool)
@@ -438,7 +457,7 @@ def looked_at(
             found, lot.run(many, own, len(places), pilots, solve, speeds), strict=True
         ):
             whole.meets[places], whole.batch[places] = part.meets, part.batch
-            spread(
+            scatter_into(
                 whole.metrics,
                 {name: value for name, value in part.metrics.items() if name in METRICS},
                 places,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue
 from tco.catalog.halls import COOLINGS, hall_cooling
-from tco.catalog.rows import attributes
+from tco.catalog.rows import input_attributes
 from tco.catalog.systems import (
     DOMAIN,
     System,
@@ -27,17 +27,17 @@ from tco.chain.sizing import CHIPS, DAYS, size_for
 from tco.chain.sizing import TOKENS as TRAINED
 from tco.chain.stages import stage
 from tco.chain.texts import CHOICES, DOCUMENTS, FOLLOWS, IMPLIED, TEXTS, USUAL, published, texts_of
-from tco.chain.workloads import KINDS, Kind
+from tco.chain.workloads import KINDS, WorkloadKind
 from tco.economics.flows import FROM_THE_AGE, LOSS
 from tco.economics.perspective import FOLDER, Perspective, load_perspective, owner_of
 from tco.fabric.scopes import from_the_lanes
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_toml, scenario_directory
 from tco.foundation.provenance import ANCHOR, KEPT, Given, Input, making, period, refuse_own
-from tco.foundation.values import Reader, Readings, Values, as_number, given_of, shape_of
+from tco.foundation.values import Reader, Readings, Values, as_number, given_of, joint_array_shape
 from tco.hardware.network import from_the_tree
 from tco.hardware.wires import refuse_bad_wires, refuse_unjoined
-from tco.performance.software import ALIAS, SOFTWARE, named, stated_by
+from tco.performance.software import ALIAS, SOFTWARE, parse_software_name, stated_by
 
 if TYPE_CHECKING:
     from tco.chain.structure import Structure
@@ -125,7 +125,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
                 str(name),
                 racks if any(str(name).lower() in rack for rack in racks) else [*racks, *more],
             )
-        return of_system(str(name), system, variants_of(variants, str(name)))
+        return headline_scenario(str(name), system, variants_of(variants, str(name)))
     document = (
         catalogue.toml(path)
         if path in (known.get(path.stem), catalogue.published.get(path.name))
@@ -168,7 +168,7 @@ def load_scenario(catalogue: Catalogue, name: str | Path) -> Scenario:
     )
 
 
-def of_system(name: str, system: str, variant: dict[str, str]) -> Scenario:
+def headline_scenario(name: str, system: str, variant: dict[str, str]) -> Scenario:
     """Return the headline's workload, site and terms on a system."""
     return Scenario(name, system, system, dict(HEADLINE_DOCUMENTS), None, variant, {}, "--set")
 
@@ -268,7 +268,7 @@ class Inputs:
         }
         for path, given in wanted.items():
             self.place(path, given)
-        self.shape = shape_of(self.given)
+        self.shape = joint_array_shape(self.given)
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
         for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
             self.found = {
@@ -283,7 +283,7 @@ class Inputs:
             self.texts_used["site.grid"] = region
             self.found |= {"site.grid_carbon": self.catalogue.grid_carbon(region, self.date)}
         if SOFTWARE in self.texts:
-            self.texts[SOFTWARE] = named(self.catalogue, self.texts[SOFTWARE])
+            self.texts[SOFTWARE] = parse_software_name(self.catalogue, self.texts[SOFTWARE])
             self.found |= stated_by(self.catalogue, self.system.chip, self.texts[SOFTWARE])
         if self.structure is not None:
             self.readings.take(self.structure.readings)
@@ -481,7 +481,7 @@ class Inputs:
         return self.text("workload.kind")
 
     @property
-    def workload(self) -> Kind:
+    def workload(self) -> WorkloadKind:
         """What the workload does."""
         return KINDS[self.kind]
 
@@ -587,7 +587,7 @@ class Inputs:
     def unit_of(self, path: str) -> str:
         """Return the unit of an input that is set, whether or not the catalogue has a value for it."""
         group, _, rest = path.partition(".")
-        found = attributes().get((group, rest.rpartition(".")[2]))
+        found = input_attributes().get((group, rest.rpartition(".")[2]))
         return found.unit if found and self.is_known(path) else self.resolve(path).unit
 
     def known_paths(self) -> list[str]:
@@ -609,13 +609,13 @@ class Inputs:
         group, _, rest = path.partition(".")
         name, _, last = rest.rpartition(".")
         if group == "parts":
-            return name in self.catalogue.parts and (group, last) in attributes()
+            return name in self.catalogue.parts and (group, last) in input_attributes()
         if group in ("shares", "rebates", "performance") and name:
             try:
                 return self.resolve(path).path == path
             except DataError:
                 return False
-        return path in self.found or (not name and (group, last) in attributes())
+        return path in self.found or (not name and (group, last) in input_attributes())
 
 
 def system_inputs(
@@ -633,7 +633,7 @@ def system_inputs(
     chosen = {**variants_of(variants, name), **variant}
     if not is_bare_chip(catalogue, system):
         load_system(catalogue, system, chosen)
-    return Inputs(catalogue, of_system(system, system, {}), dict(set), chosen)
+    return Inputs(catalogue, headline_scenario(system, system, {}), dict(set), chosen)
 
 
 def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noqa: A002
@@ -647,5 +647,5 @@ def plain_inputs(catalogue: Catalogue, set: Mapping[str, str]) -> Inputs:  # noq
 def bounds(path: str) -> tuple[float, float]:
     """Return the smallest and largest value an input may take; derived values must not be negative."""
     group, _, rest = path.partition(".")
-    found = attributes().get((group, rest.rpartition(".")[2]))
+    found = input_attributes().get((group, rest.rpartition(".")[2]))
     return (found.minimum, found.maximum) if found else (0.0, 1e30)

@@ -12,7 +12,7 @@ from tco.catalog.systems import System
 from tco.economics.cost import Cost, power_per_chip
 from tco.economics.site import facility_power, grid_power, price_per_grid_power, sellable_share
 from tco.foundation.formula import formula, somewhere, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import (
     BytePerSecond,
     BytePerTerabyte,
@@ -345,7 +345,7 @@ def collect(
     ):
         found[metric] = values[f"{part}.{attribute}"]
     for metric, value in workload.rates.items():
-        name(metric, partial(plain_value, value))
+        name(metric, partial(computed_value, value))
     if cost is not None:
         joined_metrics(values, f"{part}.peak_fp8", workload, found, name)
     return found
@@ -372,7 +372,9 @@ def cost_metrics(values: Values, system: System, cost: Cost, name: Name) -> None
     name("energy_usd_per_chip_hour", lambda: cost.energy)
     name("tco_gross_usd_per_chip_hour", lambda: cost.gross_per_chip_hour)
     hour = name("tco_usd_per_chip_hour", lambda: cost.per_chip_hour)
-    if somewhere(plain(cost.goodput) > 0):  # else no hour is one in which anything makes progress
+    if somewhere(
+        untraced_value(cost.goodput) > 0
+    ):  # else no hour is one in which anything makes progress
         name("tco_usd_per_used_chip_hour", lambda: cost.used(hour))
 
 
@@ -416,6 +418,6 @@ def joined_metrics(
         )
 
 
-def plain_value(value: Any) -> Any:
+def computed_value(value: Any) -> Any:
     """Return a value that is already computed."""
     return value

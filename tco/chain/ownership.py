@@ -35,7 +35,7 @@ from tco.economics.perspective import (
 )
 from tco.foundation.errors import DataError, UnavailableError
 from tco.foundation.provenance import period
-from tco.foundation.trace import paused, plain, scope
+from tco.foundation.trace import paused, scope, untraced_value
 from tco.foundation.values import Values
 from tco.hardware.bill import Bill
 from tco.hardware.network import Network, network_parts
@@ -59,7 +59,7 @@ class MisfitError(UnavailableError):
     """A rack that draws more than a position of the site takes."""
 
 
-def place(inputs: Inputs, bill: Bill) -> list[str]:
+def rack_placement_notes(inputs: Inputs, bill: Bill) -> list[str]:
     """Return notes on how the racks of a bill stand in the site; a rack beyond what a position
     takes raises `MisfitError`.
 
@@ -199,7 +199,7 @@ MUCH = 0.2  # share of the price of IT from which a network that is not used is 
 BATTERY = "backup_time"  # what a part that holds the power of a rack states
 
 
-def cost_of(
+def scenario_cost(
     inputs: Inputs, values: Values, bill: Bill, network: Network, rebates: list[Rebate]
 ) -> Cost:
     """Return the cost of a scenario's world to its owner, or to who rents it."""
@@ -208,7 +208,7 @@ def cost_of(
     if inputs.perspective.rents:
         from tco.economics.cost import cost_of_rent  # most scenarios own what they run
 
-        rent = alike(inputs, values)
+        rent = comparable_rent_path(inputs, values)
         return waited(
             inputs,
             values,
@@ -270,7 +270,7 @@ def rent_path(inputs: Inputs, values: Values) -> str:
     )
 
 
-def alike(inputs: Inputs, values: Values) -> str:
+def comparable_rent_path(inputs: Inputs, values: Values) -> str:
     """Return the rent of a scenario's chips; one of another publisher than that of the comparison
     it stands in raises `UnavailableError`.
     """
@@ -427,7 +427,7 @@ def agreements_of(inputs: Inputs) -> list[Agreement]:
     return [load_agreement(inputs.catalogue, name) for name in inputs.rebates]
 
 
-def rebates_of(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
+def rebates_on_bill(inputs: Inputs, values: Values, bill: Bill) -> list[Rebate]:
     """Return what the agreements that the owner holds give back on a bill.
 
     A warrant may be worth more than the purchases that vest it: its worth follows the share price.
@@ -442,7 +442,7 @@ def excess_notes(inputs: Inputs, values: Values, rebates: Sequence[Rebate]) -> l
     """Return a note on each agreement that gives back more than is paid."""
     notes = []
     for rebate in rebates if not inputs.shape else ():
-        back, paid = plain(rebate.value), plain(rebate.spend)
+        back, paid = untraced_value(rebate.value), untraced_value(rebate.spend)
         if back <= paid * (1 + 1e-9):
             continue
         prices = [path for path in rebate.inputs if path.startswith(SHARE_PRICES)]
@@ -463,7 +463,9 @@ def refuse_strangers(inputs: Inputs, values: Values, bill: Bill, network: Networ
         return
     for one in agreements_of(inputs):
         if one.holder != inputs.owner:
-            gross: Any = plain(cost_of(inputs, values, bill, network, []).per_chip_hour)
+            gross: Any = untraced_value(
+                scenario_cost(inputs, values, bill, network, []).per_chip_hour
+            )
             figure = (
                 f"the gross cost of {gross:.4g} USD a chip-hour"
                 if not inputs.shape
@@ -481,7 +483,7 @@ def owner_in_words(inputs: Inputs) -> str:
     return inputs.owner or f"a {inputs.perspective.id}"
 
 
-def notes_of(inputs: Inputs) -> list[str]:
+def agreement_notes(inputs: Inputs) -> list[str]:
     """Return notes on agreements in force that others hold."""
     agreements = [
         agreement for agreement in agreements_of(inputs) if agreement.in_force(inputs.date)

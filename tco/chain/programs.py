@@ -26,13 +26,13 @@ from tco.foundation.errors import DataError
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by, scope
 from tco.foundation.values import Values
-from tco.graph.kernel import BATCH_PATH, Kernel
+from tco.graph.kernel import BATCH_PATH, ArithmeticKernel
 from tco.graph.program import Program
-from tco.graph.run import apart, evaluated, keep_memory, taken
+from tco.graph.run import evaluate_partitions, keep_memory, kernel_outputs, taken
 from tco.models.architecture import Architecture
 from tco.performance.deployment import APART, BENCHMARK, FLEET, OPERATED_BY, SERVER
 from tco.performance.layer.machine import Machine
-from tco.performance.serving.plans import Request, ServingPlan
+from tco.performance.serving.plans import ServingPlan, ServingRequest
 
 Array = np.ndarray[Any, Any]
 ALL = "all"  # plans of serving to choose among
@@ -107,7 +107,7 @@ def every_plan(inputs: Inputs) -> ServingPlan:
         axes = plans.filling(search.offered_axes(machine, model, 0), machine.links)
         every = plans.decoding_at(axes, 1.0, depths)
         return ServingPlan(
-            every, plans.reading(every), plans.engines_of_world(machine.links, every.chips)
+            every, plans.as_prefill_plan(every), plans.engines_of_world(machine.links, every.chips)
         )
     reading = search.offered_axes(machine, model, request.prompt)
     beside = plans.PrefillPlan(*(axis.reshape(1, -1) for axis in reading))
@@ -117,7 +117,7 @@ def every_plan(inputs: Inputs) -> ServingPlan:
 
 
 def plans_of_operator(
-    inputs: Inputs, machine: Machine, model: Architecture, request: Request, values: Values
+    inputs: Inputs, machine: Machine, model: Architecture, request: ServingRequest, values: Values
 ) -> ServingPlan:
     """Return all plans of the class that an operator runs; of a benchmark those of the class that
     its best plan is of.
@@ -137,7 +137,7 @@ def plans_of_operator(
     return found
 
 
-class Part(NamedTuple):
+class DrawGroup(NamedTuple):
     """Draws of one structure, with the places of its results in a program: one set of them for each
     plan of training.
     """
@@ -147,7 +147,7 @@ class Part(NamedTuple):
     plan: Any  # that the structure holds
 
 
-class Made(NamedTuple):
+class DrawResults(NamedTuple):
     """What draws come to: their metrics, whether they meet the targets, and the sequences of an
     attention group.
     """
@@ -165,25 +165,25 @@ class Lot:
     def __init__(self, plans: ServingPlan | None) -> None:
         self.plans = plans  # of serving
         self.program = Program()
-        self.kernels: dict[Any, Kernel] = {}
+        self.kernels: dict[Any, ArithmeticKernel] = {}
         self.rows: dict[
             Any, tuple[dict[int, Array], Any]
         ] = {}  # of the plans that are chosen among, and what is known of them, by what is drawn
         self.begin: dict[Any, Any] = {}
 
-    def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> Kernel:
+    def kernel(self, drawn: frozenset[str], rows: Mapping[int, Array]) -> ArithmeticKernel:
         """Return the kernel of some drawn inputs and some rows of plans, with whatever has come to
         the program.
         """
         key = drawn, *((axis, one.tobytes()) for axis, one in rows.items())
         if key not in self.kernels:
-            self.kernels[key] = Kernel(self.program, (*drawn, BATCH_PATH), rows)
+            self.kernels[key] = ArithmeticKernel(self.program, (*drawn, BATCH_PATH), rows)
         self.kernels[key].grow()
         return self.kernels[key]
 
     def hints(
         self,
-        kernel: Kernel,
+        kernel: ArithmeticKernel,
         names: Mapping[str, int],
         plans: ServingPlan,
         speeds: tuple[float | None, ...],
@@ -206,12 +206,12 @@ class Lot:
     def run(
         self,
         drawn: Mapping[str, Array],
-        parts: list[Part],
+        parts: list[DrawGroup],
         count: int,
         pilots: Mapping[str, Array] | None,
         solve: bool,
         speeds: Sequence[float],
-    ) -> list[Made]:
+    ) -> list[DrawResults]:
         """Return what all draws come to, and after it what they come to at other speeds."""
         keep_memory()
         paths, first = frozenset(drawn), parts[0].names[0]
@@ -222,7 +222,7 @@ class Lot:
         if "step" not in first:  # rates that are stated have no target they could miss
             meets: Any = "no plan" not in first
             return [
-                Made(
+                DrawResults(
                     self.metrics(
                         kernel, [(part.names[0], part.draws) for part in parts], values, count
                     ),
@@ -244,7 +244,7 @@ class Lot:
             made = np.stack(
                 [
                     np.broadcast_to(one, len(part.draws))
-                    for one in evaluated(kernel, wanted, own, len(part.draws))
+                    for one in kernel_outputs(kernel, wanted, own, len(part.draws))
                 ]
             )
             step, held, memory = made.reshape(3, len(part.names), -1)
@@ -254,18 +254,18 @@ class Lot:
             )
             meets[part.draws] = fits.any(axis=0)
             asked += [(part.names[one], part.draws[plan == one]) for one in np.unique(plan)]
-        return [Made(self.metrics(kernel, asked, values, count), meets, np.nan)]
+        return [DrawResults(self.metrics(kernel, asked, values, count), meets, np.nan)]
 
     def serve(
         self,
         paths: frozenset[str],
         drawn: Mapping[str, Array],
-        parts: list[Part],
+        parts: list[DrawGroup],
         count: int,
         pilots: Mapping[str, Array] | None,
         solve: bool,
         speeds: Sequence[float],
-    ) -> list[Made]:
+    ) -> list[DrawResults]:
         """Return the same of serving: plan and batch of each draw first, then what rests on them."""
         from tco.performance.serving import draws
 
@@ -276,13 +276,15 @@ class Lot:
             if key not in self.rows:
                 every = self.kernel(paths, {})
                 self.rows[key] = draws.promising(
-                    every, placed(every, parts[0].names[0]), pilots, plans, speeds
+                    every, kernel_indices(every, parts[0].names[0]), pilots, plans, speeds
                 )
             rows, known = self.rows[key]
             plans = draws.of_rows(plans, rows)
         kernel = self.kernel(paths, rows)
-        made = [Made({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)]
-        alike: dict[Any, list[Part]] = {}  # whose plans are chosen together
+        made = [
+            DrawResults({}, np.empty(count, dtype=bool), np.empty(count)) for _ in (None, *speeds)
+        ]
+        alike: dict[Any, list[DrawGroup]] = {}  # whose plans are chosen together
         for part in parts:
             targets = tuple(
                 kernel.made[place]
@@ -291,19 +293,21 @@ class Lot:
             )
             alike.setdefault(targets, []).append(part)
         every_speed = (*draws.OWN, *speeds)
-        most = max(PAIRS // (len(draws.chips_of(plans)) * len(every_speed)), 1)
+        most = max(PAIRS // (len(draws.decode_attention_chips(plans)) * len(every_speed)), 1)
 
         def answered(
-            some: list[Part], names: dict[str, int], begin: Any, held: float, which: Array
-        ) -> list[Made]:
+            some: list[DrawGroup], names: dict[str, int], begin: Any, held: float, which: Array
+        ) -> list[DrawResults]:
             """Return what some draws come to at every speed."""
             many = (
                 drawn if len(which) == count else {path: one[which] for path, one in drawn.items()}
             )
-            block = draws.Block(kernel, names, many, len(which))
-            asked = [(part.names[0], its) for part in some if len(its := within(which, part.draws))]
+            block = draws.DrawBlock(kernel, names, many, len(which))
+            asked = [
+                (part.names[0], its) for part in some if len(its := positions_in(which, part.draws))
+            ]
             found = (
-                draws.choose(block, plans, begin, every_speed)
+                draws.best_plans_per_draw(block, plans, begin, every_speed)
                 if solve
                 else [draws.held_with(held, len(which))] * len(every_speed)
             )
@@ -313,7 +317,7 @@ class Lot:
             ]
             solved = begin is not None or pilots is not None
             return [
-                Made(one, chosen.meets, chosen.batch if solved else held)
+                DrawResults(one, chosen.meets, chosen.batch if solved else held)
                 for one, chosen in zip(metrics, found, strict=True)
             ]
 
@@ -323,18 +327,18 @@ class Lot:
                 if len(alike) == 1
                 else np.sort(np.concatenate([part.draws for part in some]))
             )
-            names = placed(kernel, some[0].names[0])
+            names = kernel_indices(kernel, some[0].names[0])
             held = some[0].plan.decode.sequences if pilots is None else np.nan
             begin = known or self.hints(kernel, names, plans, every_speed)
             for which in np.array_split(together, max(-(-len(together) // most), 1)):
                 for one, own in zip(made, answered(some, names, begin, held, which), strict=True):
                     one.meets[which], one.batch[which] = own.meets, own.batch
-                    spread(one.metrics, own.metrics, which, count)
+                    scatter_into(one.metrics, own.metrics, which, count)
         return made
 
     def metrics(
         self,
-        kernel: Kernel,
+        kernel: ArithmeticKernel,
         asked: list[tuple[dict[str, int], Array]],
         values: Mapping[int, Any],
         count: int,
@@ -371,7 +375,7 @@ class Lot:
         with np.errstate(
             divide="ignore"
         ):  # where failures leave no hour in which anything makes progress, nothing has a price
-            made = apart(
+            made = evaluate_partitions(
                 kernel,
                 [([*own.values()], draws) for own, (_, draws) in zip(wanted, asked, strict=True)],
                 values,
@@ -379,21 +383,23 @@ class Lot:
             )
         found: dict[str, Array] = {}
         for own, (_, draws), many in zip(wanted, asked, made, strict=True):
-            spread(found, dict(zip(own, many, strict=True)), draws, count)
+            scatter_into(found, dict(zip(own, many, strict=True)), draws, count)
         return {
             name: np.where(endless, np.nan, many) if (endless := np.isinf(many)).any() else many
             for name, many in found.items()
         }
 
 
-def within(which: Array, draws: Array) -> Array:
+def positions_in(which: Array, draws: Array) -> Array:
     """Return the places among some draws, which are in order, of others that are among them."""
     some = draws[(draws >= which[0]) & (draws <= which[-1])]
     found: Array = np.searchsorted(which, some)
     return found
 
 
-def spread(whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int) -> None:
+def scatter_into(
+    whole: dict[str, Array], part: Mapping[str, Any], draws: Array, count: int
+) -> None:
     """Take in the numbers of some draws, of those that had none so far."""
     for name, one in part.items():
         if len(draws) == count:
@@ -411,12 +417,12 @@ def structure_in(answer: Result) -> Structure:
     return answer.structure
 
 
-def placed(kernel: Kernel, names: Mapping[str, int]) -> dict[str, int]:
+def kernel_indices(kernel: ArithmeticKernel, names: Mapping[str, int]) -> dict[str, int]:
     """Return the places of results in a kernel."""
     return {name: kernel.made[place] for name, place in names.items()}
 
 
-class Programs:
+class ScenarioPrograms:
     """The programs of one scenario with some settings of one value, and what it comes to with these
     alone.
     """
@@ -473,7 +479,7 @@ class Programs:
         """Return the program of a structure, with the places of its results; `inputs` gives those
         of a structure, some drawn ones at one value.
         """
-        key: tuple[Any, ...] = decided(structure, plans)
+        key: tuple[Any, ...] = structure_key(structure, plans)
         if key not in self.known:
             self.known[key] = self.trace(inputs(structure, ()), structure, plans)
         if others := drawn & self.known[key][2]:
@@ -500,7 +506,7 @@ class Programs:
         return lot, [names for names, _ in made], set().union(*(cut for _, cut in made))
 
 
-def decided(structure: Structure, plans: Any) -> tuple[Any, ...]:
+def structure_key(structure: Structure, plans: Any) -> tuple[Any, ...]:
     """Return what tells a structure, and plans to choose among, from others of its scenario."""
     plan = (
         without_batch(structure.plan) if plans is None else plans if plans is ALL else tuple(plans)

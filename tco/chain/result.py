@@ -18,7 +18,7 @@ from tco.catalog.accuracy import Standing
 from tco.chain.inputs import Inputs
 from tco.chain.metrics import METRICS, PERFORMANCE, RATIOS
 from tco.chain.structure import Structure, plain_plan
-from tco.chain.workloads import KINDS, kinds_of
+from tco.chain.workloads import KINDS, metric_workload_kinds
 from tco.economics.cost import CIRCULAR
 from tco.economics.dates import Ages, Available, available_of
 from tco.economics.flows import Flow
@@ -36,7 +36,7 @@ from tco.performance.profile import Report
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
-    from tco.performance.serving.axes import Axis
+    from tco.performance.serving.axes import PlanAxis
     from tco.performance.training.result import TrainingResult
 
     pass
@@ -210,7 +210,7 @@ class Result:
         return available_of(self.inputs, self.texts["terms.date"])
 
     @property
-    def axes(self) -> list[Axis]:
+    def axes(self) -> list[PlanAxis]:
         """Where the axes of the plan lie on the fabric."""
         return self.serving.axes if self.serving else []
 
@@ -286,7 +286,7 @@ def saved_document(result: Result) -> dict[str, Any]:
         else {**result.bill._asdict(), "lines": [asdict(line) for line in result.bill.lines]},
         "rebates": [rebate._asdict() for rebate in result.rebates],
         "inputs": {
-            path: given._asdict() | {"where": short(given.where)}
+            path: given._asdict() | {"where": portable_location(given.where)}
             for path, given in sorted(result.inputs.items())
         },
         "standing": result.standing._asdict(),
@@ -302,7 +302,7 @@ def saved_document(result: Result) -> dict[str, Any]:
     }
 
 
-def short(where: str) -> str:
+def portable_location(where: str) -> str:
     """Return the place of a value, that of a shipped one the same on every machine."""
     return where.removeprefix(f"{data_directory().parent}/")
 
@@ -329,13 +329,13 @@ WORK = (
 SAME = ("terms.date", "terms.perspective", "terms.owner", *(f"workload.{name}" for name in WORK))
 
 
-def apart(result: Result, other: Result) -> str | None:
+def why_incomparable(result: Result, other: Result) -> str | None:
     """Say what keeps two results from being held against each other, if anything does."""
     for path in SAME:
-        if meaning(result, path) != meaning(other, path):
+        if comparable_value(result, path) != comparable_value(other, path):
             return (
-                f"its {path} is {words(result, path)}, that of {other.scenario} "
-                f"{words(other, path)}"
+                f"its {path} is {input_text(result, path)}, that of {other.scenario} "
+                f"{input_text(other, path)}"
             )
     circular = next(
         (
@@ -352,7 +352,7 @@ def apart(result: Result, other: Result) -> str | None:
     )
 
 
-def meaning(result: Result, path: str) -> Any:
+def comparable_value(result: Result, path: str) -> Any:
     """Return a value as it counts: two ways to write one day are one."""
     if path == "terms.date":
         return period(result.texts[path], path).last
@@ -360,7 +360,7 @@ def meaning(result: Result, path: str) -> Any:
     return result.texts.get(path) if given is None else given.value
 
 
-def words(result: Result, path: str) -> str:
+def input_text(result: Result, path: str) -> str:
     """Return a value as a person reads it."""
     given = result.inputs.get(path)
     if given is None:
@@ -383,7 +383,7 @@ def why_absent(result: Result, metric: str) -> str:
     """Return why a metric has no value here: another kind of work, no plan, no cost, no baseline,
     or an input that nobody states.
     """
-    kind, kinds = result.texts["workload.kind"], kinds_of(metric)
+    kind, kinds = result.texts["workload.kind"], metric_workload_kinds(metric)
     if kind not in kinds:
         return (
             "it is of a workload that "
@@ -425,16 +425,18 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
 
-def figures_of(inputs: Inputs, values: Values) -> Figures:
+def chip_figures(inputs: Inputs, values: Values) -> Figures:
     """Return the peaks, memory and intensities of a system's chip, and the sums over its scale-up
     domain.
     """
     system = inputs.system
     found = Figures(domain={"chips": system.chips})
-    capacity = stated(found, inputs.catalogue, values, system.chip, "hbm_capacity")
-    bandwidth = stated(found, inputs.catalogue, values, system.chip, "hbm_bandwidth")
+    capacity = chip_attribute_or_none(found, inputs.catalogue, values, system.chip, "hbm_capacity")
+    bandwidth = chip_attribute_or_none(
+        found, inputs.catalogue, values, system.chip, "hbm_bandwidth"
+    )
     for name in FORMATS:
-        peak = stated(found, inputs.catalogue, values, system.chip, f"peak_{name}")
+        peak = chip_attribute_or_none(found, inputs.catalogue, values, system.chip, f"peak_{name}")
         found.chip[f"peak_{name}_flop_per_s"] = peak
         found.domain[f"peak_{name}_flop_per_s"] = (
             None if peak is None else domain_peak(system.chips, peak)
@@ -457,7 +459,9 @@ def figures_of(inputs: Inputs, values: Values) -> Figures:
     return found
 
 
-def stated(found: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str) -> Any:
+def chip_attribute_or_none(
+    found: Figures, catalogue: Catalogue, values: Values, chip: str, attribute: str
+) -> Any:
     """Return an attribute of the chip; one that nobody states is None, and noted."""
     path = f"parts.{chip}.{attribute}"
     if values.has(path) or catalogue.has_part_value(chip, attribute):

@@ -84,7 +84,7 @@ FIELDS: dict[type, dict[str, str]] = {
 }
 
 
-def is_number(value: Any) -> bool:
+def is_finite_number(value: Any) -> bool:
     """Say whether a value is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -92,10 +92,10 @@ def is_number(value: Any) -> bool:
 HOLDS: dict[str, Callable[[Any], bool]] = {
     "a text": lambda value: isinstance(value, str),
     "a text or null": lambda value: value is None or isinstance(value, str),
-    NUMBER: is_number,
-    MAYBE: lambda value: value is None or is_number(value),
-    MONTHS: lambda value: isinstance(value, int) and is_number(value) and value >= 0,
-    YEARS: lambda value: is_number(value) and 0 < value <= 100,
+    NUMBER: is_finite_number,
+    MAYBE: lambda value: value is None or is_finite_number(value),
+    MONTHS: lambda value: isinstance(value, int) and is_finite_number(value) and value >= 0,
+    YEARS: lambda value: is_finite_number(value) and 0 < value <= 100,
     FLAG: lambda value: isinstance(value, bool),
     LIST: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     SHOWN: lambda value: (
@@ -103,7 +103,7 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
         or (
             isinstance(value, list)
             and len(value) == 2
-            and is_number(value[0])
+            and is_finite_number(value[0])
             and isinstance(value[1], str)
         )
     ),
@@ -117,13 +117,14 @@ HOLDS: dict[str, Callable[[Any], bool]] = {
     ),
     READINGS: lambda value: (
         isinstance(value, dict)
-        and all(isinstance(one, bool) or is_number(one) for one in value.values())
+        and all(isinstance(one, bool) or is_finite_number(one) for one in value.values())
     ),
     "a table of numbers": lambda value: (
-        isinstance(value, dict) and all(is_number(one) for one in value.values())
+        isinstance(value, dict) and all(is_finite_number(one) for one in value.values())
     ),
     "a table of numbers or nulls": lambda value: (
-        isinstance(value, dict) and all(one is None or is_number(one) for one in value.values())
+        isinstance(value, dict)
+        and all(one is None or is_finite_number(one) for one in value.values())
     ),
 }
 TOP = {

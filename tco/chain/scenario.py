@@ -27,23 +27,23 @@ from tco.chain.metrics import METRICS, TOKENS, collect, is_possible
 from tco.chain.ownership import (
     SITE_POWER,
     MisfitError,
-    cost_of,
+    agreement_notes,
     excess_notes,
-    notes_of,
     notes_of_cards,
     notes_of_checkpoints,
     notes_of_network,
     notes_of_rent,
-    place,
-    rebates_of,
+    rack_placement_notes,
+    rebates_on_bill,
     refuse_strangers,
+    scenario_cost,
 )
-from tco.chain.result import Origin, Result, apart
+from tco.chain.result import Origin, Result, why_incomparable
 from tco.chain.stages import stage
 from tco.chain.structure import Structure, plan_for, structure_of
 from tco.chain.workloads import unasked
 from tco.economics.cost import Cost, shares_by_directness, shares_by_kind
-from tco.economics.dates import Ages, ages_of, moves, not_there, waiting_cost
+from tco.economics.dates import Ages, ages_of, is_dated_price, not_there, waiting_cost
 from tco.economics.flows import LIVES, OPERATION
 from tco.economics.guards import PartPrice, unguarded_notes
 from tco.economics.perspective import Rebate, refuse_misfit
@@ -62,7 +62,7 @@ from tco.foundation.trace import Node, recording, scope, walk
 from tco.foundation.values import Values, as_traced
 from tco.hardware.bill import Bill, BillLine, bill_of_materials
 from tco.hardware.network import Network
-from tco.performance.chip.formats import chips_of, family_of
+from tco.performance.chip.formats import chips_of_family, family_of
 from tco.performance.serving.answer import ServingResult
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def evaluate(
         if workload
         else run(inputs, values, None, unasked(inputs))
     )
-    return result_of(inputs, values, chain, time.perf_counter() - began, trace, refuse)
+    return assemble_result(inputs, values, chain, time.perf_counter() - began, trace, refuse)
 
 
 def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
@@ -142,7 +142,7 @@ def chain_of(inputs: Inputs, values: Values, plan: Any) -> Chain:
     return run(inputs, values, plan)
 
 
-def result_of(
+def assemble_result(
     inputs: Inputs, values: Values, chain: Chain, seconds: float, trace: bool, refuse: bool = True
 ) -> Result:
     """Return what a chain came to: its metrics and, of plain numbers, what people read beside them."""
@@ -150,8 +150,8 @@ def result_of(
     many = bool(inputs.shape)  # shares, bounds and ages are told of one number
     keep_for_studies(inputs, values)
     walked = chain
-    standing_notes, chain, ages = placed(inputs, values, walked, refuse)
-    chosen = [*inputs.notes, *notes_of(inputs)]
+    standing_notes, chain, ages = fit_to_site(inputs, values, walked, refuse)
+    chosen = [*inputs.notes, *agreement_notes(inputs)]
     notes = [
         *chosen,
         *(notes_of_cards(inputs, chain.cost) if chain.cost else []),
@@ -238,7 +238,7 @@ def result_of(
                 catalogue,
                 kind.measured,
                 chip,
-                chips_of(catalogue, family_of(catalogue, chip)),
+                chips_of_family(catalogue, family_of(catalogue, chip)),
                 chain.serving.path,
             ),
         ),
@@ -276,7 +276,7 @@ def keep_for_studies(inputs: Inputs, values: Values) -> None:
             values.input(path)
 
 
-def placed(
+def fit_to_site(
     inputs: Inputs, values: Values, chain: Chain, refuse: bool
 ) -> tuple[list[str], Chain, Ages]:
     """Return notes on how the racks stand in the site, the chain, and the ages of its prices:
@@ -293,7 +293,7 @@ def placed(
             raise chain.unpriced or UnavailableError(f"{chain.system.id} has no cost")
         aged = partial(ages_of, inputs.catalogue, chain.cost.lines, values.inputs, inputs.date)
         ages = Ages() if inputs.shape else told_of(inputs, "ages", chain.cost, aged)
-        return place(inputs, chain.bill), chain, ages
+        return rack_placement_notes(inputs, chain.bill), chain, ages
     except UnavailableError as error:
         if refuse:
             raise
@@ -371,7 +371,7 @@ def run(
     """
     system = inputs.system
     if system.bare:
-        workload = found or worked(inputs, values, plan)
+        workload = found or rate_workload(inputs, values, plan)
         return Chain(
             system, None, None, [], None, workload, collect(values, system, None, workload)
         )
@@ -379,7 +379,7 @@ def run(
     bill, network, rebates, cost, unpriced = stage(
         "owned", inputs, values, lambda: owned(inputs, values)
     )
-    workload = found or worked(inputs, values, plan)
+    workload = found or rate_workload(inputs, values, plan)
     metrics = collect(values, system, cost, workload)
     if cost is not None:
         add_carbon(inputs, values, cost, metrics)
@@ -402,13 +402,13 @@ def owned(
         network = design_network(inputs, values)
         refuse_misfit(inputs.catalogue, inputs.perspective, inputs.system, inputs.owner)
         refuse_strangers(inputs, values, bill, network)
-        rebates = rebates_of(inputs, values, bill)
-        return bill, network, rebates, cost_of(inputs, values, bill, network, rebates), None
+        rebates = rebates_on_bill(inputs, values, bill)
+        return bill, network, rebates, scenario_cost(inputs, values, bill, network, rebates), None
     except UnavailableError as error:
         return bill, network, [], None, error.with_traceback(None)
 
 
-def worked(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
+def rate_workload(inputs: Inputs, values: Values, plan: Any) -> ServingResult | TrainingResult:
     """Return what the chips do on a plan, or on the best of a search: of its own for each answer,
     as its report is told of one.
     """
@@ -426,7 +426,7 @@ def usual_baseline(names: Sequence[str]) -> str:
     return HEADLINE_SYSTEM if HEADLINE_SYSTEM in names else names[0]
 
 
-def compare(results: list[Result], baseline: str | None = None) -> str:
+def fill_ratio_to_baseline(results: list[Result], baseline: str | None = None) -> str:
     """Fill in `perf_per_tco_vs_baseline` of every result that may be held against the baseline, and
     return the baseline's name.
     """
@@ -440,7 +440,7 @@ def compare(results: list[Result], baseline: str | None = None) -> str:
     other = next(result for result in results if result.scenario == chosen)
     base = costs_of_work(other.metrics)
     for result in results:
-        if (why := apart(result, other)) is not None:
+        if (why := why_incomparable(result, other)) is not None:
             result.notes.append(f"performance per cost says nothing here: {why}")
             continue
         for metric, reference, own in zip(
@@ -576,7 +576,7 @@ def bill_of_system(
     refuse_misfit(catalogue, inputs.perspective, inputs.system, inputs.owner)
     values = inputs.values()
     bill = bill_of_materials(inputs.system, values, catalogue, inputs.text("terms.yield"))
-    rebates = rebates_of(inputs, values, bill)
+    rebates = rebates_on_bill(inputs, values, bill)
     part_prices = [
         PartPrice(line.part, float(line.extended or 0.0), _dated_prices(values, line))
         for line in bill.lines
@@ -593,7 +593,7 @@ def bill_of_system(
 
 def _dated_prices(values: Values, line: BillLine) -> tuple[Input, ...]:
     """Return the catalogue prices of a line of a bill that move with the date."""
-    return tuple(given for path in line.inputs if moves(given := values.input(path)))
+    return tuple(given for path in line.inputs if is_dated_price(given := values.input(path)))
 
 
 def without_bill(catalogue: Catalogue, chip: str) -> DataError:

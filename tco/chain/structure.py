@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.connections import CHEAPEST, network_design
-from tco.chain.workloads import formats_of, kind_of_plan
+from tco.chain.workloads import kind_of_plan, storage_and_compute_formats
 from tco.foundation.errors import DataError
 from tco.foundation.values import Readable, Readings
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
@@ -51,7 +51,10 @@ class Structure(NamedTuple):
         numbers.
         """
         if dict(system.variant) != dict(self.variant):
-            own, other = (named(self.system, variant) for variant in (self.variant, system.variant))
+            own, other = (
+                system_with_variants(self.system, variant)
+                for variant in (self.variant, system.variant)
+            )
             raise DataError(f"structure: it is that of {own}, not of {other}")
         for path, decided in self.texts.items():
             if (asked := text(path)) != decided and not asked.startswith(CHEAPEST):
@@ -61,7 +64,7 @@ class Structure(NamedTuple):
                 )
 
 
-def named(system: str, variant: Mapping[str, str]) -> str:
+def system_with_variants(system: str, variant: Mapping[str, str]) -> str:
     """Return a system with its variants, as a command line names it."""
     return system + "".join(
         f"{'@' if not place else ','}{key}={value}"
@@ -84,15 +87,17 @@ def structure_of(inputs: Inputs, values: Readable, chain: Chain) -> Structure:
         plan,
         readings,
         tuple(inputs.compared),
-        choices(inputs, values, chain),
+        structural_choices(inputs, values, chain),
     )
 
 
-def choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
+def structural_choices(inputs: Inputs, values: Readable, chain: Chain) -> dict[str, Any]:
     """Return what the readings came to: the network, the formats, the operators of each phase, and
     the collectives offered.
     """
-    found: dict[str, Any] = {"formats": formats} if (formats := formats_of(inputs, values)) else {}
+    found: dict[str, Any] = (
+        {"formats": formats} if (formats := storage_and_compute_formats(inputs, values)) else {}
+    )
     if chain.network is not None:
         parts = dict.fromkeys(line.part for line in chain.network.lines)
         found["network"] = {
@@ -142,7 +147,7 @@ def plan_from(found: Any, where: str = "plan") -> Any:
     kind = kind_of_plan(found)
     if kind == "serving":
         phases = {
-            name: filled(kind, found.get(name), f"{where}: {name}", {})
+            name: parse_plan_record(kind, found.get(name), f"{where}: {name}", {})
             for name, kind in (("decode", DecodePlan), ("prefill", PrefillPlan))
         }
         rest = {"stated": False, "flight": None} | {
@@ -154,12 +159,12 @@ def plan_from(found: Any, where: str = "plan") -> Any:
             "flight": None,
             "stated": (True, False),
         }
-        return filled(ServingPlan, phases | rest, where, free)
+        return parse_plan_record(ServingPlan, phases | rest, where, free)
     if kind == "training":
-        from tco.performance.training.plans import RECOMPUTE, SCHEDULES, Plan
+        from tco.performance.training.plans import RECOMPUTE, SCHEDULES, TrainingPlan
 
-        return filled(
-            Plan,
+        return parse_plan_record(
+            TrainingPlan,
             {"chosen": 0} | dict(found),
             where,
             {"schedule": SCHEDULES, "recompute": RECOMPUTE, "share": None},
@@ -180,7 +185,9 @@ def plan_for(kind: str, plan: Any) -> Any:
     return found
 
 
-def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ...] | None]) -> Any:
+def parse_plan_record(
+    kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ...] | None]
+) -> Any:
     """Return a record of numbers; `other` fields take one of some words, or may be null."""
     names = kind._fields  # type: ignore[attr-defined]
     if not isinstance(found, Mapping) or set(found) != set(names):
@@ -197,7 +204,7 @@ def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ..
         elif (
             not isinstance(value, tuple)
             and not (value is None and words is None)
-            and not is_count(value, 0 if name in MAY_BE_ZERO else 1)
+            and not is_number_at_least(value, 0 if name in MAY_BE_ZERO else 1)
         ):
             raise DataError(
                 f"{where}: {name} is {str(value)[:60]!r}, expected a number from "
@@ -206,7 +213,7 @@ def filled(kind: type, found: Any, where: str, other: Mapping[str, tuple[Any, ..
     return kind(**found)
 
 
-def is_count(value: Any, least: float) -> bool:
+def is_number_at_least(value: Any, least: float) -> bool:
     """Say whether a value is a finite number that is not below the least."""
     return (
         isinstance(value, (int, float))

@@ -31,14 +31,14 @@ from tco.performance.software import (
     SERVING,
     SOFTWARE,
     SOFTWARE_CHOICES,
-    Reach,
-    engine_of,
+    SoftwareMaturity,
     library_of_engines,
-    paths_of,
     practice_family,
-    reach_of,
     served_by,
+    serving_engine_id,
+    software_maturity,
     unexplained,
+    unexplained_time_paths,
     untuned_on,
 )
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tco.catalog import Catalogue
     from tco.chain.inputs import Inputs
     from tco.performance.layer.machine import Machine, Passes
-    from tco.performance.training.job import Job
+    from tco.performance.training.job import TrainingJob
     from tco.performance.training.result import TrainingResult
 
 
@@ -55,14 +55,12 @@ STORED = ("attention_format", "precision", "expert_format", "cache_format", "att
 
 def serving_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Serve the scenario's workload on engines that lie in a scale-up domain or span several."""
-    from tco.performance.serving.result import (
-        serve,
-    )  # who asks what chips cost starts without the engine
+    from tco.performance.serving.result import evaluate_serving
 
-    return serve(*server_of(inputs, values, is_stated(plan)), values, plan)
+    return evaluate_serving(*server_of(inputs, values, has_fixed_axes(plan)), values, plan)
 
 
-def is_stated(plan: Any) -> bool:
+def has_fixed_axes(plan: Any) -> bool:
     """Say whether a user fixed axes of a plan, now or where it was found."""
     return isinstance(plan, Mapping) or bool(getattr(plan, "stated", False))
 
@@ -78,13 +76,13 @@ def server_of(inputs: Inputs, values: Values, stated: bool = False) -> tuple[Mac
 
     """
     model = served_model(inputs, values)
-    deployer = None if stated or has_stated_load(values) else deployer_of(inputs, values)
+    deployer = None if stated or has_stated_load(values) else scenario_deployer(inputs, values)
     return machine_of(
         inputs, values, inputs.text, software_of_scenario(inputs, values), deployer
     ), model
 
 
-def deployer_of(inputs: Inputs, values: Values) -> Deployer:
+def scenario_deployer(inputs: Inputs, values: Values) -> Deployer:
     """Return who deploys the plans of a scenario, and the engines and pools of that class."""
     name = inputs.text(OPERATED_BY)
     if name == FLEET:
@@ -114,7 +112,7 @@ def has_stated_load(values: Values) -> bool:
 
 def served_model(inputs: Inputs, values: Values) -> Architecture:
     """Return the scenario's model, asked for no more than it can be."""
-    model = model_of(inputs, values)
+    model = scenario_model(inputs, values)
     refuse_beyond_context(model, values, ("workload.input_tokens", "workload.output_tokens"))
     refuse_no_requests(values)
     refuse_beyond_head(values)
@@ -122,14 +120,14 @@ def served_model(inputs: Inputs, values: Values) -> Architecture:
     return model
 
 
-def software_of_scenario(inputs: Inputs, values: Values) -> Reach:
+def software_of_scenario(inputs: Inputs, values: Values) -> SoftwareMaturity:
     """Return how far the software of a scenario's chip reaches."""
-    return reach_of(
+    return software_maturity(
         inputs.catalogue, inputs.system.chip, inputs.text(SOFTWARE), inputs.date, values
     )
 
 
-def model_of(inputs: Inputs, values: Values) -> Architecture:
+def scenario_model(inputs: Inputs, values: Values) -> Architecture:
     """Return the scenario's model, one of a given size in the size the workload asks for."""
     return load_model(
         inputs.catalogue,
@@ -142,7 +140,7 @@ def machine_of(
     inputs: Inputs,
     values: Readable,
     text: Callable[[str], str],
-    reach: Reach,
+    reach: SoftwareMaturity,
     deployer: Deployer | None = None,
 ) -> Machine:
     """Return a system's chip on its links under the software of some date, and the engine and the
@@ -163,7 +161,7 @@ def machine_of(
     family = family_of(catalogue, system.chip)
     stored = Stored(*(text(f"workload.{name}") for name in STORED))
     practice = practice_family(catalogue, system.chip, text(SOFTWARE))
-    engine = engine_of(catalogue, practice, text("workload.engine"))
+    engine = serving_engine_id(catalogue, practice, text("workload.engine"))
     links = links_of_system(inputs, values, library_of_engines(catalogue, family))
     reach = reach._replace(untuned=untuned_on(catalogue, family, system.chip, engine, stored.dense))
     is_deployed = deployer is not None and values.exists(DEPLOYED)
@@ -184,7 +182,7 @@ def machine_of(
     else:
         beyond = unexplained(
             values,
-            paths_of(
+            unexplained_time_paths(
                 catalogue, SERVING, family, system.chip, engine, text("workload.model"), system.id
             ),
         )
@@ -205,7 +203,7 @@ def machine_of(
     return made._replace(deployed=deployed, deployer=deployer, drafting=drafting)
 
 
-def formats_of(inputs: Inputs, values: Readable) -> dict[str, str]:
+def storage_and_compute_formats(inputs: Inputs, values: Readable) -> dict[str, str]:
     """Return how the chip computes what the workload stores: the format a part is kept in, and the
     one its products run in.
     """
@@ -287,7 +285,7 @@ def refuse_beyond_head(values: Values) -> None:
         )
 
 
-def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
+def job_on(inputs: Inputs, values: Values) -> tuple[TrainingJob, Machine, Passes]:
     """Return the scenario's training job, the chips it finds on their links, and the formats of its
     passes.
     """
@@ -297,9 +295,9 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
         CHOICES,
         DATED,
         facts_of,
-        job_of,
-        software_of,
-    )  # a serving scenario starts without the training room
+        training_job,
+        training_software,
+    )
 
     if inputs.catalogue.anchors:
         raise DataError(
@@ -308,8 +306,8 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
         )
     catalogue, chip = inputs.catalogue, inputs.system.chip
     family, precision = family_of(catalogue, chip), inputs.text("workload.precision")
-    model = model_of(inputs, values)
-    does = software_of(
+    model = scenario_model(inputs, values)
+    does = training_software(
         catalogue,
         {path: inputs.text(path) for path in (*CHOICES, *DATED)},
         family,
@@ -319,7 +317,7 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     formats = passes_of(values, chip, precision, inputs.text("workload.backward_precision"))
     beyond = unexplained(
         values,
-        paths_of(
+        unexplained_time_paths(
             catalogue,
             software.TRAINING,
             family,
@@ -343,7 +341,7 @@ def job_on(inputs: Inputs, values: Values) -> tuple[Job, Machine, Passes]:
     )
     best = software.ALSO.get(inputs.text(SOFTWARE), inputs.text(SOFTWARE)) == software.THE_BEST
     return (
-        job_of(model, does, values, deployed=values.exists(DEPLOYED) and not best),
+        training_job(model, does, values, deployed=values.exists(DEPLOYED) and not best),
         reached,
         formats,
     )
@@ -365,7 +363,7 @@ STATED = {
 }  # rates somebody else measured or promised, by the metric each is
 
 
-def stated_of(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
+def stated_serving_rates(inputs: Inputs, values: Values, plan: Any) -> ServingResult:
     """Take the rates that a scenario states in place of a workload; without any, only what the
     chips cost is asked for.
     """
@@ -390,7 +388,7 @@ def not_trained(reason: str) -> TrainingResult:
     return TrainingResult(None, reason=reason)
 
 
-class Kind(NamedTuple):
+class WorkloadKind(NamedTuple):
     """A kind of workload: how it is walked, what it comes to without a plan, and what is asked and
     said of it.
     """
@@ -414,7 +412,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "serving": Kind(
+    "serving": WorkloadKind(
         walk=serving_of,
         judge=served_model,
         without_plan=not_served,
@@ -427,7 +425,7 @@ KINDS = {
         defaults="workload",
         inputs=("workload.input_tokens", "workload.output_tokens", "workload.interactivity"),
     ),
-    "training": Kind(
+    "training": WorkloadKind(
         walk=training_of,
         judge=job_on,
         without_plan=not_trained,
@@ -441,13 +439,13 @@ KINDS = {
         inputs=("workload.global_batch", "workload.sequence_length", "cluster.chips"),
         restarts=True,
     ),
-    "stated": Kind(
-        stated_of, lambda *_: None, not_served, "states its rates", SERVED, TOKENS
+    "stated": WorkloadKind(
+        stated_serving_rates, lambda *_: None, not_served, "states its rates", SERVED, TOKENS
     ),  # runs no model: its rates are inputs
 }
 
 
-def kinds_of(metric: str) -> frozenset[str]:
+def metric_workload_kinds(metric: str) -> frozenset[str]:
     """Return the kinds of workload a metric may have a value for."""
     every = metric not in PERFORMANCE or metric in RATIOS
     return frozenset(name for name, kind in KINDS.items() if every or metric in kind.metrics)

@@ -13,7 +13,7 @@ import typer
 from typer.main import get_group
 
 from tco import __version__
-from tco.cli.help import Listing, Taught, place
+from tco.cli.help import Listing, Taught, help_position
 from tco.foundation.errors import DataError, TcoError, UsageError, nearest
 from tco.foundation.streams import full, put, tell
 
@@ -65,7 +65,7 @@ class Commands(Listing):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, in one order whichever were read before."""
         self.load(MODULES.values())
-        return sorted(super().list_commands(ctx), key=place)
+        return sorted(super().list_commands(ctx), key=help_position)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by name; an unknown one makes all names known, for the nearest."""

@@ -14,17 +14,17 @@ from tco.cli import app
 from tco.cli.options import (
     Baseline,
     Cluster,
+    CommandRequest,
     Ends,
     Metric,
     RatioTo,
-    Request,
     Samples,
     Scenario,
     Seed,
     Starts,
     Workers,
-    called,
     command,
+    name_argument,
 )
 from tco.foundation.errors import UsageError
 from tco.foundation.streams import tell
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @command(app, "set", "anchor", "hold")
 def uncertainty(
-    given: Request,
+    given: CommandRequest,
     scenario: Scenario,
     baseline: Baseline = None,
     samples: Samples = 10_000,
@@ -72,7 +72,7 @@ def uncertainty(
 
 @command(app, "set", "hold", "variant")
 def sensitivity(
-    given: Request,
+    given: CommandRequest,
     scenario: Scenario,
     metric: Metric = "usd_per_million_output_tokens",
     baseline: RatioTo = None,
@@ -113,7 +113,7 @@ def sensitivity(
 
 @command(app, "set", "hold", "variant")
 def solve(
-    given: Request,
+    given: CommandRequest,
     scenario: Scenario,
     vary: Annotated[
         list[str],
@@ -141,10 +141,10 @@ def solve(
     """
     from tco.outputs.solutions import map_answer, solution_answer
     from tco.studies.maps import map_of
-    from tco.studies.solve import is_number, target_of
+    from tco.studies.solve import is_number_text, target_of
     from tco.studies.solve import solve as asked
 
-    ranges = ranges_of(vary, start, end)
+    ranges = pair_interval_bounds(vary, start, end)
     catalogue = given.catalogue_of(scenario)
     if len(vary) == 1:
         found = asked(
@@ -168,7 +168,7 @@ def solve(
     if len(vary) > 2:
         raise UsageError(f"--vary is given {len(vary)} times, expected one input or two")
     metric, words = target_of(until)
-    if is_number(words):
+    if is_number_text(words):
         raise UsageError(
             f"--until {until}: of two inputs a map says which scenario wins: expected "
             "METRIC=SCENARIO,..."
@@ -182,7 +182,7 @@ def solve(
     )
 
 
-def ranges_of(
+def pair_interval_bounds(
     vary: list[str], start: list[str] | None, end: list[str] | None
 ) -> list[tuple[str | None, str | None]]:
     """Return where each input that is varied begins and ends, where that is given; for some of them
@@ -203,9 +203,9 @@ STOPPED = 130  # the exit code of what Ctrl-C ends
 
 @command(app, "set", usual=("data", "form", "quiet", "redact"))
 def sweep(
-    given: Request,
+    given: CommandRequest,
     study: Annotated[
-        str, called("studies", "A TOML file, or the name of a shipped study.", "STUDY")
+        str, name_argument("studies", "A TOML file, or the name of a shipped study.", "STUDY")
     ],
     output: Annotated[
         str,
@@ -231,7 +231,7 @@ def sweep(
     from tco.outputs.progress import Bar
     from tco.outputs.sweeps import sweep_answer
     from tco.studies.sweep.answer import checks
-    from tco.studies.sweep.run import summary
+    from tco.studies.sweep.run import summarise_sweep
     from tco.studies.sweep.run import sweep as run
 
     keep_own(given, study)
@@ -251,18 +251,20 @@ def sweep(
         tell("stopped; what is finished is kept, and the same command goes on from there")
         raise SystemExit(STOPPED) from None
     answer = checks(found)
-    given.emit(sweep_answer(found.job.scenarios[0].catalogue, found, summary(found), answer))
+    given.emit(
+        sweep_answer(found.job.scenarios[0].catalogue, found, summarise_sweep(found), answer)
+    )
     if not all(one.holds for one in answer):
         raise typer.Exit(1)
 
 
-def keep_own(given: Request, study: str) -> None:
+def keep_own(given: CommandRequest, study: str) -> None:
     """Refuse to write cases that are to keep own values back: they are made of them. Nothing of
     one's own is in a shipped study.
     """
     if not given.redact:
         return
-    from tco.cli.keeping import shown
+    from tco.cli.keeping import release_answer
     from tco.studies.sweep.study import shipped_studies
 
     if study not in shipped_studies() or given.data or given.settings or Path("data").is_dir():
@@ -270,5 +272,5 @@ def keep_own(given: Request, study: str) -> None:
             "--redact: the cases of a sweep are made of your own values and cannot withhold them; "
             "run a shipped study without any"
         )
-    shown({})
+    release_answer({})
     given.redact = False  # nothing is left to keep back

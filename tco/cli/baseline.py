@@ -8,7 +8,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Metrics, Request, Scenarios, called, command
+from tco.cli.options import CommandRequest, Metrics, Scenarios, command, name_argument
 from tco.foundation.errors import UsageError
 
 group = typer.Typer(
@@ -26,13 +26,13 @@ Name = Annotated[
 
 
 @command(group, "set")
-def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
+def save(given: CommandRequest, name: Name, scenarios: Scenarios = None) -> None:
     """Keep the results of scenarios under a name; those it already keeps of others stay."""
     from tco.economics.dates import newest_price
     from tco.foundation.files import is_there
     from tco.outputs.drift import saved_answer
     from tco.studies.baseline import baseline_path, load
-    from tco.studies.baseline import save as keep
+    from tco.studies.baseline import save_baseline as keep
     from tco.studies.difference import state_of
     from tco.studies.evaluation import HEADLINE
 
@@ -45,36 +45,38 @@ def save(given: Request, name: Name, scenarios: Scenarios = None) -> None:
         if state["data_hash"] == catalogue.once("hash", catalogue.hash):
             state["data_date"] = newest_price(catalogue)
     stayed = keep(
-        path, without_own_values(given, states), {} if given.redact else drawn_of(given, names)
+        path,
+        redact_baseline_states(given, states),
+        {} if given.redact else baseline_choice_statistics(given, names),
     )
     given.emit(saved_answer(catalogue, name, str(path), names, stayed))
 
 
-def drawn_of(given: Request, names: list[str]) -> dict[str, Any]:
+def baseline_choice_statistics(given: CommandRequest, names: list[str]) -> dict[str, Any]:
     """Return what the draws of a comparison of some scenarios say; nothing of one alone."""
     if len(names) < 2:
         return {}
     from tco.studies.baseline import stakes_of
-    from tco.studies.comparison import compared
+    from tco.studies.comparison import compare_results
     from tco.studies.confidence import confidence_of
     from tco.studies.evaluation import evaluate_each
 
     asked = evaluate_each(names, given.data, given.settings, refuse=False)
-    return stakes_of(confidence_of(asked, compared([one.result for one in asked]).baseline))
+    return stakes_of(confidence_of(asked, compare_results([one.result for one in asked]).baseline))
 
 
-def without_own_values(
-    given: Request, states: dict[str, dict[str, Any]]
+def redact_baseline_states(
+    given: CommandRequest, states: dict[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Return what a baseline is to keep: all of some states, or with `--redact` what does not tell
     of own values.
     """
     if not given.redact:
         return states
-    from tco.cli.keeping import alike_states, shown
+    from tco.cli.keeping import alike_states, release_answer
 
     given.redact = False  # what is left to say are names
-    kept: dict[str, dict[str, Any]] = shown(
+    kept: dict[str, dict[str, Any]] = release_answer(
         {name: state | {"withheld": []} for name, state in states.items()}, alike_states
     )
     return kept
@@ -82,7 +84,7 @@ def without_own_values(
 
 @command(group, "set", forms=("github", "junit"))
 def check(
-    given: Request,
+    given: CommandRequest,
     name: Name,
     threshold: Annotated[
         str,
@@ -110,8 +112,8 @@ def check(
         load,
         rule_of,
         shifts,
-        side_by_side,
         stakes_in,
+        with_baseline_ratios,
     )
 
     rule = rule_of(threshold, max_increase, metrics)
@@ -120,7 +122,7 @@ def check(
     found = drifts(kept, dict(zip(kept, results, strict=True)), given.catalogue_of, rule)
     checked = {
         one: [metric for metric in state["metrics"] if metric in rule.metrics]
-        for one, state in side_by_side(kept).items()
+        for one, state in with_baseline_ratios(kept).items()
     }
     stakes = stakes_in(baseline_path(name)) if max_increase is None and not metrics else {}
     drawn = [
@@ -128,41 +130,44 @@ def check(
         for asked, one in zip(kept, results, strict=True)
         if any(one.scenario in some for some in stakes.values())
     ]
-    moved = shifts(stakes, drawn_of(given, drawn), rule.threshold) if stakes else []
+    moved = (
+        shifts(stakes, baseline_choice_statistics(given, drawn), rule.threshold) if stakes else []
+    )
     given.emit(drift_answer(catalogue, name, checked, found, moved))
     if found or moved:
         raise typer.Exit(1)
 
 
 @command(group, name="list")
-def list_baselines(given: Request) -> None:
+def list_baselines(given: CommandRequest) -> None:
     """List the baselines of the current folder, and what each keeps."""
-    from tco.outputs.drift import list_answer
-    from tco.studies.baseline import baseline_path, listed
+    from tco.outputs.drift import baseline_list_answer
+    from tco.studies.baseline import baseline_path, baseline_scenarios
 
     given.emit(
-        list_answer(
+        baseline_list_answer(
             given.catalogue,
-            {name: (str(baseline_path(name)), kept) for name, kept in listed().items()},
+            {name: (str(baseline_path(name)), kept) for name, kept in baseline_scenarios().items()},
         )
     )
 
 
 @command(group, name="show")
-def show_baseline(given: Request, name: Name, metrics: Metrics = None) -> None:
+def show_baseline(given: CommandRequest, name: Name, metrics: Metrics = None) -> None:
     """Show the metrics a baseline keeps, and by which program, on which data they were made."""
     from tco.outputs.drift import kept_answer
-    from tco.studies.baseline import baseline_path, known_metrics, load, side_by_side
+    from tco.studies.baseline import baseline_path, known_metrics, load, with_baseline_ratios
 
-    kept = side_by_side(load(baseline_path(name)))
+    kept = with_baseline_ratios(load(baseline_path(name)))
     given.emit(kept_answer(given.catalogue, name, kept, known_metrics(metrics)))
 
 
 @command(app, "set")
 def diff(
-    given: Request,
+    given: CommandRequest,
     a: Annotated[
-        str, called("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A")
+        str,
+        name_argument("scenarios", "A scenario, a saved result, or the JSON of `tco price`.", "A"),
     ],
     b: Annotated[
         str | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Baseline, Named, Request, Scenarios, command, pairs
+from tco.cli.options import Baseline, CommandRequest, Named, Scenarios, command, parse_key_values
 from tco.foundation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def hall_settings(hall: str | None) -> dict[str, str]:
         return {}
     from tco.chain.ownership import SITE_POWER
 
-    return pairs([f"{SITE_POWER}={hall}"], "--hall")
+    return parse_key_values([f"{SITE_POWER}={hall}"], "--hall")
 
 
 def refuse_without_draws(options: Mapping[str, bool]) -> None:
@@ -60,7 +60,7 @@ def refuse_without_draws(options: Mapping[str, bool]) -> None:
 
 @command(app, "set", "anchor", "hold")
 def compare(
-    given: Request,
+    given: CommandRequest,
     scenarios: Scenarios = None,
     baseline: Baseline = None,
     speeds: Annotated[
@@ -187,14 +187,14 @@ def compare(
     settings = given.settings | hall_settings(hall)
     if practice is not None:
         settings = settings | {"workload.software": practice}
-    replaced, chosen = pairs(what_if, "--what-if"), speeds_in(speeds)
+    replaced, chosen = parse_key_values(what_if, "--what-if"), speeds_in(speeds)
     if not ranges:
         refuse_without_draws({"--choose": choose is not None, "--why": why, "--evidence": evidence})
 
     def answer() -> Answer:
         from tco.chain.ownership import SITE_POWER
-        from tco.outputs.comparison import Asked, comparison_answer
-        from tco.studies.comparison import compared
+        from tco.outputs.comparison import ComparisonOptions, comparison_answer
+        from tco.studies.comparison import compare_results
         from tco.studies.confidence import cheaper_elsewhere, confidence_of
         from tco.studies.evaluation import HEADLINE, catalogue_of, evaluate_each
         from tco.studies.middle import base_cases
@@ -202,7 +202,7 @@ def compare(
         asked = evaluate_each(
             scenarios or HEADLINE, given.data, settings, refuse=False, what_if=replaced
         )
-        base, results = compared([one.result for one in asked], baseline)
+        base, results = compare_results([one.result for one in asked], baseline)
         refuse_unserved(results, bool(chosen), racks is not None)
         found = confidence_of(
             asked,
@@ -225,7 +225,9 @@ def compare(
         elsewhere = cheaper_elsewhere(asked, found) if racks is None else []
         cases = base_cases(asked, found, given.hold or bool(replaced)) if full and ranges else []
         rents = rents_to_beat(asked)
-        wish = Asked(names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents)
+        wish = ComparisonOptions(
+            names, replaced, full, why, rows, curve, elsewhere, racks, cases, rents
+        )
         return comparison_answer(catalogue, results, base, halls, found, wish)
 
     named = scenarios or []
@@ -288,7 +290,7 @@ def noticed(catalogue: Catalogue, results: Sequence[Result], found: Confidence) 
 
 @command(app, "set", "hold")
 def frontier(
-    given: Request,
+    given: CommandRequest,
     scenarios: Named,
     prefill: Annotated[
         list[str] | None,
@@ -335,7 +337,7 @@ def frontier(
 
 @command(app, "set")
 def fleet(
-    given: Request,
+    given: CommandRequest,
     waves: Annotated[
         list[str],
         typer.Argument(
@@ -360,7 +362,7 @@ def fleet(
 
 @command(app, "set")
 def gigawatt(
-    given: Request,
+    given: CommandRequest,
     systems: Annotated[
         list[str],
         typer.Argument(
@@ -384,7 +386,7 @@ def gigawatt(
 
 @command(app, "set")
 def rents(
-    given: Request,
+    given: CommandRequest,
     chip: Annotated[
         str | None,
         typer.Argument(

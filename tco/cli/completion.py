@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tco.catalog import Catalogue, load_catalogue
-from tco.catalog.rows import attributes
+from tco.catalog.rows import input_attributes
 
 
-def names(kind: str) -> Iterable[str]:
+def completion_names(kind: str) -> Iterable[str]:
     """Return what there is of a kind: scenarios, systems (and the chips that may be asked for
     alone), chips, studies, metrics or settings.
     """
@@ -36,7 +36,7 @@ def settings(catalogue: Catalogue) -> list[str]:
     """Return the inputs `--set` replaces, each with the sign its value follows."""
     plain = [
         f"{group}.{name}="
-        for group, name in attributes()
+        for group, name in input_attributes()
         if group in ("site", "terms", "workload", "cluster")
     ]
     return [

@@ -10,7 +10,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Taught
-from tco.cli.options import Request, command
+from tco.cli.options import CommandRequest, command
 from tco.cli.shelves import SHELVES
 from tco.foundation.errors import UsageError
 from tco.foundation.streams import put, tell
@@ -55,12 +55,12 @@ Like = Annotated[
 USUAL = ("data",)
 
 
-def own_folder(given: Request) -> Path:
+def own_folder(given: CommandRequest) -> Path:
     """Return the folder that what is new is written to."""
     return given.data or Path("data")
 
 
-def known(given: Request) -> Catalogue:
+def catalogue_with_overlay(given: CommandRequest) -> Catalogue:
     """Return the catalogue, with the folder the user named over it if that is there already."""
     from tco.studies.evaluation import catalogue_for
 
@@ -68,14 +68,14 @@ def known(given: Request) -> Catalogue:
 
 
 @command(SHELVES["parts"], name="new", usual=USUAL)
-def new_part(given: Request, part: New, like: Like) -> None:
+def new_part(given: CommandRequest, part: New, like: Like) -> None:
     """Write the rows of a new part to edit, in ./data or --data: those of another, marked as your
     own and as assumed.
     """
     from tco.catalog.drafts import part_draft, write_draft
     from tco.chain.inputs import plain_inputs
 
-    catalogue = known(given)
+    catalogue = catalogue_with_overlay(given)
     date = plain_inputs(catalogue, {}).date
     files, left = part_draft(catalogue, own_folder(given), part, like, date)
     write_draft(own_folder(given), files)
@@ -89,11 +89,11 @@ def new_part(given: Request, part: New, like: Like) -> None:
 
 
 @command(SHELVES["systems"], name="new", usual=USUAL)
-def new_system(given: Request, system: New, like: Like) -> None:
+def new_system(given: CommandRequest, system: New, like: Like) -> None:
     """Write the tree of a new system to edit, in ./data or --data: that of another."""
     from tco.catalog.drafts import own_source, system_draft, write_draft
 
-    catalogue = known(given)
+    catalogue = catalogue_with_overlay(given)
     write_draft(
         own_folder(given), system_draft(catalogue, system, like) | own_source(own_folder(given))
     )
@@ -104,7 +104,7 @@ def new_system(given: Request, system: New, like: Like) -> None:
 
 
 @command(SHELVES["scenarios"], name="new", usual=USUAL)
-def new_scenario(given: Request, scenario: New, like: Like) -> None:
+def new_scenario(given: CommandRequest, scenario: New, like: Like) -> None:
     """Write a new scenario to edit, in ./scenarios: what another states, or the headline's terms
     for a system.
     """
@@ -126,7 +126,7 @@ def new_scenario(given: Request, scenario: New, like: Like) -> None:
 
 @command(SHELVES["models"], name="add", usual=USUAL)
 def add_model(
-    given: Request,
+    given: CommandRequest,
     config: Annotated[
         Path,
         typer.Argument(
@@ -147,7 +147,7 @@ def add_model(
     from tco.foundation.files import read_text
     from tco.models.architecture import load_model
 
-    catalogue = known(given)
+    catalogue = catalogue_with_overlay(given)
     own = name or config.resolve().parent.name
     refuse_taken(own, catalogue.models, "model")
     found = load_model(catalogue, str(config))
@@ -161,6 +161,6 @@ def add_model(
     )
 
 
-def option(given: Request) -> str:
+def option(given: CommandRequest) -> str:
     """Return the option that names the folder again, where it is not the one that is taken anyway."""
     return "" if given.data is None else f" --data {given.data}"

@@ -64,7 +64,7 @@ FORMS = {
 }
 
 
-def choices(*own: str) -> Any:
+def format_choices(*own: str) -> Any:
     """Return what `--format` takes: the forms of all answers, and some that a command has beside
     them.
     """
@@ -72,7 +72,7 @@ def choices(*own: str) -> Any:
     return made("Form", [*FORMS, *own])
 
 
-def text_of(answer: Answer, form: str, width: int | None) -> str:
+def render_answer(answer: Answer, form: str, width: int | None) -> str:
     """Return an answer in one of the forms of all, or in one of its own."""
     own = answer.texts.get(form)
     return own() if own else FORMS[form].text(answer, width)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, command
+from tco.cli.options import CommandRequest, command
 from tco.foundation.errors import UsageError
 from tco.foundation.streams import tell
 
@@ -20,7 +20,7 @@ Verdict = Literal["holds", "open", "arithmetic", "not-shown", "off", "contradict
 
 @command(app, "set")
 def claims(
-    given: Request,
+    given: CommandRequest,
     verdict: Annotated[Verdict | None, typer.Option(help="Only claims of this verdict.")] = None,
     conclusions: Annotated[
         bool,
@@ -58,7 +58,7 @@ def claims(
 
 @command(app, "set")
 def validate(
-    given: Request,
+    given: CommandRequest,
     file: Annotated[
         Path,
         typer.Argument(
@@ -126,7 +126,7 @@ def validate(
     from tco.chain.inputs import plain_inputs
     from tco.foundation.values import as_number
     from tco.outputs import validations
-    from tco.studies.validation.run import validate as score
+    from tco.studies.validation.run import score_measurements as score
 
     if max_error is not None and not max_error >= 0:
         raise UsageError(f"--max-error {max_error}: expected a fraction such as 0.1")
@@ -152,14 +152,14 @@ def validate(
         raise typer.Exit(1)
 
 
-def sayer(given: Request) -> Callable[[str], None]:
+def sayer(given: CommandRequest) -> Callable[[str], None]:
     """Return what says how far a long task is."""
     return lambda text: None if given.quiet else tell(text)
 
 
 @command(app, usual=("data", "quiet"))
 def calibrate(
-    given: Request,
+    given: CommandRequest,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -205,7 +205,7 @@ def calibrate(
     from tco.performance.chip.engine_kernels import COLUMNS as KERNELS
     from tco.studies.validation import engine_kernels, long_runs
     from tco.studies.validation.calibrate import COLUMNS, KINDS
-    from tco.studies.validation.calibrate import calibrate as fit
+    from tco.studies.validation.calibrate import fit_shared_parameters as fit
     from tco.studies.validation.deployed import NAME, deployed_rows, gaps, residuals_by_source
     from tco.studies.validation.measured import read_measured
 
@@ -233,7 +233,7 @@ def calibrate(
         rows = [
             row
             for kind, table in tables
-            for row in engine_kernels.fitted(kind, table, catalogue, values, date)
+            for row in engine_kernels.fit_engine_kernel_rows(kind, table, catalogue, values, date)
         ]
         write_atomically(output, to_csv(KERNELS, [list(row.values()) for row in rows]))
         return
@@ -258,7 +258,7 @@ def calibrate(
 
 @command(app, usual=("data", "quiet"))
 def measure(
-    given: Request,
+    given: CommandRequest,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.csv", help="Where the rows go.")
     ],

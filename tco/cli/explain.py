@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, Scenario, called, command
+from tco.cli.options import CommandRequest, Scenario, command, name_argument
 from tco.foundation.errors import DataError, UsageError, unknown
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command(app, "set", "anchor", "variant")
 def price(
-    given: Request,
+    given: CommandRequest,
     scenario: Scenario,
     cash_flow: Annotated[
         bool, typer.Option("--cash-flow", help="Show what is paid month by month instead.")
@@ -62,7 +62,7 @@ def price(
 
 
 @command(app, "plan", "set", "anchor", "variant")
-def perf(given: Request, scenario: Scenario) -> None:
+def perf(given: CommandRequest, scenario: Scenario) -> None:
     """Show the best parallel plan, what it reaches, and its time by operator and by bound."""
 
     def answer() -> Answer:
@@ -75,11 +75,11 @@ def perf(given: Request, scenario: Scenario) -> None:
 
 @command(app, "plan", "set", "variant")
 def explain(
-    given: Request,
+    given: CommandRequest,
     scenario: Scenario,
     metric: Annotated[
         str | None,
-        called(
+        name_argument(
             "metrics",
             "A metric that `tco metrics list` shows, or the name of a cell that an explanation "
             "shows, or of an input.",
@@ -101,11 +101,13 @@ def explain(
         )
     if everything and depth is not None:
         raise UsageError(f"--depth {depth} and --all exclude each other")
-    given.emit_kept([scenario], lambda: explained(given, scenario, metric, depth, everything))
+    given.emit_kept(
+        [scenario], lambda: metric_explanation(given, scenario, metric, depth, everything)
+    )
 
 
-def explained(
-    given: Request, scenario: str, metric: str, depth: int | None, everything: bool
+def metric_explanation(
+    given: CommandRequest, scenario: str, metric: str, depth: int | None, everything: bool
 ) -> Answer:
     """Return the explanation of a metric of a scenario, or of a cell of one."""
     from tco.chain.metrics import METRICS
@@ -147,7 +149,7 @@ def explained(
 
 @command(app, "set", "variant")
 def inputs(
-    given: Request,
+    given: CommandRequest,
     scenario: Scenario,
     words: Annotated[
         list[str] | None,
@@ -160,14 +162,14 @@ def inputs(
     source.
     """
     from tco.catalog.systems import load_system
-    from tco.outputs.inputs import inputs_answer, listed, named
+    from tco.outputs.inputs import inputs_answer, result_and_money_inputs, search_inputs
     from tco.studies.chip_price import built_up
 
     (asked,) = given.asked([scenario], priced=False)
     catalogue, result = asked.catalogue, asked.result
     price = built_up(asked)
-    rows = named(
-        [*listed(catalogue, result), *([price] if price else [])],
+    rows = search_inputs(
+        [*result_and_money_inputs(catalogue, result), *([price] if price else [])],
         words or (),
         load_system(catalogue, result.system).chip,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Baseline, Request, Scenarios, command
+from tco.cli.options import Baseline, CommandRequest, Scenarios, command
 from tco.foundation.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def ending_of(output: str) -> str:
 
 @command(app, "set", "variant", usual=("data", "quiet", "redact"))
 def export(
-    given: Request,
+    given: CommandRequest,
     output: Annotated[
         str,
         typer.Option(
@@ -56,7 +56,7 @@ def export(
     programs.
     """
     from tco.outputs.redaction import NOTE
-    from tco.studies.comparison import compared
+    from tco.studies.comparison import compare_results
     from tco.studies.evaluation import HEADLINE
 
     ending = ending_of(output)
@@ -64,7 +64,7 @@ def export(
     trace = ending == WORKBOOK
     catalogue, results = given.evaluated(names, priced=False, refuse=False, trace=trace)
     refuse_namesakes(results)
-    base, results = compared(results, baseline)
+    base, results = compare_results(results, baseline)
     write_workbook(given, output, catalogue, results, base, names) if trace else write_tables(
         given, output, ending, catalogue, results, base
     )
@@ -87,7 +87,7 @@ def refuse_namesakes(results: Sequence[Result]) -> None:
 
 
 def write_workbook(
-    given: Request,
+    given: CommandRequest,
     output: str,
     catalogue: Catalogue,
     results: Sequence[Result],
@@ -112,15 +112,15 @@ def write_workbook(
                 "--redact: a workbook recalculates from its inputs and cannot withhold your own; "
                 "export tables, or without own values"
             )
-        from tco.cli.keeping import shown
+        from tco.cli.keeping import release_answer
 
-        shown({})
+        release_answer({})
     made_by = join(["tco", "export", *given.words(names, baseline), "--output", "model.xlsx"])
     write_atomically(Path(output), workbook_of(results, catalogue, baseline, made_by))
 
 
 def write_tables(
-    given: Request,
+    given: CommandRequest,
     output: str,
     ending: str,
     catalogue: Catalogue,
@@ -136,7 +136,7 @@ def write_tables(
         parquet_of,
         tables_of,
     )
-    from tco.outputs.premises import shared
+    from tco.outputs.premises import values_by_scenario
     from tco.outputs.record import document, to_json
     from tco.outputs.table import to_csv
 
@@ -144,12 +144,12 @@ def write_tables(
     asked = document(
         "export",
         catalogue,
-        {"inputs": shared(results), "set": given.settings, "variant": given.variant},
+        {"inputs": values_by_scenario(results), "set": given.settings, "variant": given.variant},
     )
     if given.redact:
-        from tco.cli.keeping import shown
+        from tco.cli.keeping import release_answer
 
-        tables, asked = shown((tables, asked | {"set": dict.fromkeys(given.settings)}))
+        tables, asked = release_answer((tables, asked | {"set": dict.fromkeys(given.settings)}))
     if ending == FOLDER:
         write_folder(Path(output), package_files(tables, asked["data_hash"]), DESCRIPTION)
         return
@@ -184,7 +184,7 @@ MARK = "tco-report.json"  # the file by which a folder of pages is known
 
 @command(app, "set", usual=("data", "quiet", "redact"))
 def report(
-    given: Request,
+    given: CommandRequest,
     output: Annotated[
         str,
         typer.Option(
@@ -201,8 +201,8 @@ def report(
     recalculates as inputs move.
     """
     from tco.foundation.files import write_atomically
-    from tco.outputs.page.report import page_of
-    from tco.outputs.page.write import written
+    from tco.outputs.page.report import report_page
+    from tco.outputs.page.write import render_page
     from tco.outputs.record import to_json
     from tco.studies.evaluation import HEADLINE
     from tco.studies.reporting import material_of
@@ -223,7 +223,7 @@ def report(
         "--output",
         Path(output).name + FOLDER * folder,
     ]
-    page = page_of(
+    page = report_page(
         material, made_by, ["tco", "compare", *given.words(names, baseline), "--no-range"]
     )
     pages = {output: page}
@@ -238,10 +238,10 @@ def report(
         pages = pages_without_own_values(pages)
         page = next(iter(pages.values()))
     if folder:
-        made = {name: written(one) for name, one in pages.items()}
+        made = {name: render_page(one) for name, one in pages.items()}
         write_folder(
             Path(output), made | {MARK: to_json(dict(page.made) | {"pages": sorted(made)})}, MARK
         )
     else:
-        write_atomically(Path(output), written(page))
+        write_atomically(Path(output), render_page(page))
     given.tell(page.notes)

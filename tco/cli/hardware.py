@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tco.cli import app
-from tco.cli.options import Request, System, called, command
+from tco.cli.options import CommandRequest, System, command, name_argument
 from tco.foundation.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ LEAST = 0.001  # sides of a kernel may be means, of tokens over experts for one
 
 
 @command(app, "set", "variant")
-def bom(given: Request, system: System) -> None:
+def bom(given: CommandRequest, system: System) -> None:
     """Show the bill of materials of one scale-up domain."""
     from tco.chain.scenario import bill_of_system
     from tco.outputs.hardware import bill_answer
@@ -29,7 +29,7 @@ def bom(given: Request, system: System) -> None:
 
 
 @command(app, "set", "variant")
-def fabric(given: Request, system: System) -> None:
+def fabric(given: CommandRequest, system: System) -> None:
     """Show what the scale-up fabric gives: injection, hops, bisection, all-to-all."""
     from tco.chain.inputs import system_inputs
     from tco.fabric.scopes import fabric_scopes
@@ -47,7 +47,7 @@ def fabric(given: Request, system: System) -> None:
 
 @command(app, "set")
 def network(
-    given: Request,
+    given: CommandRequest,
     switch: Annotated[
         str,
         typer.Option(
@@ -151,7 +151,7 @@ def network(
 
 @command(app, "set", "variant")
 def collective(
-    given: Request,
+    given: CommandRequest,
     system: System,
     operation: Annotated[
         str,
@@ -224,8 +224,8 @@ def collective(
     from tco.chain.inputs import system_inputs
     from tco.fabric.algorithms import OPERATIONS, half_rate
     from tco.fabric.experts import Tokens
-    from tco.fabric.library import EXCHANGES, library_of, offering, token_size
-    from tco.fabric.links import group_of, placed
+    from tco.fabric.library import EXCHANGES, combined_library, offering, token_size
+    from tco.fabric.links import group_across_domains, rank_group
     from tco.outputs.hardware import collective_answer
     from tco.outputs.table import significant
     from tco.performance.chip.engine_kernels import asked_correction
@@ -248,10 +248,12 @@ def collective(
     inputs = system_inputs(catalogue, system, given.settings, given.variant)
     values = inputs.values()
     links = links_of_system(
-        inputs, values, library_of(catalogue, library.split("+")) if library else None
+        inputs, values, combined_library(catalogue, library.split("+")) if library else None
     )
-    count = counted(inputs, values.number("cluster.chips"), ranks, per_domain, float(links.domain))
-    group = placed(count, per_domain) if per_domain else group_of(links, count)
+    count = participating_chips(
+        inputs, values.number("cluster.chips"), ranks, per_domain, float(links.domain)
+    )
+    group = group_across_domains(count, per_domain) if per_domain else rank_group(links, count)
     exchanges = operation in EXCHANGES
     if exchanges and largest:
         raise DataError(f"--to: {operation} has tokens, not sizes; ask for one --tokens at a time")
@@ -337,7 +339,7 @@ def collective(
     given.emit(collective_answer(inputs, found, inputs.system.name, facts, notes))
 
 
-def counted(
+def participating_chips(
     inputs: Inputs, cluster: float, ranks: int | None, per_domain: int | None, domain: float
 ) -> int:
     """Return the chips that take part, one scale-up domain unless they are counted; more than there
@@ -379,8 +381,8 @@ def side(text: str, name: str = "") -> typer.models.OptionInfo:
 
 @command(app, "set")
 def kernel(
-    given: Request,
-    chip: Annotated[str, called("chips", "A chip's id, such as h100-sxm.")],
+    given: CommandRequest,
+    chip: Annotated[str, name_argument("chips", "A chip's id, such as h100-sxm.")],
     operation: Annotated[
         str, typer.Option("--op", help="gemm, grouped, experts, attention or elementwise.")
     ] = "gemm",
@@ -454,7 +456,7 @@ def kernel(
     """Time a GEMM, attention or an elementwise kernel on one chip, and show the bound that binds."""
     from tco.chain.inputs import plain_inputs
     from tco.outputs.hardware import kernel_answer
-    from tco.studies.operations import asked, operation_of
+    from tco.studies.operations import answer_kernel_query, operation_of
 
     catalogue = given.catalogue
     inputs = plain_inputs(catalogue, given.settings)
@@ -486,7 +488,7 @@ def kernel(
     }
     sides |= {"ranks": ranks, "hidden": hidden, "skew": skew, "even": float(even)}
     sides["causal"] = 0.0 if full else 1.0
-    found = asked(
+    found = answer_kernel_query(
         catalogue, values, chip, operation_of(operation, phase), precision, sides, library, cores
     )
     given.emit(

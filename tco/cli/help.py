@@ -61,7 +61,7 @@ OTHERS = "More"
 UNDER = {name: heading for heading, names in HEADINGS.items() for name in names}
 
 
-class Page:
+class HelpPage:
     """A page of help: options under their headings, and examples at its end, each on a line of its
     own.
     """
@@ -92,11 +92,11 @@ class Page:
                     formatter.write(f"  {line}\n")
 
 
-class Taught(Page, TyperCommand):
+class Taught(HelpPage, TyperCommand):
     """A command with such a page."""
 
 
-class Listing(Page, TyperGroup):
+class Listing(HelpPage, TyperGroup):
     """A group whose help says all of what each command does, not the beginning of it that fits the
     line.
     """
@@ -138,7 +138,7 @@ class Listing(Page, TyperGroup):
         write_sections(sections, formatter)
 
 
-def place(name: str) -> int:
+def help_position(name: str) -> int:
     """Return where a command stands in the help of the program: unplaced ones come last."""
     return [*UNDER].index(name) if name in UNDER else len(UNDER)
 

@@ -20,11 +20,11 @@ from tco.foundation.errors import KeptBackError, TcoError
 from tco.foundation.provenance import UNTOLD, making
 from tco.foundation.stand_ins import WAYS, WITHHELD, Making, made_with
 from tco.outputs.record import Answer
-from tco.outputs.redaction import NOTE, alike, alike_text
+from tco.outputs.redaction import NOTE, alike_text, redact_differences
 from tco.outputs.table import Table
 
 if TYPE_CHECKING:
-    from tco.outputs.page.page import Page
+    from tco.outputs.page.page import ReportPage
 
 UNSAID = "what is wrong rests on values of your own, and is withheld; it is told without --redact"
 SPANS = (
@@ -35,7 +35,7 @@ SPANS = (
 )  # how far stand-ins lie from what is shipped: as far as there are answers
 
 
-class Made(Exception):  # noqa: N818 - it ends a run and is no error
+class CapturedAnswer(Exception):  # noqa: N818 - it ends a run and is no error
     """The answer of a making, which ends there: nothing of it is printed or written."""
 
     def __init__(self, answer: Any) -> None:
@@ -62,7 +62,7 @@ def keeping_back(run: Callable[[], None]) -> None:
     values.
     """
     near = Others()
-    make(run, first := Making(0, near.met), near)
+    run_with_stand_ins(run, first := Making(0, near.met), near)
     if first.shown:
         return
     others = others_of(run, near) if near.met else near
@@ -74,7 +74,7 @@ def keeping_back(run: Callable[[], None]) -> None:
     except (KeptBackError, typer.Exit, typer.Abort, OSError):
         raise
     except TcoError as error:
-        raise type(error)(told(str(error), others.errors)) from None
+        raise type(error)(redacted_error(str(error), others.errors)) from None
     except Exception:
         raise RuntimeError(UNSAID) from None
     finally:
@@ -94,19 +94,19 @@ def others_of(run: Callable[[], None], near: Others) -> Others:
                 found.errors and span != SPANS[-1]
             ):  # two values need all the ways, one needs three
                 break
-            make(run, Making(number, found.met, span), found)
+            run_with_stand_ins(run, Making(number, found.met, span), found)
         if not found.errors:
             break
     return found
 
 
-def make(run: Callable[[], None], one: Making, found: Others) -> None:
+def run_with_stand_ins(run: Callable[[], None], one: Making, found: Others) -> None:
     """Run a command with stand-ins, and note what it came to."""
     try:
         with made_with(one), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run()
-    except Made as made:
+    except CapturedAnswer as made:
         found.answers.append(made.answer)
     except KeptBackError:
         raise
@@ -116,7 +116,7 @@ def make(run: Callable[[], None], one: Making, found: Others) -> None:
         found.errors.append(str(error) if isinstance(error, TcoError) else UNSAID)
 
 
-def told(error: str, errors: list[str]) -> str:
+def redacted_error(error: str, errors: list[str]) -> str:
     """Return what may be told of an error: what the makings that ended in one say alike, if it is
     that one.
     """
@@ -129,13 +129,13 @@ def told(error: str, errors: list[str]) -> str:
     return f"{place}{colon}{UNSAID}" if colon and error.startswith(place + colon) else UNSAID
 
 
-def shown(made: Any, combine: Callable[[Any, Any], Any] = alike) -> Any:
+def release_answer(made: Any, combine: Callable[[Any, Any], Any] = redact_differences) -> Any:
     """Return what may be shown of what a command has made; in a making, end the run with it, unless
     it has met nothing of a person's own.
     """
     one: Making | None = making.get()
     if one is not None and one.met:
-        raise Made(made)
+        raise CapturedAnswer(made)
     if one is not None:
         one.shown = True
         return made
@@ -146,12 +146,12 @@ def shown(made: Any, combine: Callable[[Any, Any], Any] = alike) -> Any:
     return reduce(combine, others.answers)
 
 
-def withheld(kept: Any) -> bool:
+def is_answer_withheld(kept: Any) -> bool:
     """Say whether anything of an answer is withheld."""
     return making.get() is None and bool(kept != _others.get().answers[0])
 
 
-def without_own_values(answer: Answer, form: str) -> Answer:
+def redact_answer(answer: Answer, form: str) -> Answer:
     """Return an answer without what tells of own values."""
     own_form = answer.texts.get(form)
     made = {
@@ -161,9 +161,9 @@ def without_own_values(answer: Answer, form: str) -> Answer:
         "notes": list(answer.notes),
         "lines": own_form().split("\n") if own_form else [],
     }
-    kept = shown(made)
+    kept = release_answer(made)
     notes = [note for note in kept["notes"] if note != WITHHELD] + (
-        [NOTE] if withheld(kept) else []
+        [NOTE] if is_answer_withheld(kept) else []
     )
     texts = {form: lambda: "\n".join(kept["lines"])} if own_form else {}
     return Answer(
@@ -180,9 +180,12 @@ def figure_without_own_values(figure: str, notes: list[str]) -> tuple[str, list[
     """Return a figure and its notes without what tells of own values; a figure that does is
     refused, as no mark of it could stay where it is.
     """
-    figure, notes = shown(
+    figure, notes = release_answer(
         (figure, notes),
-        lambda one, other: (one[0] if one[0] == other[0] else WITHHELD, alike(one[1], other[1])),
+        lambda one, other: (
+            one[0] if one[0] == other[0] else WITHHELD,
+            redact_differences(one[1], other[1]),
+        ),
     )
     if figure == WITHHELD:
         raise KeptBackError(
@@ -201,7 +204,7 @@ def alike_states(
     found = {}
     for name, state in one.items():
         its = other.get(name, {})
-        made = alike(state, its)
+        made = redact_differences(state, its)
         for part in ("metrics", "inputs", "quantities"):
             made[part] = {
                 key: value
@@ -217,13 +220,13 @@ def alike_states(
     return found
 
 
-def pages_without_own_values(pages: dict[str, Page]) -> dict[str, Page]:
+def pages_without_own_values(pages: dict[str, ReportPage]) -> dict[str, ReportPage]:
     """Return pages without what tells of own values: words and tables as all others, figures and
     the what-if whole or not at all.
     """
-    kept: dict[str, Page] = shown(pages)
+    kept: dict[str, ReportPage] = release_answer(pages)
     return (
         {name: page._replace(notes=[*page.notes, NOTE]) for name, page in kept.items() if page}
-        if withheld(kept)
+        if is_answer_withheld(kept)
         else kept
     )

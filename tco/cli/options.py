@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tco.cli.emit import FORMS, choices, emit, text_of, width_for
+from tco.cli.emit import FORMS, emit, format_choices, render_answer, width_for
 from tco.cli.help import Taught
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.provenance import anchoring, making
@@ -33,34 +33,38 @@ def completed(kind: str) -> Callable[[str], list[str]]:
     """Return what completes a word: the names of some kind that begin as it does."""
 
     def complete(incomplete: str) -> list[str]:
-        from tco.cli.completion import names
+        from tco.cli.completion import completion_names
 
-        return [name for name in names(kind) if name.startswith(incomplete)]
+        return [name for name in completion_names(kind) if name.startswith(incomplete)]
 
     return complete
 
 
-def called(kind: str, text: str, shown: str | None = None) -> Any:
+def name_argument(kind: str, text: str, shown: str | None = None) -> Any:
     """Return the argument that names something of a kind, which the shell completes."""
     return typer.Argument(
         metavar=shown, help=text, autocompletion=completed(kind), show_default=False
     )
 
 
-Scenario = Annotated[str, called("scenarios", "A scenario's name or file, or the id of a system.")]
+Scenario = Annotated[
+    str, name_argument("scenarios", "A scenario's name or file, or the id of a system.")
+]
 Scenarios = Annotated[
     list[str] | None,
-    called("scenarios", "Names or files; left out: the four headline racks.", "[SCENARIO]..."),
+    name_argument(
+        "scenarios", "Names or files; left out: the four headline racks.", "[SCENARIO]..."
+    ),
 ]
 Named = Annotated[
     list[str],
-    called(
+    name_argument(
         "scenarios",
         "Names or files of scenarios, or systems on the headline's terms.",
         "SCENARIO...",
     ),
 ]
-System = Annotated[str, called("systems", "A system's id; `tco systems list` shows them.")]
+System = Annotated[str, name_argument("systems", "A system's id; `tco systems list` shows them.")]
 Baseline = Annotated[str | None, typer.Option(metavar="NAME", help="The scenario to compare with.")]
 RatioTo = Annotated[
     str | None,
@@ -126,7 +130,7 @@ Ends = Annotated[
 ]
 
 
-def shared(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any, Any]:
+def shared_option(kind: Any, *names: str, default: Any = None, **how: Any) -> tuple[Any, Any]:
     """Return the type of a shared option with its declaration, and its default."""
     return Annotated[kind, typer.Option(*names, **how)], default
 
@@ -138,56 +142,56 @@ HOW = {"rich_help_panel": "How the answer is given"}
 # Name of an option in Python -> its type with its declaration, and its default, in the order of the
 # help.
 SHARED: dict[str, tuple[Any, Any]] = {
-    "plan": shared(
+    "plan": shared_option(
         *(str | None, "--plan"),
         metavar="AXIS=N,...",
         help="Fix axes of the plan, such as tp=8,ep=1,batch=64; the others are searched. Or take a "
         "saved result's plan.",
         **WHAT_IF,
     ),
-    "set": shared(
+    "set": shared_option(
         *(list[str] | None, "--set"),
         metavar="PATH=VALUE",
         help="Replace an input, such as 'site.electricity_price=0.09 USD/kWh'. Repeatable.",
         autocompletion=completed("settings"),
         **WHAT_IF,
     ),
-    "date": shared(
+    "date": shared_option(
         *(str | None, "--date"),
         metavar="YYYY-MM",
         help="At the prices of this month: terms.date.",
         **WHAT_IF,
     ),
-    "anchor": shared(
+    "anchor": shared_option(
         *(Path | None, "--anchor"),
         metavar="FILE.csv",
         help="Measured serving runs of your own, in columns as `tco validate` reads them: they "
         "move the answer and its range.",
         **WHAT_IF,
     ),
-    "hold": shared(
+    "hold": shared_option(
         *(bool, "--hold/--replan"),
         default=False,
         help="Hold plan and structure as they are at the point; left out: each draw, or value of "
         "an input, chooses its own.",
         **WHAT_IF,
     ),
-    "variant": shared(
+    "variant": shared_option(
         *(list[str] | None, "--variant"),
         metavar="KEY=VALUE",
         help="Choose a variant of the system, such as switch=gen2. Repeatable.",
         **WHAT_IF,
     ),
-    "data": shared(
+    "data": shared_option(
         *(Path | None, "--data"),
         metavar="DIR",
         help="Your own data folder, laid over the shipped one; ./data is taken anyway.",
         **HOW,
     ),
-    "form": shared(
-        choices(), "--format", default="table", help="How the answer is printed.", **HOW
+    "form": shared_option(
+        format_choices(), "--format", default="table", help="How the answer is printed.", **HOW
     ),
-    "output": shared(
+    "output": shared_option(
         Path | None,
         "--output",
         "-o",
@@ -195,8 +199,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
         help="Write to a file, in the form of its ending.",
         **HOW,
     ),
-    "quiet": shared(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
-    "redact": shared(
+    "quiet": shared_option(bool, "--quiet", default=False, help="No notes on stderr.", **HOW),
+    "redact": shared_option(
         *(bool, "--redact"),
         default=False,
         envvar=REDACT,
@@ -215,7 +219,7 @@ OUTSIDE_KEY = ("form", "output", "quiet")
 OF_USER = ("set", "date", "anchor", "data", "redact")
 
 
-class Request:
+class CommandRequest:
     """The shared options as the user gave them, checked.
 
     A shared option that the command does not take has its default.
@@ -244,9 +248,9 @@ class Request:
         # The inputs that `--set` and `--date` replace, by path.
         self.settings: dict[str, str] = parse_settings(self.texts["set"], self.texts["date"])
         # The variants that `--variant` chooses, by key.
-        self.variant: dict[str, str] = pairs(self.texts["variant"], "--variant")
+        self.variant: dict[str, str] = parse_key_values(self.texts["variant"], "--variant")
         # The axes that `--plan` fixes, or the plan of a saved result.
-        self.plan: Any = axes(self.texts["plan"])
+        self.plan: Any = parse_plan_axes(self.texts["plan"])
 
     @property
     def catalogue(self) -> Catalogue:
@@ -315,10 +319,12 @@ class Request:
     def emit(self, answer: Answer) -> None:
         """Print or write an answer in the form that was asked for."""
         if self.redact:
-            from tco.cli.keeping import without_own_values
+            from tco.cli.keeping import redact_answer
 
-            answer = without_own_values(answer, self.form)
-        emit(text_of(answer, self.form, width_for(self.texts["output"])), self.texts["output"])
+            answer = redact_answer(answer, self.form)
+        emit(
+            render_answer(answer, self.form, width_for(self.texts["output"])), self.texts["output"]
+        )
         self.tell(answer.notes)
 
     def emit_kept(self, scenarios: Sequence[str], make_answer: Callable[[], Answer]) -> None:
@@ -332,7 +338,7 @@ class Request:
             make_answer: Makes the answer where none is kept.
 
         """
-        from tco.foundation.kept import are_shipped, kept
+        from tco.foundation.kept import are_shipped, disk_cached
 
         if self.rests_on_own_values() or not are_shipped(scenarios):
             self.emit(make_answer())
@@ -342,9 +348,9 @@ class Request:
 
         def print_answer() -> dict[str, Any]:
             answer = make_answer()
-            return {"text": text_of(answer, self.form, width), "notes": [*answer.notes]}
+            return {"text": render_answer(answer, self.form, width), "notes": [*answer.notes]}
 
-        printed = kept((*self.answer_key(), self.form, width), print_answer)
+        printed = disk_cached((*self.answer_key(), self.form, width), print_answer)
         emit(printed["text"], self.texts["output"])
         self.tell(printed["notes"])
 
@@ -403,7 +409,7 @@ def command(
         options = {one: SHARED[one] for one in SHARED if one in (*takes, *usual, *dated)}
         if forms:
             options["form"] = (
-                Annotated[choices(*forms), *options["form"][0].__metadata__],
+                Annotated[format_choices(*forms), *options["form"][0].__metadata__],
                 options["form"][1],
             )
         more = [
@@ -420,11 +426,11 @@ def command(
                     "cannot withhold your own values; unset it"
                 )
             if not texts.get("redact"):
-                function(Request(texts, command_line), **mine)
+                function(CommandRequest(texts, command_line), **mine)
                 return
             from tco.cli.keeping import keeping_back
 
-            keeping_back(lambda: function(Request(texts, command_line), **mine))
+            keeping_back(lambda: function(CommandRequest(texts, command_line), **mine))
 
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__,
@@ -446,15 +452,15 @@ def parse_settings(texts: list[str] | None, date: str | None) -> dict[str, str]:
         UsageError: A setting has no path or no value, or the date is no month.
 
     """
-    settings = pairs(texts, "--set")
+    settings = parse_key_values(texts, "--set")
     if date is None:
         return settings
     if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
         raise UsageError(f"--date {date!r}: expected a month, such as 2026-09")
-    return settings | pairs([f"terms.date={date}"], "--date")
+    return settings | parse_key_values([f"terms.date={date}"], "--date")
 
 
-def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
+def parse_key_values(texts: list[str] | None, option: str) -> dict[str, str]:
     """Return KEY=VALUE texts as a mapping; a malformed one raises `UsageError`."""
     found = {}
     for text in texts or []:
@@ -470,7 +476,7 @@ def pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def axes(text: str | None) -> Any:
+def parse_plan_axes(text: str | None) -> Any:
     """Return the axes of a plan that AXIS=N,... fixes, or the plan of a saved result; a malformed
     text raises `UsageError`.
     """

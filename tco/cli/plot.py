@@ -12,17 +12,17 @@ import typer
 from tco.cli import app
 from tco.cli.help import Listing
 from tco.cli.options import (
+    CommandRequest,
     Metric,
     Named,
     RatioTo,
-    Request,
     Samples,
     Scenario,
     Scenarios,
     Seed,
     System,
-    called,
     command,
+    name_argument,
 )
 from tco.foundation.errors import UsageError
 
@@ -73,7 +73,9 @@ Width = Annotated[
 ]
 
 
-def write(given: Request, output: Path, figure: str, notes: Sequence[str] = ()) -> None:
+def write_figure(
+    given: CommandRequest, output: Path, figure: str, notes: Sequence[str] = ()
+) -> None:
     """Write a figure in the form of the file's ending, and the notes of what it shows to stderr."""
     from tco.foundation.files import write_atomically
 
@@ -100,7 +102,7 @@ def of_two(texts: list[str] | None, option: str) -> list[str | None]:
 
 @kind("set", "variant")
 def cost(
-    given: Request,
+    given: CommandRequest,
     output: Output,
     scenarios: Scenarios = None,
     width: Width = WIDE,
@@ -109,7 +111,7 @@ def cost(
     from tco.outputs.figures.cost import cost_figure
 
     _, results = given.evaluated(scenarios, workload=False)
-    write(
+    write_figure(
         given,
         output,
         cost_figure(results, width),
@@ -118,26 +120,30 @@ def cost(
 
 
 @kind("plan", "set", "variant")
-def roofline(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def roofline(
+    given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
+) -> None:
     """Draw the operators of a plan under the roofs of the chip."""
     from tco.outputs.figures.performance import roofline_figure
 
     _, result = given.performed(scenario)
-    write(given, output, roofline_figure(result, width), result.notes)
+    write_figure(given, output, roofline_figure(result, width), result.notes)
 
 
 @kind("plan", "set", "variant")
-def operators(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def operators(
+    given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE
+) -> None:
     """Draw where the time of a plan goes, by operator and by what binds it."""
     from tco.outputs.figures.performance import operators_figure
 
     _, result = given.performed(scenario)
-    write(given, output, operators_figure(result, width), result.notes)
+    write_figure(given, output, operators_figure(result, width), result.notes)
 
 
 @kind("set")
 def frontier(
-    given: Request,
+    given: CommandRequest,
     output: Output,
     scenarios: Named,
     prefill: Annotated[
@@ -167,12 +173,12 @@ def frontier(
     notes = [
         f"{one.decode.result.scenario}: {note}" for one in found for note in one.decode.result.notes
     ]
-    write(given, output, frontier_figure(found, metric, width, ranges), notes)
+    write_figure(given, output, frontier_figure(found, metric, width, ranges), notes)
 
 
 @kind("set", "hold", "variant")
 def tornado(
-    given: Request,
+    given: CommandRequest,
     output: Output,
     scenario: Scenario,
     metric: Metric = METRIC,
@@ -192,12 +198,12 @@ def tornado(
         baseline=baseline,
         hold=given.hold,
     )
-    write(given, output, tornado_figure(found, width), found.sides[0].result.notes)
+    write_figure(given, output, tornado_figure(found, width), found.sides[0].result.notes)
 
 
 @kind("set", "hold", name="range")
 def drawn_range(
-    given: Request,
+    given: CommandRequest,
     output: Output,
     scenario: Scenario,
     baseline: RatioTo = None,
@@ -211,12 +217,14 @@ def drawn_range(
     from tco.studies.uncertainty import uncertainty
 
     found = uncertainty(scenario, baseline, samples, seed, given.hold, given.settings, given.data)
-    write(given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes])
+    write_figure(
+        given, output, range_figure(found, width), [*notes(found), *found.asked.result.notes]
+    )
 
 
 @kind("set", "variant", name="map")
 def drawn_map(
-    given: Request,
+    given: CommandRequest,
     output: Output,
     vary: Annotated[
         list[str],
@@ -255,15 +263,16 @@ def drawn_map(
         given.variant,
         steps,
     )
-    write(given, output, map_figure(found, width))
+    write_figure(given, output, map_figure(found, width))
 
 
 @kind("set", "variant")
 def fabric(
-    given: Request,
+    given: CommandRequest,
     output: Output,
     systems: Annotated[
-        list[str], called("systems", "Ids of systems; `tco systems list` shows them.", "SYSTEM...")
+        list[str],
+        name_argument("systems", "Ids of systems; `tco systems list` shows them.", "SYSTEM..."),
     ],
     width: Width = WIDE,
 ) -> None:
@@ -283,34 +292,34 @@ def fabric(
             f"{path} is set, but the fabric of {name} does not rest on it"
             for path in inputs.unused(values)
         ]
-    write(given, output, fabric_figure(found, width), unused)
+    write_figure(given, output, fabric_figure(found, width), unused)
 
 
 @kind("set", "variant")
-def bom(given: Request, output: Output, system: System, width: Width = WIDE) -> None:
+def bom(given: CommandRequest, output: Output, system: System, width: Width = WIDE) -> None:
     """Draw what a system's price is made of: a map of its bill of materials."""
     from tco.chain.scenario import bill_of_system
     from tco.outputs.figures.bom import bom_figure
 
     made = bill_of_system(given.catalogue, system, given.settings, given.variant)
-    write(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
+    write_figure(given, output, bom_figure(made.system, made.bill, made.date, width), made.notes)
 
 
 @kind("set", "variant")
-def money(given: Request, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
+def money(given: CommandRequest, output: Output, scenario: Scenario, width: Width = WIDE) -> None:
     """Draw what is paid and what comes in over the life of a world."""
     from tco.outputs.figures.money import money_figure
     from tco.studies.money import money_of
 
     catalogue, (result,) = given.evaluated([scenario])
     found = money_of(result, catalogue)
-    write(given, output, money_figure(result, found, width), [*result.notes, *found.notes])
+    write_figure(given, output, money_figure(result, found, width), [*result.notes, *found.notes])
 
 
 @kind()
-def errors(given: Request, output: Output, width: Width = WIDE) -> None:
+def errors(given: CommandRequest, output: Output, width: Width = WIDE) -> None:
     """Draw how far predictions lie from published measurements, by kind and chip."""
-    from tco.catalog.accuracy import table
+    from tco.catalog.accuracy import accuracy_rows
     from tco.outputs.figures.errors import errors_figure
 
-    write(given, output, errors_figure(table(given.catalogue, "chips"), width))
+    write_figure(given, output, errors_figure(accuracy_rows(given.catalogue, "chips"), width))

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from tco.cli import app
-from tco.cli.options import Named, Request, Seed, command
+from tco.cli.options import CommandRequest, Named, Seed, command
 from tco.cli.shelves import SHELVES
 from tco.foundation.streams import put
 
@@ -19,7 +19,7 @@ TRAFFIC = SHELVES["traffic"]
 
 @command(app, "set", "variant")
 def service(
-    given: Request,
+    given: CommandRequest,
     scenarios: Named,
     traffic: Annotated[
         str,
@@ -71,7 +71,7 @@ def service(
 
 @command(TRAFFIC, name="new", usual=("data",))
 def new_traffic(
-    given: Request,
+    given: CommandRequest,
     traffic: Annotated[
         str, typer.Argument(metavar="ID", help="Its name: letters, digits, dots and dashes.")
     ],
@@ -81,10 +81,10 @@ def new_traffic(
 ) -> None:
     """Write traffic of your own to edit, in ./data or --data: that of another."""
     from tco.catalog.drafts import refuse_taken, write_draft
-    from tco.cli.drafts import known, option, own_folder
+    from tco.cli.drafts import catalogue_with_overlay, option, own_folder
     from tco.foundation.files import read_text
 
-    catalogue, folder = known(given), own_folder(given)
+    catalogue, folder = catalogue_with_overlay(given), own_folder(given)
     refuse_taken(traffic, catalogue.ids("traffic"), "traffic")
     write_draft(
         folder,
@@ -98,7 +98,7 @@ def new_traffic(
 
 @command(TRAFFIC, name="from", usual=("data", "quiet"))
 def traffic_from(
-    given: Request,
+    given: CommandRequest,
     trace: Annotated[
         Path,
         typer.Argument(

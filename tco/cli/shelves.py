@@ -12,7 +12,7 @@ import typer
 
 from tco.cli import app
 from tco.cli.help import Listing
-from tco.cli.options import Request, command
+from tco.cli.options import CommandRequest, command
 from tco.foundation.errors import TcoError, UsageError, unknown
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def models_check(catalogue: Catalogue) -> list[str]:
         if source and source not in catalogue.sources:
             raise unknown("source", source, catalogue.sources, str(catalogue.models[name]))
 
-    return [str(error) for name in catalogue.models if (error := error_of(read, name))]
+    return [str(error) for name in catalogue.models if (error := read_error_or_none(read, name))]
 
 
 def rebates_check(catalogue: Catalogue) -> list[str]:
@@ -158,11 +158,11 @@ def documents_check(folder: str, catalogue: Catalogue) -> list[str]:
     return findings or [
         f"{folder}/{name}.toml: {error}"
         for name in catalogue.ids(folder)
-        if (error := error_of(judged, name))
+        if (error := read_error_or_none(judged, name))
     ]
 
 
-def error_of(read: Callable[[str], Any], name: str) -> TcoError | None:
+def read_error_or_none(read: Callable[[str], Any], name: str) -> TcoError | None:
     """Return what is wrong with something that is read, if anything is."""
     try:
         read(name)
@@ -228,33 +228,33 @@ ABOUT = {  # shelf -> what its `show` shows
 }
 
 
-def show_of(shelf: str) -> Callable[[Request, str], None]:
+def show_of(shelf: str) -> Callable[[CommandRequest, str], None]:
     """Return what shows one of a shelf that takes nothing but its id."""
 
-    def show(given: Request, name: Id) -> None:
-        from tco.outputs.shelves import shown
+    def show(given: CommandRequest, name: Id) -> None:
+        from tco.outputs.shelves import entry_answer
 
-        given.emit(shown(shelf, given.catalogue, name))
+        given.emit(entry_answer(shelf, given.catalogue, name))
 
     show.__doc__ = f"Show {ABOUT[shelf]}."
     return show
 
 
-def show_system(given: Request, system: Id) -> None:
+def show_system(given: CommandRequest, system: Id) -> None:
     """Show the tree of a system, and what its chip and its scale-up domain offer."""
     from tco.chain.inputs import system_inputs
-    from tco.chain.result import figures_of
+    from tco.chain.result import chip_figures
     from tco.outputs.shelves import system_answer
 
     inputs = system_inputs(given.catalogue, system, {}, given.variant)
     given.emit(
         system_answer(
-            inputs.catalogue, inputs.system, figures_of(inputs, inputs.values()), inputs.notes
+            inputs.catalogue, inputs.system, chip_figures(inputs, inputs.values()), inputs.notes
         )
     )
 
 
-def show_scenario(given: Request, scenario: Id) -> None:
+def show_scenario(given: CommandRequest, scenario: Id) -> None:
     """Show every input a scenario depends on, with its range and source."""
     from tco.chain.scenario import evaluate
     from tco.outputs.inputs import scenario_answer
@@ -263,12 +263,12 @@ def show_scenario(given: Request, scenario: Id) -> None:
     given.emit(scenario_answer(catalogue, evaluate(scenario, catalogue=catalogue)))
 
 
-def show_rebate(given: Request, agreement: Id) -> None:
+def show_rebate(given: CommandRequest, agreement: Id) -> None:
     """Show an agreement: its terms, what has vested, and what its right is worth at the date (--set
     terms.date=2026-02).
     """
     from tco.chain.inputs import plain_inputs
-    from tco.economics.perspective import given_back, load_agreement, stated_of, worth_of
+    from tco.economics.perspective import agreement_inputs, given_back, load_agreement, worth_of
     from tco.outputs.shelves import rebate_answer
 
     catalogue = given.catalogue
@@ -276,7 +276,7 @@ def show_rebate(given: Request, agreement: Id) -> None:
     values = inputs.values()
     worth, terms, back = (
         worth_of(found, values),
-        stated_of(found, values),
+        agreement_inputs(found, values),
         given_back(found, values),
     )
     given.emit(rebate_answer(catalogue, found, worth, inputs.date, terms, back))
@@ -314,10 +314,10 @@ def add_list(name: str, about: str) -> typer.Typer:
     group = typer.Typer(cls=Listing, no_args_is_help=True, help=about)
     app.add_typer(group, name=name)
 
-    def list_items(given: Request) -> None:
-        from tco.outputs.shelves import list_answer
+    def list_items(given: CommandRequest) -> None:
+        from tco.outputs.shelves import shelf_list_answer
 
-        given.emit(list_answer(name, given.catalogue))
+        given.emit(shelf_list_answer(name, given.catalogue))
 
     list_items.__doc__ = f"List all {name}."
     command(group, name="list")(list_items)
@@ -328,15 +328,15 @@ def add_shelf(name: str) -> typer.Typer:
     """Register the commands of a shelf."""
     group = add_list(name, f"List, show and check {name}.")
 
-    def check(given: Request) -> None:
-        report(given, name, lambda catalogue: (CHECKS[name](catalogue), []))
+    def check(given: CommandRequest) -> None:
+        emit_check_findings(given, name, lambda catalogue: (CHECKS[name](catalogue), []))
 
-    def check_scenarios(given: Request, kind: Kind = None) -> None:
+    def check_scenarios(given: CommandRequest, kind: Kind = None) -> None:
         from tco.studies.published import KINDS
 
         if kind is not None and kind not in KINDS:
             raise UsageError(f"--kind {kind}: expected one of {', '.join(KINDS)}")
-        report(given, name, lambda catalogue: scenarios_check(catalogue, kind))
+        emit_check_findings(given, name, lambda catalogue: scenarios_check(catalogue, kind))
 
     checks = check_scenarios if name == "scenarios" else check
     figures = ", and every published figure against what comes out" if name == "scenarios" else ""
@@ -349,7 +349,9 @@ def add_shelf(name: str) -> typer.Typer:
     return group
 
 
-def report(given: Request, name: str, check: Callable[[Catalogue], Checked]) -> None:
+def emit_check_findings(
+    given: CommandRequest, name: str, check: Callable[[Catalogue], Checked]
+) -> None:
     """Print what a check found, and exit with 1 where that is anything."""
     from tco.outputs.shelves import check_answer
 

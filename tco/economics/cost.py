@@ -241,7 +241,7 @@ def cost_of_world(
                 "design", "design", design_share(chips, *(values[name] for name in names)), *names
             )
 
-        draw = draw_of(values, bill, holding.chip, it_power)
+        draw = average_power_share(values, bill, holding.chip, it_power)
         energy = add_site(ledger, values, (it_power, draw), tenure, holding, sidecar)
         if sidecar is not None:
             path = f"parts.{sidecar}.price_per_power"
@@ -306,7 +306,7 @@ def with_waiting(
     )
 
 
-def draw_of(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
+def average_power_share(values: Values, bill: Bill, chip: str, it_power: Any) -> Any:
     """Return what racks draw on average over their provisioned power: chips that wait for work draw
     less, and most of the rest as much as ever.
     """
@@ -531,7 +531,7 @@ def shares_by_directness(lines: list[Flow], inputs: Mapping[str, Input]) -> dict
     for line in lines:
         if line.asset in HARDWARE:
             sums[directness_of(line, inputs)] += float(line.amount)
-    return shares_of(sums)
+    return shares_of_total(sums)
 
 
 def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
@@ -539,7 +539,7 @@ def directness_of(line: Flow, inputs: Mapping[str, Input]) -> str:
     return least_direct(inputs[path].directness for path in line.inputs)
 
 
-def shares_of(sums: Mapping[str, float]) -> dict[str, float]:
+def shares_of_total(sums: Mapping[str, float]) -> dict[str, float]:
     """Return sums as shares of all; nothing where there is none."""
     whole = sum(sums.values())
     return {name: value / whole for name, value in sums.items()} if whole else {}
@@ -552,7 +552,7 @@ def shares_of_amounts(amounts: list[tuple[str, Any]]) -> dict[str, float]:
     sums = {"sourced": 0.0, "estimate": 0.0, "assumed": 0.0}
     for kind, amount in amounts:
         sums["sourced" if kind in SOURCED else kind] += float(amount)
-    return shares_of(sums)
+    return shares_of_total(sums)
 
 
 RENTS = {  # what a chip's rent is called -> what it is, the nearest to a price that is paid first
@@ -592,7 +592,7 @@ def cost_of_rent(
         it_power = total("it_power", [bill.power, network_power])
         power, draw = (
             per_chip(power_per_chip, "it_power", it_power, chips),
-            draw_of(values, bill, chip, it_power),
+            average_power_share(values, bill, chip, it_power),
         )
         return Cost(
             ledger.lines,

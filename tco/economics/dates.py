@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import attributes, number
+from tco.catalog.rows import input_attributes, parse_finite_number
 from tco.catalog.systems import System
 from tco.catalog.words import short_name
 from tco.economics.cost import Cost
@@ -101,9 +101,9 @@ def waiting_cost(
     the parts states a date.
     """
     for attribute in (GENERAL, BRING_UP):
-        for path in dated(system, attribute, states):
+        for path in dated_part_paths(system, attribute, states):
             values.input(path)
-    dates = [values[path] for path in dated(system, VOLUME, states)]
+    dates = [values[path] for path in dated_part_paths(system, VOLUME, states)]
     if not dates:
         return None
     with scope("waiting"):
@@ -128,7 +128,7 @@ def waiting_cost(
 
 def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[str]:
     """Return the paths that the cost of waiting is priced by."""
-    volumes = dated(system, VOLUME, states)
+    volumes = dated_part_paths(system, VOLUME, states)
     return [
         *volumes,
         "money.stopgap_share",
@@ -138,7 +138,9 @@ def waiting_inputs(system: System, states: Callable[[str, str], bool]) -> list[s
     ]
 
 
-def dated(system: System, attribute: str, states: Callable[[str, str], bool]) -> list[str]:
+def dated_part_paths(
+    system: System, attribute: str, states: Callable[[str, str], bool]
+) -> list[str]:
     """Return the paths of the parts of a tree that state a date, or how long they take to set up."""
 
     def paths() -> list[str]:
@@ -229,7 +231,7 @@ def limits() -> dict[tuple[str, str], float]:
     """
     path = data_directory() / "price_ages.csv"
     return {
-        (row["group"], row["of"]): number(row["days"], "days", f"{path}:{line}")
+        (row["group"], row["of"]): parse_finite_number(row["days"], "days", f"{path}:{line}")
         for line, row in read_csv(path, ("group", "of", "days", "note"))
     }
 
@@ -238,13 +240,13 @@ ACCELERATORS = "accelerators"  # the folder of parts in which every chip has a f
 
 
 @cache
-def table_of(where: str) -> str:
+def source_table_name(where: str) -> str:
     """Return the table that a row stands in: its file, or what all files of chips are together."""
     path = Path(where.rpartition(":")[0])
     return ACCELERATORS if path.parent.name == ACCELERATORS else path.stem
 
 
-def limit_of(given: Input) -> float | None:
+def evidence_age_limit(given: Input) -> float | None:
     """Return the days that the evidence of an input may be old.
 
     Args:
@@ -256,7 +258,7 @@ def limit_of(given: Input) -> float | None:
     """
     group, _, rest = given.path.partition(".")
     owner, _, name = rest.rpartition(".")
-    keys = ((group, key) for key in (owner, name, table_of(given.where), ANY))
+    keys = ((group, key) for key in (owner, name, source_table_name(given.where), ANY))
     return next((limits()[key] for key in keys if key in limits()), None)
 
 
@@ -264,11 +266,11 @@ def limit_of(given: Input) -> float | None:
 def is_dated(path: str) -> bool:
     """Say whether what a path names moves with the date."""
     group, _, rest = path.partition(".")
-    found = attributes().get((group, rest.rpartition(".")[2]))
+    found = input_attributes().get((group, rest.rpartition(".")[2]))
     return found is not None and found.dated
 
 
-def moves(given: Input) -> bool:
+def is_dated_price(given: Input) -> bool:
     """Say whether an input is a price of a stated date, such as move with it."""
     return bool(given.as_of) and is_dated(given.path)
 
@@ -301,9 +303,13 @@ def ages_of(
     the largest.
     """
     day, newest = period(date), newest_price(catalogue)
-    known: dict[str, Judged] = catalogue.once(("ages", date), dict)
+    known: dict[str, DatedInput] = catalogue.once(("ages", date), dict)
     found = {
-        line.path: [one for path in line.inputs if (one := judged(known, inputs[path], day)).moves]
+        line.path: [
+            one
+            for path in line.inputs
+            if (one := cached_dated_input(known, inputs[path], day)).moves
+        ]
         for line in lines
     }
     bill = [
@@ -350,7 +356,9 @@ def ages_of(
     return Ages(shares[0], shares[1], tuple(notes), hour_older, hour_notes)
 
 
-def _bill_parts(lines: Sequence[Flow], found: Mapping[str, Sequence[Judged]]) -> list[PartPrice]:
+def _bill_parts(
+    lines: Sequence[Flow], found: Mapping[str, Sequence[DatedInput]]
+) -> list[PartPrice]:
     bill = [line for line in lines if line.asset in BILL and not line.recurs]
     return [
         PartPrice(
@@ -363,7 +371,7 @@ def _bill_parts(lines: Sequence[Flow], found: Mapping[str, Sequence[Judged]]) ->
 
 
 def _old_hours(
-    lines: Sequence[Flow], known: dict[str, Judged], inputs: Mapping[str, Input], day: Period
+    lines: Sequence[Flow], known: dict[str, DatedInput], inputs: Mapping[str, Input], day: Period
 ) -> tuple[float, tuple[str, ...]]:
     """Return the share of the gross chip-hour that rests on old evidence, and a note on it."""
     old_usd = gross_usd = 0.0
@@ -372,7 +380,7 @@ def _old_hours(
             hour_usd = float(line.usd_per_chip_hour)
             gross_usd += hour_usd
             rests_on_old = any(
-                judged(known, inputs[path], day).old
+                cached_dated_input(known, inputs[path], day).old
                 for path in line.inputs
                 if not path.startswith(TERMS)
             )
@@ -380,7 +388,7 @@ def _old_hours(
     old_inputs = {
         path: given
         for path, given in inputs.items()
-        if path.startswith(NOTED) and judged(known, given, day).old
+        if path.startswith(NOTED) and cached_dated_input(known, given, day).old
     }
     if not old_inputs:
         return (old_usd / gross_usd if gross_usd else 0.0), ()
@@ -392,7 +400,7 @@ def _old_hours(
     return share, (f"evidence older than its kind may be: {names}; {words}",)
 
 
-class Judged(NamedTuple):
+class DatedInput(NamedTuple):
     """An input, whether it moves with the date, and how its own stands to that of the scenario."""
 
     given: Input
@@ -405,22 +413,22 @@ class Judged(NamedTuple):
 LATER, OLD = attrgetter("later"), attrgetter("old")
 
 
-def judged(known: dict[str, Judged], given: Input, day: Period) -> Judged:
+def cached_dated_input(known: dict[str, DatedInput], given: Input, day: Period) -> DatedInput:
     """Return how an input stands to a date, judged once for the same input."""
     found = known.get(given.path)
     if found is None or found.given is not given:
-        if moves(given):
+        if is_dated_price(given):
             first = period(given.as_of).first
-            found = Judged(given, True, first, first > day.last, is_old(given, day.last))
+            found = DatedInput(given, True, first, first > day.last, is_old(given, day.last))
         else:
-            found = Judged(given, False, old=is_old(given, day.last))
+            found = DatedInput(given, False, old=is_old(given, day.last))
         known[given.path] = found
     return found
 
 
 def is_old(given: Input, day: datetime.date) -> bool:
     """Say whether the evidence of an input is older at a day than its kind may be."""
-    limit = limit_of(given) if given.as_of else None
+    limit = evidence_age_limit(given) if given.as_of else None
     return limit is not None and (day - period(given.evidence_date).last).days > limit
 
 
@@ -455,7 +463,7 @@ def newest_price(catalogue: Catalogue) -> str:
     def latest() -> str:
         priced = {
             name
-            for (group, name), found in attributes().items()
+            for (group, name), found in input_attributes().items()
             if group == "parts" and found.dated
         }
         rows = (

@@ -219,7 +219,7 @@ def switches_of_a_chip(system: System, leaf: Leaf) -> tuple[int, int, float]:
 
 
 # ---------------------------------------------------------------- what is lost
-def too_many(down: Any, parts: int, spared: int) -> Iterator[tuple[int, Any]]:
+def excess_failure_chances(down: Any, parts: int, spared: int) -> Iterator[tuple[int, Any]]:
     """Yield how many more of some parts are down than can be spared, and the chance of it."""
     for failed in range(spared + 1, parts + 1):
         with scope(f"down-{failed}"):
@@ -249,7 +249,7 @@ def interrupting(values: Values, system: System, one: Failing) -> Any:
         return one.failures
     with scope(one.leaf.path), scope("interrupting"):
         down = share_down(values[one.path], repair_of(values, one))
-        chances = [chance for _, chance in too_many(down, parts - 1, spared - 1)]
+        chances = [chance for _, chance in excess_failure_chances(down, parts - 1, spared - 1)]
         return interrupting_failures(one.failures, total("all_spares_down", chances))
 
 
@@ -263,7 +263,9 @@ def hours_lost(values: Values, system: System, one: Failing) -> Any:
     if not spared:
         return stopped_share(one.failures, stopped, system.chips, repair)
     down = share_down(values[one.path], repair)
-    chance = total("too_many_down", [chance for _, chance in too_many(down, parts, spared)])
+    chance = total(
+        "too_many_down", [chance for _, chance in excess_failure_chances(down, parts, spared)]
+    )
     return stopped_chips(chance, holders, stopped, system.chips)
 
 
@@ -276,7 +278,7 @@ def bandwidth_lost(values: Values, system: System, one: Failing) -> Any:
     if not spared:  # the mean of what is down is the share that is missing
         return down
     missing = []
-    for beyond, chance in too_many(down, parts, spared):
+    for beyond, chance in excess_failure_chances(down, parts, spared):
         with scope(f"short-{beyond}"):
             missing.append(shortfall(chance, float(beyond), float(parts - spared)))
     return total("missing", missing)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import formula
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import (
     USD,
     Chip,
@@ -210,7 +210,7 @@ class Terms:
         month in years.
         """
         if rate not in self.rates:
-            with scope("recovery", *([] if rate == RATE else [named(rate)])):
+            with scope("recovery", *([] if rate == RATE else [last_path_name(rate)])):
                 self.rates[rate] = (
                     rate_of_period(self.values[rate], MONTHLY),
                     period_in_years(MONTHLY),
@@ -224,7 +224,7 @@ class Terms:
         rate, life = paths = self.paths(asset)
         if paths not in self.recoveries:
             interest, month = self.monthly(rate)
-            with scope("recovery", named(life)):
+            with scope("recovery", last_path_name(life)):
                 self.recoveries[paths] = capital_recovery_factor(interest, self.values[life], month)
         return self.recoveries[paths]
 
@@ -241,7 +241,7 @@ class Terms:
         rate, life = paths = self.paths(asset)
         if paths not in self.resold:
             recovery, (interest, month) = self.recovery(asset), self.monthly(rate)
-            with scope("charge", named(life)):
+            with scope("charge", last_path_name(life)):
                 share = recoverable_share(self.residual(asset), interest, self.values[life], month)
                 self.resold[paths] = capital_charge(recovery, share)
         return self.resold[paths]
@@ -287,7 +287,7 @@ FROM_THE_AGE = {
 }  # the residual, by the loss of value a year and the life
 
 
-def named(path: str) -> str:
+def last_path_name(path: str) -> str:
     """Return the last name of a path, for a place of the trace."""
     return path.rpartition(".")[2]
 
@@ -307,7 +307,7 @@ def payments(flow: Flow) -> list[Payment]:
     """Return what a flow pays over its life, month by month: how many months is a plain number,
     amounts may be arrays.
     """
-    months = round(12 * float(plain(flow.life)))
+    months = round(12 * float(untraced_value(flow.life)))
     if flow.recurs:
         each = payment(flow.amount, flow.recurrence)
         return [

@@ -24,7 +24,7 @@ from tco.economics.failures import (
     time_lost,
 )
 from tco.foundation.formula import formula, select, somewhere, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import HourPerYear, PerYear, Pure, Second, SecondPerHour
 from tco.foundation.values import Values
 from tco.hardware.network import cards_of
@@ -159,7 +159,9 @@ def job(values: Values, system: System, found: list[Failing], up: Any) -> Any:
         )
         kept.append(share_between_pauses(time_lost(survived, values["failures.elastic_stall"])))
     with scope("flaps"):
-        flaps = events_of_cluster(values["failures.flap_rate"], links_of(system), chips, cluster)
+        flaps = events_of_cluster(
+            values["failures.flap_rate"], scale_out_link_count(system), chips, cluster
+        )
         kept.append(share_between_pauses(time_lost(flaps, values["failures.flap_time"])))
     with scope("silent"):
         errors = events_of_cluster(values["failures.silent_rate"], chips, chips, cluster)
@@ -205,8 +207,8 @@ def long_checkpoints(values: Values, system: System, found: list[Failing]) -> li
         between_restarts(values, system, interruptions_of_job(values, system, found)),
         strict=True,
     ):
-        stall = plain(values[path])
-        work = plain(checkpoint_interval(stall, between))
+        stall = untraced_value(values[path])
+        work = untraced_value(checkpoint_interval(stall, between))
         if somewhere(stall > work):
             notes.append(
                 f"{path} is {np.max(stall):,.4g} s, longer than the {np.min(work):,.4g} s of work "
@@ -215,7 +217,7 @@ def long_checkpoints(values: Values, system: System, found: list[Failing]) -> li
     return notes
 
 
-def links_of(system: System) -> float:
+def scale_out_link_count(system: System) -> float:
     """Return the links of one world into the scale-out network: its cards, or one a chip where the
     system names none.
     """

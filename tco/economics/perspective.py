@@ -444,7 +444,7 @@ def worth_of(agreement: Agreement, values: Values) -> Worth | None:
     return Worth(price, values[f"{path}.vested"], now, option, *discounts)
 
 
-def stated_of(agreement: Agreement, values: Values) -> list[Input]:
+def agreement_inputs(agreement: Agreement, values: Values) -> list[Input]:
     """Return what an agreement rests on: its own terms, and the share of the supplier where it is
     paid in those.
     """

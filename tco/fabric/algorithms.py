@@ -18,15 +18,15 @@ import numpy as np
 from tco.fabric import costs as cost
 from tco.fabric.experts import expert_ways
 from tco.fabric.library import EXCHANGES, NotOfferedError, nothing_offered
-from tco.fabric.links import Group, Links, group_of, links_for, worlds_of
+from tco.fabric.links import Links, RankGroup, links_for, rank_group, worlds_of
 from tco.fabric.timing import (
-    Reach,
-    Timing,
+    AlgorithmTiming,
+    GroupLinks,
     Ways,
     at_once,
-    partly,
     pipelined,
     straight_latency,
+    timing_where_possible,
     wire,
 )
 from tco.foundation.errors import unknown
@@ -45,15 +45,15 @@ DECADES = 12.0  # of buffers from one byte on, which a bisection halves
 HALVINGS = 50
 
 
-def ways(at: Reach, operation: str, size: Any) -> Ways:
+def algorithms_for(at: GroupLinks, operation: str, size: Any) -> Ways:
     """Return the algorithms that the fabric allows for an operation of some bytes, in expert
     exchanges of some `Tokens`.
     """
-    makers: dict[str, Callable[[Reach, Any], Ways]] = {
+    makers: dict[str, Callable[[GroupLinks, Any], Ways]] = {
         "all-reduce": all_reduce,
         "all-gather": partial(one_pass, reduces=False),
         "reduce-scatter": partial(one_pass, reduces=True),
-        "all-to-all": exchange,
+        "all-to-all": all_to_all_algorithms,
         "broadcast": broadcast,
         "send-recv": send_receive,
         **{name: partial(expert_ways, name) for name in EXCHANGES},
@@ -63,7 +63,7 @@ def ways(at: Reach, operation: str, size: Any) -> Ways:
     return makers[operation](signalled(at, operation), size)
 
 
-def signalled(at: Reach, operation: str) -> Reach:
+def signalled(at: GroupLinks, operation: str) -> GroupLinks:
     """Return a group whose collectives start with the signals by which their transfers double
     through all ranks, where they do.
     """
@@ -78,7 +78,9 @@ def signalled(at: Reach, operation: str) -> Reach:
     return at._replace(links=at.links._replace(latencies=longer))
 
 
-def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
+def with_caller_overhead(
+    at: GroupLinks, operation: str, timing: AlgorithmTiming, size: Any
+) -> AlgorithmTiming:
     """Return a timing with what the caller of the library adds."""
     library = at.links.library
     if library.overhead is None or operation not in library.called:
@@ -87,7 +89,9 @@ def called(at: Reach, operation: str, timing: Timing, size: Any) -> Timing:
     return timing._replace(time=total("called", [timing.time, over]), call=over)
 
 
-def offered(at: Reach, operation: str, found: Ways, size: Any) -> dict[str, Timing]:
+def timings_of_available(
+    at: GroupLinks, operation: str, found: Ways, size: Any
+) -> dict[str, AlgorithmTiming]:
     """Return the timing of the algorithms that the library offers a group; where only some of many
     groups have one, it takes the others forever.
     """
@@ -98,30 +102,35 @@ def offered(at: Reach, operation: str, found: Ways, size: Any) -> dict[str, Timi
             continue
         with scope(name):
             if library.anywhere(operation, name) or not somewhere(apart):
-                made[name] = called(at, operation, way(), size)
+                made[name] = with_caller_overhead(at, operation, way(), size)
             elif not everywhere(apart):
-                made[name] = called(at, operation, partly(way(), 1.0 - apart), size)
+                made[name] = with_caller_overhead(
+                    at, operation, timing_where_possible(way(), 1.0 - apart), size
+                )
     if not made:
         raise nothing_offered(library, operation, found)
     return made
 
 
-def choose(at: Reach, operation: str, size: Any, name: str | None = None) -> Any:
+def fastest_algorithm_time(
+    at: GroupLinks, operation: str, size: Any, name: str | None = None
+) -> Any:
     """Return the time of the quickest algorithm that the library of the links offers a group, or of
     one it shall take.
 
     `size` is the whole buffer as nccl-tests counts it, in expert exchanges the `Tokens` of a rank.
     """
     with scope(operation):
-        found = ways(at, operation, size)
+        found = algorithms_for(at, operation, size)
         if name is not None:
-            found = {name: named(found, operation, name)}
+            found = {name: algorithm_named(found, operation, name)}
         return least(
-            "quickest", [timing.time for timing in offered(at, operation, found, size).values()]
+            "quickest",
+            [timing.time for timing in timings_of_available(at, operation, found, size).values()],
         )
 
 
-def named(found: Ways, operation: str, name: str) -> Callable[[], Timing]:
+def algorithm_named(found: Ways, operation: str, name: str) -> Callable[[], AlgorithmTiming]:
     """Return one algorithm of an operation; one that the fabric does not have raises `DataError`."""
     if name not in found:
         raise NotOfferedError(str(unknown("algorithm", name, found, f"{operation} on this fabric")))
@@ -132,16 +141,21 @@ def cheapest(links: Links, operation: str, ranks: Any, size: Any) -> Any:
     """Return the time of the quickest algorithm that the library of the links offers consecutive
     ranks.
     """
-    return choose(reach(links, group_of(links, ranks)), operation, size)
+    return fastest_algorithm_time(reach(links, rank_group(links, ranks)), operation, size)
 
 
-def half_rate(links: Links, operation: str, group: Group, name: str) -> Any:
+def half_rate(links: Links, operation: str, group: RankGroup, name: str) -> Any:
     """Return the buffer with which an algorithm reaches half of its rate on a vast one, from its
     time on three sizes.
     """
     at = reach(links, group)
     empty, some, vast = (
-        called(at, operation, named(ways(at, operation, size), operation, name)(), size).time
+        with_caller_overhead(
+            at,
+            operation,
+            algorithm_named(algorithms_for(at, operation, size), operation, name)(),
+            size,
+        ).time
         for size in (0.0, SOME, VAST)
     )
     return cost.half_rate_size(empty, cost.algorithm_bandwidth(VAST, vast), SOME, some)
@@ -161,7 +175,7 @@ def doubling_size(links: Links, operation: str, ranks: Any) -> float:
     return float(10**low)
 
 
-def reach(links: Links, group: Group) -> Reach:
+def reach(links: Links, group: RankGroup) -> GroupLinks:
     """Return how a group reaches its domains."""
     t, worlds = links.latencies, worlds_of(links, group)
     group = group._replace(worlds=worlds)
@@ -170,7 +184,7 @@ def reach(links: Links, group: Group) -> Reach:
     if t.forwarded_step is not None:
         within = cost.scope_latency(group.per_domain, 1, t.crossing_step, t.forwarded_step)
         straight = cost.scope_latency(worlds, 1, within, t.network_step)
-    return Reach(links_for(links, group), group, rate, step, straight)
+    return GroupLinks(links_for(links, group), group, rate, step, straight)
 
 
 def halvings(parts: Any) -> Any:
@@ -189,7 +203,7 @@ class Shares(NamedTuple):
     outer: Any
 
 
-def shares_of(at: Reach, size: Any, passes: int, reduces: bool) -> Shares:
+def bytes_per_tier(at: GroupLinks, size: Any, passes: int, reduces: bool) -> Shares:
     """Return what each rank of a group sends."""
     inner, outer = (
         cost.ring_bytes(size, at.group.ranks, passes),
@@ -198,19 +212,19 @@ def shares_of(at: Reach, size: Any, passes: int, reduces: bool) -> Shares:
     return Shares(passes, reduces, inner, outer)
 
 
-def ring_wire(at: Reach, share: Shares) -> Any:
+def ring_wire(at: GroupLinks, share: Shares) -> Any:
     """Return the time on the wire of rings and trees."""
     return cost.wire_time(share.inner, at.links.inside, share.outer, at.rate)
 
 
-def ring(at: Reach, share: Shares, wire: Any) -> Timing:
+def ring(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     """Return the timing of a pipelined ring over both tiers."""
     t, group = at.links.latencies, at.group
     latency = cost.ring_latency(t.start, share.passes, group.ranks, group.domains, t.step, at.step)
     return pipelined(at, latency, wire, group.ranks - 1 if share.reduces else None)
 
 
-def halving(at: Reach, share: Shares, wire: Any) -> Timing:
+def halving(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     """Return the timing of recursive halving and doubling."""
     t, group = at.links.latencies, at.group
     latency = cost.halving_latency(
@@ -224,7 +238,7 @@ def halving(at: Reach, share: Shares, wire: Any) -> Timing:
     )
 
 
-def direct(at: Reach, share: Shares) -> Timing:
+def direct(at: GroupLinks, share: Shares) -> AlgorithmTiming:
     """Return the timing of direct exchanges, a phase for each pass, every rank talking to all of
     its domain and to its pairs in others.
     """
@@ -241,7 +255,7 @@ def direct(at: Reach, share: Shares) -> Timing:
     return at_once(at, t.direct_start, latency, wire, adding)
 
 
-def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
+def forwarded(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
     """Return the timing of exchanges straight to every place, a phase for each pass, forwarded by
     the chips and switches on the way.
     """
@@ -253,7 +267,7 @@ def forwarded(at: Reach, size: Any, share: Shares) -> Timing:
     return at_once(at, t.direct_start, latency, wire(at, share.inner, outer, rate), adding)
 
 
-def bucket(at: Reach, size: Any, share: Shares) -> Timing:
+def bucket(at: GroupLinks, size: Any, share: Shares) -> AlgorithmTiming:
     """Return the timing of bucket rings over the dimensions of a torus, one after the other, and at
     last over several tori.
     """
@@ -270,7 +284,7 @@ def bucket(at: Reach, size: Any, share: Shares) -> Timing:
     )
 
 
-def bucket_all(at: Reach, share: Shares) -> Timing:
+def bucket_all(at: GroupLinks, share: Shares) -> AlgorithmTiming:
     """Return the timing of bucket rings with the data split over rotated orders, all dimensions
     busy at once.
     """
@@ -282,7 +296,7 @@ def bucket_all(at: Reach, share: Shares) -> Timing:
     )
 
 
-def bucket_latency(at: Reach, passes: int) -> Any:
+def bucket_latency(at: GroupLinks, passes: int) -> Any:
     """Return the latency of bucket rings: steps to neighbours over all dimensions, and over the
     network between tori.
     """
@@ -293,12 +307,12 @@ def bucket_latency(at: Reach, passes: int) -> Any:
     )
 
 
-def adding_steps(at: Reach) -> Any:
+def adding_steps(at: GroupLinks) -> Any:
     """Return the steps of bucket rings that add up."""
     return at.links.steps + at.group.domains - 1
 
 
-def tree(at: Reach, share: Shares, wire: Any) -> Timing:
+def tree(at: GroupLinks, share: Shares, wire: Any) -> AlgorithmTiming:
     """Return the timing of a tree up and down: chains inside boards, binary above them."""
     t, group, board = at.links.latencies, at.group, at.links.board
     latency = cost.tree_latency(
@@ -307,9 +321,9 @@ def tree(at: Reach, share: Shares, wire: Any) -> Timing:
     return pipelined(at, latency, wire, cost.tree_depth(group.per_domain, board, group.domains))
 
 
-def one_pass(at: Reach, size: Any, reduces: bool) -> Ways:
+def one_pass(at: GroupLinks, size: Any, reduces: bool) -> Ways:
     """All-gather and reduce-scatter."""
-    share = shares_of(at, size, 1, reduces)
+    share = bytes_per_tier(at, size, 1, reduces)
     if at.links.rings:
         return {
             "bucket": lambda: bucket(at, size, share),
@@ -326,9 +340,9 @@ def one_pass(at: Reach, size: Any, reduces: bool) -> Ways:
     return found
 
 
-def all_reduce(at: Reach, size: Any) -> Ways:
+def all_reduce(at: GroupLinks, size: Any) -> Ways:
     """All-reduce."""
-    share = shares_of(at, size, 2, True)
+    share = bytes_per_tier(at, size, 2, True)
     if at.links.rings:
         return {
             "bucket": lambda: bucket(at, size, share),
@@ -351,7 +365,7 @@ def all_reduce(at: Reach, size: Any) -> Ways:
     return found
 
 
-def one_shot(at: Reach, size: Any) -> Timing:
+def one_shot(at: GroupLinks, size: Any) -> AlgorithmTiming:
     """Return the timing of every rank reading the whole buffer of every other."""
     t = at.links.latencies
     everything, across = (
@@ -365,7 +379,7 @@ def one_shot(at: Reach, size: Any) -> Timing:
     return at_once(at, t.direct_start, latency, wire, minimum(at.group.ranks - 1, 1))
 
 
-def in_network(at: Reach, size: Any) -> Timing:
+def in_network(at: GroupLinks, size: Any) -> AlgorithmTiming:
     """Return the timing of a reduction in the switches."""
     t = at.links.latencies
     inner, outer = (
@@ -376,10 +390,12 @@ def in_network(at: Reach, size: Any) -> Timing:
     timing = pipelined(
         at, cost.in_network_latency_of(t.start, t.in_network, at.group.domains, at.step), wire
     )
-    return timing if everywhere(at.links.reduces) else partly(timing, at.links.reduces)
+    return (
+        timing if everywhere(at.links.reduces) else timing_where_possible(timing, at.links.reduces)
+    )
 
 
-def exchange(at: Reach, size: Any) -> Ways:
+def all_to_all_algorithms(at: GroupLinks, size: Any) -> Ways:
     """All-to-all. Its latency as measured grows with log2 N, as that of Bruck's algorithm, which
     moves log2(N)/2 buffers: that is not offered.
     """
@@ -390,7 +406,7 @@ def exchange(at: Reach, size: Any) -> Ways:
     return {"pairwise": lambda: pipelined(at, latency, wire(at, inner, outer, at.links.pairwise))}
 
 
-def broadcast(at: Reach, size: Any) -> Ways:
+def broadcast(at: GroupLinks, size: Any) -> Ways:
     """Broadcast: the whole buffer passes every rank once, pipelined, along a ring or down a tree."""
     t, group = at.links.latencies, at.group
 
@@ -414,11 +430,11 @@ def broadcast(at: Reach, size: Any) -> Ways:
     }
 
 
-def send_receive(at: Reach, size: Any) -> Ways:
+def send_receive(at: GroupLinks, size: Any) -> Ways:
     """Point to point, within a domain or to the next one."""
     t = at.links.latencies
 
-    def straight() -> Timing:
+    def straight() -> AlgorithmTiming:
         latency = straight_latency(at, t.start, 1, t.step)
         across, staying = (
             cost.crossing_bytes(size, at.group.domains),

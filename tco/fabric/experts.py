@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.fabric import costs as cost
 from tco.fabric.library import COPIED
-from tco.fabric.timing import Reach, Timing, Ways, wire
+from tco.fabric.timing import AlgorithmTiming, GroupLinks, Ways, wire
 from tco.foundation.formula import greatest
 
 
@@ -28,7 +28,7 @@ class Tokens(NamedTuple):
     cores: Any = None  # that copy tokens; none: as many as the library takes
 
 
-def places(tokens: Tokens, units: Any) -> Any:
+def units_reached_per_token(tokens: Tokens, units: Any) -> Any:
     """Return the distinct units, of equal shares of the experts, that the experts of a token fall
     on.
     """
@@ -40,13 +40,13 @@ def places(tokens: Tokens, units: Any) -> Any:
     return cost.limited_places(units, missed, tokens.groups, tokens.drawn, tokens.active)
 
 
-def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
+def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
     """Dispatch or combine of expert tokens: each copy sent by itself, or once to a rank or domain
     and copied there by cores or by DMA engines.
     """
     group = at.group
 
-    def alone() -> Timing:
+    def alone() -> AlgorithmTiming:
         inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
         kept, left = (
             cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
@@ -54,15 +54,18 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
         )
         return exchanged(at, 1, at.straight, wire(at, kept, left, at.links.spread), 0.0)
 
-    def once(copied: bool) -> Timing:
+    def once(copied: bool) -> AlgorithmTiming:
         near, outside = (
             (group.per_domain - 1) / group.per_domain,
             (group.domains - 1) / group.domains,
         )
-        ranks = places(tokens, group.ranks)
+        ranks = units_reached_per_token(tokens, group.ranks)
         kept, left = (
             cost.scattered_bytes(tokens.count, reached, tokens.bytes, share)
-            for reached, share in ((ranks, near), (places(tokens, group.domains), outside))
+            for reached, share in (
+                (ranks, near),
+                (units_reached_per_token(tokens, group.domains), outside),
+            )
         )
         copying: Any = 0.0
         if copied:
@@ -84,7 +87,7 @@ def expert_ways(operation: str, at: Reach, tokens: Tokens) -> Ways:
     return found
 
 
-def reported_bytes(at: Reach, size: Any) -> Any:
+def reported_bytes(at: GroupLinks, size: Any) -> Any:
     """Return the bytes a library divides by the time: the buffer, or the copies of a rank's tokens
     that reach other domains, else ranks.
     """
@@ -92,18 +95,20 @@ def reported_bytes(at: Reach, size: Any) -> Any:
         return size
     across = np.asarray(at.group.domains) > 1
     return cost.received_bytes(
-        size.count, size.bytes, places(size, np.where(across, at.group.domains, at.group.ranks))
+        size.count,
+        size.bytes,
+        units_reached_per_token(size, np.where(across, at.group.domains, at.group.ranks)),
     )
 
 
-def exchanged(at: Reach, kernels: Any, step: Any, wire: Any, copying: Any) -> Timing:
+def exchanged(at: GroupLinks, kernels: Any, step: Any, wire: Any, copying: Any) -> AlgorithmTiming:
     """Return the timing of an expert exchange in some kernels."""
     kernel, network = at.links.latencies.expert_kernel, cost.only_if_shared(step, at.group.domains)
     latency, moving = (
         cost.expert_latency(kernels, kernel, network),
         greatest("moving", (wire, copying)),
     )
-    return Timing(
+    return AlgorithmTiming(
         cost.direct_time(latency, moving),
         cost.scaled_latency(kernel, kernels),
         latency,

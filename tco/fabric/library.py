@@ -22,7 +22,7 @@ Offers = Mapping[
 ]  # by operation and algorithm: whether groups of several domains have it too
 
 
-class Library(NamedTuple):
+class CollectiveLibrary(NamedTuple):
     """What a library offers, and what it adds to the time of the fabric."""
 
     id: str
@@ -51,10 +51,10 @@ class Library(NamedTuple):
         return self.every or self.offers.get(operation, {}).get(algorithm, False)
 
 
-def read_library(catalogue: Catalogue, name: str) -> Library:
+def read_library(catalogue: Catalogue, name: str) -> CollectiveLibrary:
     """Return a library by its id, with the one it extends; an unknown one raises `DataError`."""
 
-    def read() -> Library:
+    def read() -> CollectiveLibrary:
         path, document = catalogue.document(FOLDER, name, "library")
         if catalogue.is_overlay(path):  # shipped files are checked before they are shipped
             from tco.catalog.schema import LibrarySchema, expect
@@ -71,7 +71,7 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             form: (float(one["element"]), float(one["scale"]), float(one["block"]))
             for form, one in document.get("formats", {}).items()
         }
-        own = Library(
+        own = CollectiveLibrary(
             name,
             str(document.get("name", name)),
             merged(inside, anywhere),
@@ -87,7 +87,7 @@ def read_library(catalogue: Catalogue, name: str) -> Library:
             else own
         )
 
-    found: Library = catalogue.once(("library", name), read)
+    found: CollectiveLibrary = catalogue.once(("library", name), read)
     return found
 
 
@@ -102,7 +102,7 @@ def merged(one: Offers, other: Offers) -> Offers:
     return found
 
 
-def over(below: Library, top: Library) -> Library:
+def over(below: CollectiveLibrary, top: CollectiveLibrary) -> CollectiveLibrary:
     """Return a library with all of the one it stands on."""
     offers, every = merged(below.offers, top.offers), below.every or top.every
     return top._replace(
@@ -115,13 +115,13 @@ def over(below: Library, top: Library) -> Library:
     )
 
 
-def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
+def combined_library(catalogue: Catalogue, names: Iterable[str]) -> CollectiveLibrary:
     """Return what several libraries offer together: one for sums and gathers, say, and one for
     expert exchanges.
     """
     wanted = tuple(names)
 
-    def read() -> Library:
+    def read() -> CollectiveLibrary:
         found, *rest = [read_library(catalogue, name) for name in wanted]
         for one in rest:
             found = over(found, one)._replace(
@@ -129,17 +129,19 @@ def library_of(catalogue: Catalogue, names: Iterable[str]) -> Library:
             )
         return found
 
-    joined: Library = catalogue.once(("joined libraries", *wanted), read)
+    joined: CollectiveLibrary = catalogue.once(("joined libraries", *wanted), read)
     return joined
 
 
-def offering(catalogue: Catalogue, library: Library, operation: str, algorithm: str) -> Library:
+def offering(
+    catalogue: Catalogue, library: CollectiveLibrary, operation: str, algorithm: str
+) -> CollectiveLibrary:
     """Return which of the libraries that stand together as one offers an algorithm of an operation."""
-    members = [library_of(catalogue, [name]) for name in library.id.split("+")]
+    members = [combined_library(catalogue, [name]) for name in library.id.split("+")]
     return next((one for one in members if one.offered(operation, algorithm)), library)
 
 
-def family_library(catalogue: Catalogue, family: str) -> Library:
+def family_library(catalogue: Catalogue, family: str) -> CollectiveLibrary:
     """Return the libraries a family's chips use unless something else is asked for."""
 
     def read() -> dict[str, list[str]]:
@@ -157,10 +159,12 @@ def family_library(catalogue: Catalogue, family: str) -> Library:
     known: dict[str, list[str]] = catalogue.once("family libraries", read)
     if family not in known:
         raise unknown("family", family, known, "performance/libraries.toml")
-    return library_of(catalogue, known[family])
+    return combined_library(catalogue, known[family])
 
 
-def practised(library: Library, values: Mapping[str, Any]) -> Library:
+def library_with_parameters(
+    library: CollectiveLibrary, values: Mapping[str, Any]
+) -> CollectiveLibrary:
     """Return a library with the practice its rows state: what its caller adds, and how it exchanges
     expert tokens.
     """
@@ -177,7 +181,7 @@ def practised(library: Library, values: Mapping[str, Any]) -> Library:
     return library
 
 
-def token_size(library: Library, form: str, hidden: Any) -> Any:
+def token_size(library: CollectiveLibrary, form: str, hidden: Any) -> Any:
     """Return the bytes of a token of so many elements as a library sends it, block scales included;
     an unknown format raises `DataError`.
     """
@@ -190,7 +194,9 @@ class NotOfferedError(DataError):
     """An algorithm that neither the fabric nor the library has."""
 
 
-def nothing_offered(library: Library, operation: str, found: Iterable[str]) -> NotOfferedError:
+def nothing_offered(
+    library: CollectiveLibrary, operation: str, found: Iterable[str]
+) -> NotOfferedError:
     """Return the error for an operation of which a library offers none of the algorithms that a
     group has on its fabric.
     """

@@ -22,11 +22,11 @@ from tco.fabric.costs import (
     step_ratio,
     trips_to_memory,
 )
-from tco.fabric.library import Library, practised
-from tco.fabric.scopes import Scope
+from tco.fabric.library import CollectiveLibrary, library_with_parameters
+from tco.fabric.scopes import FabricScope
 from tco.fabric.slices import Torus, slice_all_to_all, slices_of
 from tco.foundation.formula import Known, ceil_ratio, formula, known_on, maximum, minimum, total
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 
 
@@ -125,7 +125,7 @@ class Links(NamedTuple):
     network: Any  # rate to other worlds
     latencies: Latencies
     reduces: Any  # the switches add up: one or zero, or an array of them
-    library: Library  # what is offered on these links
+    library: CollectiveLibrary  # what is offered on these links
     shared: bool = False  # lanes to other domains of the world are those that serve the inside
     torus: Torus | None = None  # a group that does not fill it takes a slice
     lane: Any = None  # rate of a lane of the torus in rings
@@ -160,7 +160,7 @@ def known_of(links: Links, *waits: Any) -> Known:
     return known_on((links._replace(library=own), *waits), library)
 
 
-class Group(NamedTuple):
+class RankGroup(NamedTuple):
     """Ranks of a collective, the domains they stand in, and how many stand in each."""
 
     ranks: Any
@@ -169,38 +169,38 @@ class Group(NamedTuple):
     worlds: Any = None  # that the domains belong to; none: as few as hold them
 
 
-def group_of(links: Links, ranks: Any) -> Group:
+def rank_group(links: Links, ranks: Any) -> RankGroup:
     """Return how a group of consecutive ranks falls on the domains of the inside tier."""
     domains = ceil_ratio(ranks, links.domain)
-    return Group(ranks, domains, ranks / domains)
+    return RankGroup(ranks, domains, ranks / domains)
 
 
-def placed(ranks: Any, per_domain: Any) -> Group:
+def group_across_domains(ranks: Any, per_domain: Any) -> RankGroup:
     """Return a group of which so many ranks, at most, stand in each domain."""
     domains = ceil_ratio(ranks, per_domain)
-    return Group(ranks, domains, ranks / domains)
+    return RankGroup(ranks, domains, ranks / domains)
 
 
-def strided(links: Links, stride: Any, ranks: Any) -> Group:
+def strided(links: Links, stride: Any, ranks: Any) -> RankGroup:
     """Return a group whose ranks are each `stride` chips from the next."""
     inside, within = (
         np.gcd(stride * ranks, chips) // np.gcd(stride, chips)
         for chips in (links.domain, links.world)
     )
-    return Group(ranks, ranks // inside, inside, ranks // within)
+    return RankGroup(ranks, ranks // inside, inside, ranks // within)
 
 
-def joined(one: Group, other: Group) -> Group:
+def group_product(one: RankGroup, other: RankGroup) -> RankGroup:
     """Return the product of two groups."""
-    return Group(*(a * b for a, b in zip(one, other, strict=True)))
+    return RankGroup(*(a * b for a, b in zip(one, other, strict=True)))
 
 
-def among(domains: Group) -> Group:
+def among(domains: RankGroup) -> RankGroup:
     """Return the group of one rank of each domain that a group stands in."""
-    return Group(domains.domains, domains.domains, 1, domains.worlds)
+    return RankGroup(domains.domains, domains.domains, 1, domains.worlds)
 
 
-def worlds_of(links: Links, group: Group) -> Any:
+def worlds_of(links: Links, group: RankGroup) -> Any:
     """Return the worlds a group stands in."""
     return (
         ceil_ratio(group.domains * links.domain, links.world)
@@ -209,7 +209,7 @@ def worlds_of(links: Links, group: Group) -> Any:
     )
 
 
-def links_for(links: Links, group: Group) -> Links:
+def links_for(links: Links, group: RankGroup) -> Links:
     """Return the links a group meets: of a torus the slice it takes, of a mesh those between its
     chips, of a tray its own, elsewhere all.
     """
@@ -251,17 +251,17 @@ def links_for(links: Links, group: Group) -> Links:
     )
 
 
-def hops_between(links: Links, group: Group) -> float | None:
+def hops_between(links: Links, group: RankGroup) -> float | None:
     """Return the mean devices between the chips of one group; None where they reach each other
     through the scale-out network.
     """
     if worlds_of(links, group) > 1:
         return None
     if group.domains > 1:
-        return float(plain(links.pair_hops if group.per_domain <= 1 else links.world_hops))
+        return float(untraced_value(links.pair_hops if group.per_domain <= 1 else links.world_hops))
     if links.torus:
         return float(slices_of(links.torus, group.per_domain).hops)
-    return links.tray[1] if group.per_domain <= links.tray[0] else float(plain(links.hops))
+    return links.tray[1] if group.per_domain <= links.tray[0] else float(untraced_value(links.hops))
 
 
 @formula(unit="s", source="hockney1994")
@@ -287,8 +287,8 @@ def latencies_of(
     values: Mapping[str, Any],
     chip: str,
     family: str,
-    inner: Scope,
-    world: Scope,
+    inner: FabricScope,
+    world: FabricScope,
     port: Any,
     network_step: Any,
     age: Any = None,
@@ -348,14 +348,14 @@ def ranks_of_a_chip(cores: Pure, cores_per_device: Pure) -> Any:
     return cores / minimum(cores_per_device, 2)
 
 
-def links_of(
+def chip_links(
     values: Mapping[str, Any],
     chip: str,
     family: str,
-    tiers: list[Scope],
+    tiers: list[FabricScope],
     route: Route,
     reduces: Any,
-    library: Library,
+    library: CollectiveLibrary,
     age: Any = None,
     signalled: bool = False,
     port: Any = None,
@@ -404,7 +404,7 @@ def links_of(
         mesh=inner.mesh,
         board=values[f"parts.{chip}.board_chips"],
         copy_rate=values[f"{prior}.core_copy_rate"],
-        library=practised(library, values),
+        library=library_with_parameters(library, values),
         doubling=Doubling(
             values[f"{part}.dma_signal"],
             ranks_of_a_chip(values[f"{part}.cores"], values[f"{part}.cores_per_device"]),
@@ -414,13 +414,13 @@ def links_of(
     )
 
 
-def domain_of(values: Mapping[str, Any], chip: str) -> Scope:
+def domain_of(values: Mapping[str, Any], chip: str) -> FabricScope:
     """Return the scale-up domain of chips without a system: one switch, or a wire to every other
     chip, at the bandwidth they inject.
     """
     part = f"parts.{chip}"
     rate = values[f"{part}.scale_up_bandwidth"]
-    return Scope(
+    return FabricScope(
         "world",
         values[f"{part}.scale_up_domain"],
         rate,
@@ -437,7 +437,7 @@ def links_of_chips(
     chip: str,
     family: str,
     route: Route,
-    library: Library,
+    library: CollectiveLibrary,
     age: Any = None,
     signalled: bool = False,
 ) -> Links:
@@ -445,6 +445,6 @@ def links_of_chips(
     chips at once where values are arrays.
     """
     reduces = values[f"parts.{chip}.in_network_reduction"]
-    return links_of(
+    return chip_links(
         values, chip, family, [domain_of(values, chip)], route, reduces, library, age, signalled
     )

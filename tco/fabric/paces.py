@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric import costs as cost
-from tco.fabric.algorithms import offered, ways
+from tco.fabric.algorithms import algorithms_for, timings_of_available
 from tco.fabric.links import Links
-from tco.fabric.timing import Reach
-from tco.foundation.formula import MANY, extent, stacked
+from tco.fabric.timing import GroupLinks
+from tco.foundation.formula import MANY, extent, stack_terms
 
 
 class Paces(NamedTuple):
@@ -32,13 +32,15 @@ def evenly(links: Links, operation: str) -> bool:
     return operation not in links.library.called
 
 
-def paces_of(at: Reach, operation: str, one: Any) -> Paces:
+def paces_of(at: GroupLinks, operation: str, one: Any) -> Paces:
     """Return the paces of the algorithms that the library of the links offers a group, but of those
     that another one beats at any size.
 
     `one` is the least there is to send: a byte, or one of the `Tokens` of a rank.
     """
-    timings = list(offered(at, operation, ways(at, operation, one), one).values())
+    timings = list(
+        timings_of_available(at, operation, algorithms_for(at, operation, one), one).values()
+    )
     axes = extent(value for timing in timings for value in (timing.time, timing.chunk))[0]
     never = [np.isinf(timing.time) for timing in timings]
     latencies = [
@@ -47,15 +49,15 @@ def paces_of(at: Reach, operation: str, one: Any) -> Paces:
     ]
     found = Paces(
         *(
-            stacked(terms, axes)
+            stack_terms(terms, axes)
             for terms in (latencies, [one.wire for one in timings], [one.chunk for one in timings])
         )
     )
-    kept = unbeaten(found)
+    kept = undominated_algorithms(found)
     return Paces(*(field[kept] for field in found)) if len(kept) < len(timings) else found
 
 
-def unbeaten(paces: Paces) -> list[int]:
+def undominated_algorithms(paces: Paces) -> list[int]:
     """Return the places of algorithms that no other is at least as quick as in all that makes its
     time, for every group.
     """
@@ -79,7 +81,7 @@ def in_front(field: Any, axes: int) -> Any:
     return field.reshape(len(field), *[1] * missing, *field.shape[1:]) if missing > 0 else field
 
 
-def quickest(paces: Paces, amount: Any) -> Any:
+def shortest_collective_time(paces: Paces, amount: Any) -> Any:
     """Return the time of the quickest algorithm for some bytes, or tokens; large arrays are taken
     one algorithm by one.
     """

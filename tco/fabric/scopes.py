@@ -47,7 +47,7 @@ LANED = ("torus", "two-level")  # fabrics told lane by lane, whose bandwidth fol
 AXES = "xyzw"  # dimensions of a torus, as fabric.lanes names them
 
 
-class Scope(NamedTuple):
+class FabricScope(NamedTuple):
     """One scope of the fabric: its chips, what the lanes give them, and what tells its kind."""
 
     scope: str
@@ -73,7 +73,7 @@ class Scope(NamedTuple):
     mesh: Any = None
 
 
-def fabric_scopes(system: System, values: Readable) -> list[Scope]:
+def fabric_scopes(system: System, values: Readable) -> list[FabricScope]:
     """Return rack and world of a system's scale-up fabric; a single rack's two scopes are alike."""
     kind = str(system.fabric.get("kind"))
     if kind not in KINDS:
@@ -131,7 +131,7 @@ def lane_bandwidth(system: System, values: Readable) -> Any:
     return rate_of_a_lane(values[f"{part}.scale_up_bandwidth"], active_lanes(system))
 
 
-def number(system: System, name: str) -> float:
+def fabric_number(system: System, name: str) -> float:
     """Return a number the fabric section states."""
     value = system.fabric.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -141,7 +141,7 @@ def number(system: System, name: str) -> float:
 
 def count(system: System, name: str) -> int:
     """Return a whole number of one or more that the fabric section states."""
-    value = number(system, name)
+    value = fabric_number(system, name)
     if value < 1 or value != int(value):
         raise DataError(
             f"{system.where}: fabric.{name} is {value:g}, expected a whole number of 1 or more"
@@ -163,11 +163,11 @@ def whole_racks(system: System) -> int:
     return int(racks)
 
 
-def star(system: System, values: Readable) -> list[Scope]:
+def star(system: System, values: Readable) -> list[FabricScope]:
     """One layer of switches that every chip reaches on every lane."""
     rate, chips = values[f"parts.{system.chip}.scale_up_bandwidth"], int(system.chips)
     return [
-        Scope(
+        FabricScope(
             "world",
             chips,
             rate,
@@ -181,7 +181,7 @@ def star(system: System, values: Readable) -> list[Scope]:
     ]
 
 
-def two_star(system: System, values: Readable) -> list[Scope]:
+def two_star(system: System, values: Readable) -> list[FabricScope]:
     """Two racks of switches, each chip on those of its own rack, the switches paired across."""
     rate, chips, racks = (
         values[f"parts.{system.chip}.scale_up_bandwidth"],
@@ -190,14 +190,16 @@ def two_star(system: System, values: Readable) -> list[Scope]:
     )
     if racks == 1:
         return star(system, values)
-    across = lanes_rate(number(system, "cross_share"), rate)
+    across = lanes_rate(fabric_number(system, "cross_share"), rate)
     inside = chips // racks
     world = least("world_all_to_all", [rate, cut_all_to_all(chips, across, racks)])
     mean = ((inside - 1) * 1.0 + (chips - inside) * 2.0) / (chips - 1)
     wires = dict(system.fabric.get("lanes", {}))
     return [
-        Scope("rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires),
-        Scope(
+        FabricScope(
+            "rack", inside, rate, rate, 1.0, 1.0, True, lanes_rate(inside / 2, rate), wires
+        ),
+        FabricScope(
             "world",
             chips,
             rate,
@@ -213,13 +215,13 @@ def two_star(system: System, values: Readable) -> list[Scope]:
     ]
 
 
-def mesh(system: System, values: Readable) -> list[Scope]:
+def mesh(system: System, values: Readable) -> list[FabricScope]:
     """Every chip wired to every other."""
     chips, rate = int(system.chips), values[f"parts.{system.chip}.scale_up_bandwidth"]
     link = lanes_rate(1 / (chips - 1), rate)
     wires = dict(system.fabric.get("lanes", {}))
     return [
-        Scope(
+        FabricScope(
             "world",
             chips,
             rate,
@@ -256,20 +258,20 @@ def torus_dimensions(system: System) -> list[tuple[int, float]]:
     ]
 
 
-def torus(system: System, values: Readable) -> list[Scope]:
+def torus(system: System, values: Readable) -> list[FabricScope]:
     """Rings in every dimension, chips forwarding for each other: the whole of it, and where it
     spans several racks the slice that one is.
     """
     rate, whole = lane_bandwidth(system, values), torus_of(system)
 
-    def extent(name: str, chips: int) -> Scope:
+    def extent(name: str, chips: int) -> FabricScope:
         part = slice_of(whole, chips)
         spanned = [
             (size, n, lanes_rate(width, rate))
             for size, n, width in zip(part.sizes, part.directions, part.lanes, strict=True)
             if size > 1
         ]
-        return Scope(
+        return FabricScope(
             name,
             part.chips,
             lanes_rate(part.mean_injection, rate),
@@ -314,7 +316,7 @@ def torus_of(system: System) -> Torus:
     )
 
 
-def two_level(system: System, values: Readable) -> list[Scope]:
+def two_level(system: System, values: Readable) -> list[FabricScope]:
     """Trays of chips, planes of switches in the rack, and a direct link of each chip to its pair in
     the other rack.
     """
@@ -338,18 +340,18 @@ def two_level(system: System, values: Readable) -> list[Scope]:
         if "plane_spare" in system.fabric["lanes"]
         else {}
     )
-    hops = number(system, "tray_hops")
+    hops = fabric_number(system, "tray_hops")
     mean, worst = two_level_hops(1, inside, tray_chips, planes, hops)
     rate_of = partial(two_level_rates, inside, tray_chips, planes, plane, tray, bool(hops))
     rate_inside = least("rack_all_to_all", rate_of(1))
     cut, trays = lanes_rate(inside / 2, plane), (tray_chips, hops)
-    rack = Scope(
+    rack = FabricScope(
         "rack", inside, injection, rate_inside, mean, worst, False, cut, in_rack | spare, tray=trays
     )
     if racks == 1:
         return [rack]
     cross = lanes_rate(lanes(system, "cross_rack"), rate)
-    world = Scope(
+    world = FabricScope(
         "world",
         chips,
         values[f"parts.{system.chip}.scale_up_bandwidth"],
@@ -442,10 +444,10 @@ def hops_apart(system: System, rack: int, tray: int, position: int) -> float:
         raise DataError(
             f"{system.id} has no chip at rack {rack:g}, tray {tray:g}, position {position:g}"
         )
-    return hops_of_place(rack, tray, position, planes, number(system, "tray_hops"))
+    return hops_of_place(rack, tray, position, planes, fabric_number(system, "tray_hops"))
 
 
-KINDS: dict[str, Callable[[System, Readable], list[Scope]]] = {
+KINDS: dict[str, Callable[[System, Readable], list[FabricScope]]] = {
     "star": star,
     "two-star": two_star,
     "mesh": mesh,

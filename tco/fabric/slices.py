@@ -30,7 +30,7 @@ class Torus(NamedTuple):
     block: tuple[int, ...] = ()
 
 
-class Slice(NamedTuple):
+class TorusSlice(NamedTuple):
     """Sizes of a slice, which of its dimensions are closed rings, and the lanes a link."""
 
     sizes: tuple[int, ...]
@@ -120,7 +120,7 @@ def closed_rings(torus: Torus, sizes: tuple[int, ...]) -> tuple[bool, ...]:
 
 
 @lru_cache(maxsize=4096)
-def slice_of(torus: Torus, chips: int) -> Slice:
+def slice_of(torus: Torus, chips: int) -> TorusSlice:
     """Return the smallest slice that holds some chips; of several the one with the best all-to-all,
     then the most compact, then the most lanes.
     """
@@ -131,7 +131,7 @@ def slice_of(torus: Torus, chips: int) -> Slice:
     shapes = [sizes for sizes in itertools.product(*each) if math.prod(sizes) >= chips]
     least = min(math.prod(sizes) for sizes in shapes)
     found = [
-        Slice(sizes, closed_rings(torus, sizes), torus.lanes)
+        TorusSlice(sizes, closed_rings(torus, sizes), torus.lanes)
         for sizes in shapes
         if math.prod(sizes) == least
     ]

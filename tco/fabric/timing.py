@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tco.fabric import costs as cost
-from tco.fabric.links import Group, Links
+from tco.fabric.links import Links, RankGroup
 
 NEVER = math.inf  # time of an algorithm that is not there
 
 
-class Timing(NamedTuple):
+class AlgorithmTiming(NamedTuple):
     """Time of an algorithm and what it consists of."""
 
     time: Any
@@ -28,24 +28,24 @@ class Timing(NamedTuple):
 
 
 Ways = Mapping[
-    str, Callable[[], Timing]
+    str, Callable[[], AlgorithmTiming]
 ]  # the algorithms of an operation, each timed when it is asked for
 
 
-class Reach(NamedTuple):
+class GroupLinks(NamedTuple):
     """A group on the links it meets, with the rate and the steps by which its domains reach each
     other.
     """
 
     links: Links
-    group: Group
+    group: RankGroup
     rate: Any  # between domains: the lanes of the world, or the network beyond it
     step: Any  # between domains, to the paired place
     # to any place of another domain: forwarded on the way inside the world, else as between pairs
     straight: Any
 
 
-def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
+def straight_latency(at: GroupLinks, start: Any, phases: int, step: Any) -> Any:
     """Return the latency of exchanges straight to every place: one step a phase inside the world,
     beyond it one inside and one across.
     """
@@ -59,7 +59,7 @@ def straight_latency(at: Reach, start: Any, phases: int, step: Any) -> Any:
     return cost.scope_latency(at.group.worlds, 1, within, across)
 
 
-def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
+def wire(at: GroupLinks, inner: Any, outer: Any, inner_rate: Any) -> Any:
     """Return the time on the wire of bytes that stay and bytes that leave the domain, which may
     pass the same ports.
     """
@@ -69,25 +69,27 @@ def wire(at: Reach, inner: Any, outer: Any, inner_rate: Any) -> Any:
     return cost.shared_wire_time(inner, inner_rate, outer, at.rate, within)
 
 
-def pipelined(at: Reach, latency: Any, wire: Any, reducing: Any = None) -> Timing:
+def pipelined(at: GroupLinks, latency: Any, wire: Any, reducing: Any = None) -> AlgorithmTiming:
     """Return the timing of a transfer in chunks, of whose steps some add up."""
     t = at.links.latencies
     whole = latency if reducing is None else cost.reducing_latency(latency, reducing, t.reduction)
-    return Timing(
+    return AlgorithmTiming(
         cost.pipelined_time(whole, wire, t.chunk), t.start, latency, whole, wire, chunk=t.chunk
     )
 
 
-def at_once(at: Reach, start: Any, latency: Any, wire: Any, reducing: Any = None) -> Timing:
+def at_once(
+    at: GroupLinks, start: Any, latency: Any, wire: Any, reducing: Any = None
+) -> AlgorithmTiming:
     """Return the timing of a transfer in one piece, of whose steps some add up."""
     whole = (
         latency
         if reducing is None
         else cost.reducing_latency(latency, reducing, at.links.latencies.reduction)
     )
-    return Timing(cost.direct_time(whole, wire), start, latency, whole, wire)
+    return AlgorithmTiming(cost.direct_time(whole, wire), start, latency, whole, wire)
 
 
-def partly(timing: Timing, possible: Any) -> Timing:
+def timing_where_possible(timing: AlgorithmTiming, possible: Any) -> AlgorithmTiming:
     """Return the timing of an algorithm that only some of many groups have."""
     return timing._replace(time=cost.where_offered(timing.time, possible, NEVER))

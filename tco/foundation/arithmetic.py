@@ -36,7 +36,7 @@ def agree(figures: Iterable[float | None], others: Iterable[float | None]) -> bo
     )
 
 
-def mixed(kinds: Iterable[str]) -> list[str]:
+def mixed_arithmetic_notes(kinds: Iterable[str]) -> list[str]:
     """Return a note where more than one arithmetic has made some figures."""
     found = sorted(set(kinds))
     return (

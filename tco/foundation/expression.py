@@ -34,21 +34,21 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-class Amount(NamedTuple):
+class DimensionedQuantity(NamedTuple):
     """A number in base units with the powers of its dimension; a pure number has none."""
 
     value: float
     powers: Mapping[str, float] = {}
 
 
-class Scope(Protocol):
+class ExpressionScope(Protocol):
     """What a formula may name."""
 
     functions: dict[
         str, Callable[..., Any]
     ]  # give amounts; parameters annotated `str` take names, others numbers of the unit they are annotated with
 
-    def named(self, name: str) -> Amount:
+    def named(self, name: str) -> DimensionedQuantity:
         """Return what a name stands for; an unknown one raises `DataError`."""
 
     def text(self, name: str) -> str:
@@ -58,9 +58,9 @@ class Scope(Protocol):
         """Raise `DataError` for a name that a parameter does not know."""
 
 
-def amount(value: float, unit_text: str) -> Amount:
+def amount(value: float, unit_text: str) -> DimensionedQuantity:
     """Return a number in the base units of a unit text as an amount."""
-    return Amount(value, powers_of(unit(unit_text).dimension))
+    return DimensionedQuantity(value, powers_of(unit(unit_text).dimension))
 
 
 def powers_of(dimension: str) -> dict[str, float]:
@@ -71,7 +71,9 @@ def powers_of(dimension: str) -> dict[str, float]:
     }
 
 
-def scaled(powers: Mapping[str, float], other: Mapping[str, float], by: float) -> dict[str, float]:
+def dimension_product(
+    powers: Mapping[str, float], other: Mapping[str, float], by: float
+) -> dict[str, float]:
     """Return the powers of one dimension times another to a power."""
     found = {
         name: powers.get(name, 0.0) + by * other.get(name, 0.0) for name in {**powers, **other}
@@ -86,12 +88,16 @@ GATHERED: dict[str, Callable[..., float]] = {
 }  # whatever the unit
 
 
-def evaluate(text: str, scope: Scope, place: Callable[[int], str]) -> Amount:
+def evaluate_formula(
+    text: str, scope: ExpressionScope, place: Callable[[int], str]
+) -> DimensionedQuantity:
     """Return what a formula comes to; `place` says where one of its characters stands, for errors."""
-    return Reading(text, scope, place).whole()
+    return ExpressionEvaluator(text, scope, place).whole()
 
 
-def in_unit(found: Amount, unit_text: str, place: Callable[[int], str]) -> float:
+def amount_in_unit(
+    found: DimensionedQuantity, unit_text: str, place: Callable[[int], str]
+) -> float:
     """Return what a formula came to in the unit it is shown in; one of another dimension raises
     `DataError`.
     """
@@ -104,13 +110,13 @@ def in_unit(found: Amount, unit_text: str, place: Callable[[int], str]) -> float
     return found.value / wanted.factor
 
 
-class Reading:
+class ExpressionEvaluator:
     """One reading of one formula."""
 
-    def __init__(self, text: str, scope: Scope, place: Callable[[int], str]) -> None:
+    def __init__(self, text: str, scope: ExpressionScope, place: Callable[[int], str]) -> None:
         self.text, self.scope, self.place = text, scope, place
 
-    def whole(self) -> Amount:
+    def whole(self) -> DimensionedQuantity:
         """Return what the formula comes to."""
         if not self.text.isascii() or len(self.text) > LONGEST:
             raise DataError(
@@ -138,16 +144,18 @@ class Reading:
         """Return what stands in the formula for a node, quotes left out."""
         return self.text[node.col_offset : node.end_col_offset].strip("'\"")
 
-    def of(self, node: ast.expr) -> Amount:
+    def of(self, node: ast.expr) -> DimensionedQuantity:
         """Return what a node comes to."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return Amount(float(value))
+                return DimensionedQuantity(float(value))
             case ast.Name():
-                found: Amount = self.asked(node, lambda: self.scope.named(self.source(node)))
+                found: DimensionedQuantity = self.asked(
+                    node, lambda: self.scope.named(self.source(node))
+                )
                 return found
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.joined(node, ast.Mult, Amount(-1.0), self.of(operand))
+                return self.joined(node, ast.Mult, DimensionedQuantity(-1.0), self.of(operand))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return self.joined(node, type(op), self.of(left), self.of(right))
             case ast.Call(func=ast.Name()):
@@ -165,23 +173,29 @@ class Reading:
             raise self.fault(node, str(error)) from None
 
     def joined(
-        self, node: ast.expr, kind: type[ast.operator], left: Amount, right: Amount
-    ) -> Amount:
+        self,
+        node: ast.expr,
+        kind: type[ast.operator],
+        left: DimensionedQuantity,
+        right: DimensionedQuantity,
+    ) -> DimensionedQuantity:
         """Return what an operator makes of two amounts."""
         powers = left.powers
         if kind in ALIKE:
             self.alike(node, right, powers)
         elif kind is ast.Pow:
             self.alike(node, right, {})
-            powers = scaled({}, powers, right.value)
+            powers = dimension_product({}, powers, right.value)
         else:
-            powers = scaled(powers, right.powers, 1 if kind is ast.Mult else -1)
+            powers = dimension_product(powers, right.powers, 1 if kind is ast.Mult else -1)
         value = OPERATORS[kind](left.value, right.value)
         if isinstance(value, complex):
             raise self.fault(node, "a root of a number below zero")
-        return Amount(value, powers)
+        return DimensionedQuantity(value, powers)
 
-    def alike(self, node: ast.expr, found: Amount, powers: Mapping[str, float]) -> None:
+    def alike(
+        self, node: ast.expr, found: DimensionedQuantity, powers: Mapping[str, float]
+    ) -> None:
         """Refuse an amount of another dimension than expected."""
         if found.powers != powers:
             raise self.fault(
@@ -190,7 +204,7 @@ class Reading:
                 f"{dimension_text(powers)}",
             )
 
-    def called(self, node: ast.Call) -> Amount:
+    def called(self, node: ast.Call) -> DimensionedQuantity:
         """Return what a function gives."""
         name = self.source(node.func)
         if name not in GATHERED:
@@ -209,9 +223,13 @@ class Reading:
             )
         for argument, one in zip(node.args, amounts, strict=True):
             self.alike(argument, one, amounts[0].powers)
-        return Amount(float(GATHERED[name](*(one.value for one in amounts))), amounts[0].powers)
+        return DimensionedQuantity(
+            float(GATHERED[name](*(one.value for one in amounts))), amounts[0].powers
+        )
 
-    def answered(self, node: ast.Call, name: str, function: Callable[..., Any]) -> Amount:
+    def answered(
+        self, node: ast.Call, name: str, function: Callable[..., Any]
+    ) -> DimensionedQuantity:
         """Return what a function of the scope gives for its names and amounts."""
         expected = signature(function)
         settings = {
@@ -244,7 +262,7 @@ class Reading:
                     self.argument(parameter, one)
                     for one in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
                 ]
-        result: Amount = self.asked(node, lambda: function(*names, **texts))
+        result: DimensionedQuantity = self.asked(node, lambda: function(*names, **texts))
         return result
 
     def argument(self, parameter: Parameter, node: ast.expr) -> Any:
@@ -266,10 +284,10 @@ class Reading:
         return found.value
 
 
-def offered(formula: Formula) -> Callable[..., Amount]:
+def formula_row_function(formula: Formula) -> Callable[..., DimensionedQuantity]:
     """Return a formula of the program as a function of rows, whose arguments are in its units."""
 
-    def call(*values: Any) -> Amount:
+    def call(*values: Any) -> DimensionedQuantity:
         return amount(formula.function(*values), formula.unit)
 
     kind, missing = Parameter.POSITIONAL_ONLY, Parameter.empty

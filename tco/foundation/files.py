@@ -48,7 +48,7 @@ def read_text(path: Path, most: int | None = None) -> str:
     """
     most = LARGEST_FILE if most is None else min(most, LARGEST_FILE)
     try:
-        with opened(path) as stream:
+        with open_regular_file(path) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
             raise DataError(f"{path}: larger than {most // 2**20} MiB, expected a data file")
@@ -65,7 +65,7 @@ def read_text(path: Path, most: int | None = None) -> str:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def opened(path: Path | str, flags: int = 0) -> BinaryIO:
+def open_regular_file(path: Path | str, flags: int = 0) -> BinaryIO:
     """Return a regular file, open to be read; any other raises `DataError`: to read a pipe or a
     socket is to wait for whoever writes to it.
     """

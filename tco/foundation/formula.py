@@ -167,7 +167,7 @@ def extent(values: Iterable[Any]) -> tuple[int, int]:
     return axes, size
 
 
-def stacked(terms: Sequence[Any], axes: int) -> Any:
+def stack_terms(terms: Sequence[Any], axes: int) -> Any:
     """Return values on an axis in front of the axes that they, and what they are computed with,
     have at most.
     """

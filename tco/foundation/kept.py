@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tco.foundation.errors import DataError
-from tco.foundation.files import data_directory, opened, replace, scenario_directory
+from tco.foundation.files import data_directory, open_regular_file, replace, scenario_directory
 
 LIBRARIES = ("numpy", "scipy", "pint")  # that compute
 LARGEST = 64 * 2**20  # bytes of a file that is kept
@@ -32,7 +32,7 @@ PROCESSOR = Path("/proc/cpuinfo")  # of Linux
 ABLE = ("flags", "Features")  # its lines of what a processor can do
 
 
-def kept(key: object, make: Callable[[], Any]) -> Any:
+def disk_cached(key: object, make: Callable[[], Any]) -> Any:
     """Return what was kept under a key, or make and keep it, as JSON holds it; a folder that cannot
     be written keeps nothing.
 
@@ -48,7 +48,9 @@ def kept(key: object, make: Callable[[], Any]) -> Any:
     path = folder / f"{sha256(name.encode()).hexdigest()[:16]}.json"
     try:
         found = json.loads(own_bytes(path))
-        if isinstance(found, dict) and found.get("sum") == summed(rests, found.get("content")):
+        if isinstance(found, dict) and found.get("sum") == content_checksum(
+            rests, found.get("content")
+        ):
             return found["content"]
     except (OSError, DataError, ValueError, RecursionError):
         pass
@@ -56,7 +58,7 @@ def kept(key: object, make: Callable[[], Any]) -> Any:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_others(folder.lstat())
-        replace(path, json.dumps({"sum": summed(rests, made), "content": made}).encode())
+        replace(path, json.dumps({"sum": content_checksum(rests, made), "content": made}).encode())
     except OSError:
         pass
     return made
@@ -67,7 +69,7 @@ def own_bytes(path: Path) -> bytes:
     `DataError`.
     """
     refuse_others(path.parent.lstat())
-    with opened(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
+    with open_regular_file(path, getattr(os, "O_NOFOLLOW", 0)) as stream:
         refuse_others(os.fstat(stream.fileno()))
         return stream.read(LARGEST)
 
@@ -80,7 +82,7 @@ def refuse_others(state: os.stat_result) -> None:
         raise PermissionError
 
 
-def summed(rests: str, content: Any) -> str:
+def content_checksum(rests: str, content: Any) -> str:
     """Return a sum over what is kept and all it rests on."""
     return sha256(f"{rests}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
 

@@ -57,7 +57,7 @@ def made_with(one: Making) -> Iterator[None]:
         making.reset(token)
 
 
-def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
+def placeholder_value(given: Input, usual: float | None, minimum: float, maximum: float) -> Input:
     """Return what stands for an own value in the making under way; `usual` is what is shipped in
     its place, if anything is.
 
@@ -67,8 +67,8 @@ def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) 
     one: Making = making.get()
     one.met.add(given.path)
     mark = crc32(f"{given.path} {given.as_of}".encode())
-    middle = usual if usual and minimum < usual <= maximum else between(minimum, maximum)
-    value = moved(
+    middle = usual if usual and minimum < usual <= maximum else placeholder_number(minimum, maximum)
+    value = scaled_within_bounds(
         middle, WAYS[one.number](mark), one.span * (1 + mark / PLACES / 2), minimum, maximum
     )
     if given.unit == "count":
@@ -87,7 +87,7 @@ def stand_in(given: Input, usual: float | None, minimum: float, maximum: float) 
     )
 
 
-def between(minimum: float, maximum: float) -> float:
+def placeholder_number(minimum: float, maximum: float) -> float:
     """Return some value within bounds, for what nothing is shipped of."""
     if not math.isfinite(maximum):
         return max(minimum, 1.0)
@@ -100,7 +100,9 @@ def between(minimum: float, maximum: float) -> float:
     )
 
 
-def moved(middle: float, up: bool, factor: float, minimum: float, maximum: float) -> float:
+def scaled_within_bounds(
+    middle: float, up: bool, factor: float, minimum: float, maximum: float
+) -> float:
     """Return a value moved up or down by a factor; where its bounds come before that, into what is
     left of them.
     """

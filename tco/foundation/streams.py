@@ -23,7 +23,7 @@ CONTROLS = (
 BLANKS = dict.fromkeys(CONTROLS, " ")
 
 
-def plain(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return a text on one line, without characters that a terminal or a table would obey."""
     return text if text.isascii() and text.isprintable() else text.translate(BLANKS)
 
@@ -65,6 +65,6 @@ def tell(text: str) -> None:
     if sys.stderr is None:  # `print` would take stdout in its place, and spoil the answer
         return
     try:
-        print(plain(text), file=sys.stderr, flush=True)
+        print(printable_line(text), file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = None

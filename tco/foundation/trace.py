@@ -65,7 +65,7 @@ def scope(*names: str) -> _Scope | _Nowhere:
     """Open a place below the one that is open: nodes made in it carry its name. Without a trace it
     costs nothing.
     """
-    return _Scope(names) if isinstance(in_use(), Trace) else NOWHERE
+    return _Scope(names) if isinstance(in_use(), TraceRecorder) else NOWHERE
 
 
 class Node:
@@ -131,7 +131,7 @@ class Traced:
         self._refuse()
 
 
-class Trace:
+class TraceRecorder:
     """The recorder: makes a node of every formula call and every gathering of terms."""
 
     def __init__(self) -> None:
@@ -249,9 +249,9 @@ def _below(place: str, node: Node) -> str:
 
 
 @contextmanager
-def recording() -> Iterator[Trace]:
+def recording() -> Iterator[TraceRecorder]:
     """Record a trace while the block runs."""
-    with recorded_by(trace := Trace()):
+    with recorded_by(trace := TraceRecorder()):
         yield trace
 
 
@@ -277,7 +277,7 @@ def paused() -> Iterator[None]:
         RECORDER.reset(token)
 
 
-def plain(value: Any) -> Any:
+def untraced_value(value: Any) -> Any:
     """Return the number behind a traced value; any other value as it is."""
     return value.value if isinstance(value, Traced) else value
 

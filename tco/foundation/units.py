@@ -279,7 +279,7 @@ def table_rows() -> list[tuple[str, float, str]]:
     return [(text, *from_registry(text)) for text in sorted(unit_table())]
 
 
-def main() -> None:
+def rewrite_units() -> None:
     """Rewrite `data/units.csv` from `data/units.txt`; add a line with a new unit text first."""
     lines = [
         "unit,factor,dimension",
@@ -289,4 +289,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    rewrite_units()

@@ -19,7 +19,7 @@ import numpy as np
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import everywhere, somewhere
 from tco.foundation.provenance import UNTOLD, Given, Input, bounded, worst
-from tco.foundation.trace import Trace, Traced, paused, scope
+from tco.foundation.trace import Traced, TraceRecorder, paused, scope
 from tco.foundation.units import convert, is_pure, number_and_unit, parse_quantity
 
 Decisions = Mapping[
@@ -43,7 +43,7 @@ def as_number(given: Input) -> Any:
     return given.value
 
 
-def as_traced(trace: Trace) -> Reader:
+def as_traced(trace: TraceRecorder) -> Reader:
     """The traced reading: every input becomes a leaf of the trace."""
 
     def read(given: Input) -> Traced:
@@ -323,9 +323,9 @@ class Values(Readable):
                 ) from None
             raise
         if keeps_back:
-            from tco.foundation.stand_ins import stand_in
+            from tco.foundation.stand_ins import placeholder_value
 
-            return stand_in(made, self.unset(path), *self.bounds(path))
+            return placeholder_value(made, self.unset(path), *self.bounds(path))
         return made
 
     def unset(self, path: str) -> float | None:
@@ -423,7 +423,7 @@ def given_of(path: str, setting: Any, unit_of: Callable[[str], str]) -> Given:
     return Given(f"{found.size} values", many=many)
 
 
-def shape_of(given: Mapping[str, Given]) -> tuple[int, ...]:
+def joint_array_shape(given: Mapping[str, Given]) -> tuple[int, ...]:
     """Return the shape of what is asked together: empty where every input is one number; shapes
     that do not fit raise `DataError`.
     """

@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.foundation.equation import Symbol, expression
 from tco.foundation.formula import Formula, normal_form
-from tco.graph.program import Program, Row
+from tco.graph.program import PlanNumbers, Program
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +108,7 @@ def weight(varies: int) -> tuple[int, int]:
     return varies & (BATCH | DRAW), varies.bit_count()
 
 
-class Kernel:
+class ArithmeticKernel:
     """Operations in order, each once: `taken` are the places of what it takes, `varies` the axes it
     varies on, `numbers` what is known already.
     """
@@ -154,11 +154,11 @@ class Kernel:
             self.inputs[path] = self.add(path, (), BATCH if path == BATCH_PATH else DRAW)
         return self.inputs[path]
 
-    def leaf(self, number: float | Row) -> int:
+    def leaf(self, number: float | PlanNumbers) -> int:
         """Return the place of a number of the structure, or of those of the plans that are asked
         for.
         """
-        if not isinstance(number, Row):
+        if not isinstance(number, PlanNumbers):
             return self.number(number)
         some = number.numbers[self.plans.get(number.axis, slice(None))]
         return self.number(some, PLANS << number.axis)
@@ -388,7 +388,7 @@ class Kernel:
         return self.schedules[key]
 
 
-class Line(NamedTuple):
+class ScheduledOperation(NamedTuple):
     """An operation of a schedule: where what it takes stands, where its result goes, and whose
     memory that takes over, if any's.
     """
@@ -408,7 +408,9 @@ class Schedule:
     a register that nobody reads any more goes to the next.
     """
 
-    def __init__(self, kernel: Kernel, wanted: Sequence[int], given: frozenset[int]) -> None:
+    def __init__(
+        self, kernel: ArithmeticKernel, wanted: Sequence[int], given: frozenset[int]
+    ) -> None:
         needed = kernel.needed(wanted, given)
         own, stay = needed - given - kernel.numbers.keys(), set(wanted)
         places = sorted(own)  # that are computed
@@ -416,7 +418,7 @@ class Schedule:
         self.leaves = sorted(needed - own)
         register = {place: at for at, place in enumerate(self.leaves)}
         self.size, free = len(register), list[int]()
-        self.lines: list[Line] = []
+        self.lines: list[ScheduledOperation] = []
         for place in places:
             taken, operation = kernel.taken[place], kernel.operation[place]
             done = [
@@ -441,7 +443,9 @@ class Schedule:
             free += [register[one] for one in done if register[one] != register[place]]
             one, other, third = (*read, None, None)[:3]
             self.lines.append(
-                Line(OPERATIONS[operation], int(one or 0), other, third, register[place], reused)
+                ScheduledOperation(
+                    OPERATIONS[operation], int(one or 0), other, third, register[place], reused
+                )
             )
         self.wanted = [register[place] for place in wanted]
 

@@ -22,14 +22,14 @@ Array = np.ndarray[Any, Any]
 GATHERINGS = {"total": total, "least": least, "greatest": greatest}
 
 
-class Row(NamedTuple):
+class PlanNumbers(NamedTuple):
     """Numbers of the structure along one axis of plans."""
 
     axis: int
     numbers: Array
 
 
-class Step(NamedTuple):
+class ProgramStep(NamedTuple):
     """A call of a formula, or a gathering of terms, and the steps whose results it takes."""
 
     function: Formula | str
@@ -52,9 +52,9 @@ class Program:
     """
 
     def __init__(self) -> None:
-        self.steps: list[Step | None] = []  # none of a leaf
+        self.steps: list[ProgramStep | None] = []  # none of a leaf
         self.values: list[Recorded] = []  # of every step, with the numbers it was met with first
-        self.leaves: dict[int, float | Row] = {}
+        self.leaves: dict[int, float | PlanNumbers] = {}
         self.inputs: dict[
             str, list[int]
         ] = {}  # by path, several leaves where the catalogue knows it at several dates
@@ -81,7 +81,7 @@ class Program:
                 self.inputs.setdefault(path, []).append(place)
         return place
 
-    def keep(self, step: Step | None, value: Any) -> int:
+    def keep(self, step: ProgramStep | None, value: Any) -> int:
         """Take in a step, and return its place."""
         self.steps.append(step)
         self.values.append(Recorded(value, len(self.values)))
@@ -123,16 +123,16 @@ class Program:
         place = self.met.get(key)
         if place is None:
             place = self.met[key] = self.keep(
-                Step(*key), compute(*[self.values[one].value for one in key[1]])
+                ProgramStep(*key), compute(*[self.values[one].value for one in key[1]])
             )
         return self.values[place]
 
 
-def number_or_row(value: Any) -> float | Row:
+def number_or_row(value: Any) -> float | PlanNumbers:
     """Return what a leaf holds: one number, or those of the plans along the one axis on which they
     differ.
     """
     if not isinstance(value, np.ndarray) or value.size == 1:
         return float(value)
     (axis,) = (place for place, length in enumerate(value.shape) if length > 1)
-    return Row(axis, value.ravel())
+    return PlanNumbers(axis, value.ravel())

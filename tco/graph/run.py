@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tco.graph.kernel import Kernel, Schedule
+from tco.graph.kernel import ArithmeticKernel, Schedule
 
 Array = np.ndarray[Any, Any]
 CELLS = (
@@ -49,7 +49,7 @@ def keep_memory() -> None:
             library.mallopt(option, size)
 
 
-def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+def fork_map(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tuple[int, Any]]:
     """Yield what is made of each of some, with its place among them: on Linux each core makes its
     share in a process of its own.
 
@@ -69,7 +69,7 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
             with contextlib.suppress(
                 OSError, AttributeError
             ):  # where the system refuses processes, or files in memory, this one makes their shares
-                copies.extend(copied(make, many[at::cores]) for at in range(1, cores))
+                copies.extend(fork_worker(make, many[at::cores]) for at in range(1, cores))
             for first in (0, *range(len(copies) + 1, cores)):
                 for at, one in enumerate(many[first::cores]):
                     yield first + at * cores, make(one)
@@ -89,7 +89,7 @@ def side_by_side(make: Callable[[Any], Any], many: Sequence[Any]) -> Iterator[tu
         SHARING.release()
 
 
-def copied(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
+def fork_worker(make: Callable[[Any], Any], some: Sequence[Any]) -> tuple[int, IO[bytes]]:
     """Return a process that makes something of each of some, and the file in memory it writes that
     to.
     """
@@ -124,7 +124,7 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-class Run:
+class ScheduleRunner:
     """A schedule for some values: its results for `count` draws on the last axis, or some of them,
     with values that come with each call.
     """
@@ -137,8 +137,8 @@ class Run:
             for place, value in self.values.items()
             if value.ndim and value.shape[-1] == count
         }
-        self.rows = rows_of(self.values.values())
-        self.few: tuple[Array, Run] | None = (
+        self.rows = candidate_count(self.values.values())
+        self.few: tuple[Array, ScheduleRunner] | None = (
             # where each draw stands among those asked for last, below zero elsewhere, and their own
             # run
             None
@@ -166,13 +166,13 @@ class Run:
             places = np.full(self.count, -1)
             places[draws] = np.arange(len(draws))
             picked = {place: value.take(draws, axis=-1) for place, value in self.many.items()}
-            self.few = places, Run(self.schedule, self.values | picked, len(draws))
+            self.few = places, ScheduleRunner(self.schedule, self.values | picked, len(draws))
         places, run = self.few
         return run(places[draws], own)
 
     def whole(self, own: Mapping[int, Array]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
-        size = max(CELLS // max(self.rows, rows_of(own.values())), 1)
+        size = max(CELLS // max(self.rows, candidate_count(own.values())), 1)
         if self.count <= size * 1.5:
             return self.schedule.run({**self.values, **own})
 
@@ -190,13 +190,13 @@ class Run:
         ]
 
 
-def rows_of(values: Iterable[Any]) -> int:
+def candidate_count(values: Iterable[Any]) -> int:
     """Return how many plans, or tries, the largest of some values has on its first axis."""
     return max([len(value) for value in values if value.ndim == 2], default=1)
 
 
-def evaluated(
-    kernel: Kernel,
+def kernel_outputs(
+    kernel: ArithmeticKernel,
     wanted: Sequence[int],
     values: Mapping[int, Any],
     count: int,
@@ -205,11 +205,11 @@ def evaluated(
     """Return what stands in some places of a kernel, from values of others, in all of `count` draws
     or in some.
     """
-    return Run(kernel.schedule(wanted, values), values, count)(draws)
+    return ScheduleRunner(kernel.schedule(wanted, values), values, count)(draws)
 
 
 def taken(
-    kernel: Kernel,
+    kernel: ArithmeticKernel,
     values: Mapping[int, Any],
     places: Iterable[int],
     rows: Any,
@@ -240,8 +240,8 @@ def taken(
     return found
 
 
-def apart(
-    kernel: Kernel,
+def evaluate_partitions(
+    kernel: ArithmeticKernel,
     asked: Sequence[tuple[Sequence[int], Any]],
     values: Mapping[int, Any],
     count: int,
@@ -250,8 +250,13 @@ def apart(
     they have in common is computed in all draws.
     """
     order = kernel.common([wanted for wanted, _ in asked], values)
-    known = {**values, **dict(zip(order, evaluated(kernel, order, values, count), strict=True))}
+    known = {
+        **values,
+        **dict(zip(order, kernel_outputs(kernel, order, values, count), strict=True)),
+    }
     found = []
     for wanted, draws in asked:
-        found.append(evaluated(kernel, wanted, known, count, draws if len(draws) < count else None))
+        found.append(
+            kernel_outputs(kernel, wanted, known, count, draws if len(draws) < count else None)
+        )
     return found

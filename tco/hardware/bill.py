@@ -325,7 +325,7 @@ class Place(NamedTuple):
     contains: bool  # holds other places of the tree
 
 
-def places_of(system: System, catalogue: Catalogue) -> list[Place]:
+def tree_slots(system: System, catalogue: Catalogue) -> list[Place]:
     """Return the places of a tree, parents first.
 
     An assembly with an `own_price` takes labour: where its hours are missing, the bill says so.
@@ -333,13 +333,13 @@ def places_of(system: System, catalogue: Catalogue) -> list[Place]:
 
     def list_places() -> list[Place]:
         holders = {leaf.parent for leaf in system.leaves}
-        return [place_of(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
+        return [tree_slot(leaf, leaf.path in holders, catalogue) for leaf in system.leaves]
 
     places: list[Place] = system.once("places", list_places)
     return places
 
 
-def place_of(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
+def tree_slot(leaf: Leaf, contains: bool, catalogue: Catalogue) -> Place:
     """Return how the line of a leaf is made, from the attributes its part has."""
     has = partial(catalogue.has_part_value, leaf.part)
     power = "power" if has("power") or not has("tdp") else "tdp"
@@ -366,7 +366,7 @@ def bill_of_materials(
     labour: list[Labour] = []
     assembly: Leaf | None = None
     converter: Leaf | None = None
-    for place in places_of(system, catalogue):
+    for place in tree_slots(system, catalogue):
         leaf = place.leaf
         if place.assembles:
             assembly = leaf

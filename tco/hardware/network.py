@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.systems import System, is_count
+from tco.catalog.systems import System, is_part_count
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import ceil_ratio, formula, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import BytePerSecond, Metre, Pure
 from tco.foundation.values import Rule, Values, following
 from tco.hardware.bill import extended_power, extended_price
@@ -79,12 +79,12 @@ def module_ends(links: Pure, ends: Pure) -> Any:
     return links * ends
 
 
-def reach_of(radices: Sequence[float], oversubscription: float) -> float:
+def clos_endpoints_by_radices(radices: Sequence[float], oversubscription: float) -> float:
     """Return the endpoints of a Clos whose tiers, the lowest first, have these radices."""
     reach: Any = radices[-1]
     for radix in radices[-2::-1]:
         reach = grown_reach(reach, radix, oversubscription)
-    return float(plain(reach))
+    return float(untraced_value(reach))
 
 
 class ReachError(DataError):
@@ -96,9 +96,9 @@ def tiers_needed(chips: float, radix: float, oversubscription: float = 1.0) -> i
     `ReachError`.
     """
     for tiers in range(1, MOST_TIERS + 1):
-        if chips <= reach_of([radix] * tiers, oversubscription) * (1 + 1e-9):
+        if chips <= clos_endpoints_by_radices([radix] * tiers, oversubscription) * (1 + 1e-9):
             return tiers
-    most = math.floor(reach_of([radix] * MOST_TIERS, oversubscription))
+    most = math.floor(clos_endpoints_by_radices([radix] * MOST_TIERS, oversubscription))
     raise ReachError(
         f"{chips:,.0f} endpoints do not fit a Clos of {MOST_TIERS} tiers of {radix:.0f}-port "
         f"switches: it reaches {most:,}; "
@@ -138,7 +138,7 @@ def cards_of(system: System, network: str) -> Cards | None:
     nic, below, hosts = stated["nic"], stated.get("below"), stated.get("hosts", 0)
     if below is not None and below not in system.quantity:
         raise unknown("part of the tree", str(below), system.quantity, f"{where}.below")
-    if not is_count(hosts) or (hosts and below is None):
+    if not is_part_count(hosts) or (hosts and below is None):
         raise DataError(
             f"{where}.hosts is {hosts!r}, expected how many of the cards in each assembly that "
             "`below` names"
@@ -245,7 +245,7 @@ class LongLinks(NamedTuple):
     length: float  # metres
 
 
-class Plan(NamedTuple):
+class NetworkDesign(NamedTuple):
     """What is to be built. Bandwidths come from values; the rest is structure."""
 
     chips: Any
@@ -290,7 +290,7 @@ def clos_size(
     if radix < 2:
         raise DataError(f"{switch} has no two ports of {port * 8 / 1e9:g}G: {radix:.0f} ports")
     levels = tiers or (tiers_needed(chips, radix, tapering) if chips else 2)
-    reach = int(reach_of([radix] * levels, tapering) + 1e-9)
+    reach = int(clos_endpoints_by_radices([radix] * levels, tapering) + 1e-9)
     joined = chips or reach
     if joined > reach:
         raise DataError(
@@ -365,7 +365,7 @@ def optics_covering(values: Values, optics: Sequence[str], length: float) -> lis
     return list(shortest.values())
 
 
-def scale_out_network(values: Values, plan: Plan) -> Network:
+def scale_out_network(values: Values, plan: NetworkDesign) -> Network:
     """Return switches by tier, links, modules and cables of a cluster's network."""
     if plan.design not in DESIGNS:
         raise unknown("network design", plan.design, DESIGNS)
@@ -373,7 +373,7 @@ def scale_out_network(values: Values, plan: Plan) -> Network:
         return tier_by_tier(values, plan)
 
 
-def tier_by_tier(values: Values, plan: Plan) -> Network:
+def tier_by_tier(values: Values, plan: NetworkDesign) -> Network:
     """Return the network of a known design, from the chips up."""
     oversubscription = values["cluster.oversubscription"]
     capacity = values[f"parts.{plan.switch}.switch_capacity"]
@@ -408,13 +408,13 @@ def tier_by_tier(values: Values, plan: Plan) -> Network:
             if tier < plan.tiers:
                 optical.add_tier(up, between_sites=tier == plan.tiers - 1)
         down = up
-    return summed(plan.tiers, [*lines, *optical.lines()])
+    return network_totals(plan.tiers, [*lines, *optical.lines()])
 
 
 class OpticalLinks:
     """The optical links of a network, by their modules and lengths."""
 
-    def __init__(self, values: Values, plan: Plan) -> None:
+    def __init__(self, values: Values, plan: NetworkDesign) -> None:
         self.values = values
         self.plan = plan
         self.links: dict[str, list[Any]] = {}  # by module
@@ -472,7 +472,7 @@ class OpticalLinks:
         return lines
 
 
-def summed(tiers: int, lines: list[NetworkLine]) -> Network:
+def network_totals(tiers: int, lines: list[NetworkLine]) -> Network:
     """Return a network with the sums of its lines."""
     return Network(
         tiers,
@@ -484,7 +484,9 @@ def summed(tiers: int, lines: list[NetworkLine]) -> Network:
     )
 
 
-def network_line(values: Values, plan: Plan, name: str, part: str, quantity: Any) -> NetworkLine:
+def network_line(
+    values: Values, plan: NetworkDesign, name: str, part: str, quantity: Any
+) -> NetworkLine:
     """Return one line of the network's bill."""
     price, power = f"parts.{part}.price", f"parts.{part}.power"
     kind, sources, _ = values.grounds((price,))

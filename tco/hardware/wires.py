@@ -13,7 +13,7 @@ from typing import Any
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
-from tco.fabric.scopes import AXES, count, lanes, number, torus_dimensions, whole_racks
+from tco.fabric.scopes import AXES, count, fabric_number, lanes, torus_dimensions, whole_racks
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import somewhere
 from tco.foundation.values import Values
@@ -63,7 +63,7 @@ def unstated(system: System, catalogue: Catalogue) -> Iterator[str]:
             f"{system.where}: fabric.switch is missing; it names the part of the tree that the "
             "chips' lanes end on"
         )
-    used = table(system, "lanes")
+    used = fabric_section_table(system, "lanes")
     wanted = ["lanes", *(["serdes_lanes"] if set(NOT_SCALE_UP) & used.keys() else [])]
     for attribute in wanted:
         if not catalogue.has_part_value(system.chip, attribute):
@@ -79,7 +79,7 @@ def used_lanes(system: System) -> dict[str, float]:
     """Return the lanes of one chip by purpose, spares included: a torus has two links in most
     dimensions, a mesh one to every chip.
     """
-    stated = {name: lanes(system, name) for name in table(system, "lanes")}
+    stated = {name: lanes(system, name) for name in fabric_section_table(system, "lanes")}
     kind = system.fabric.get("kind")
     if kind == "torus":
         links = dict(zip(AXES, (min(size - 1, 2) for size in sizes(system)), strict=False))
@@ -105,7 +105,7 @@ def chip_faults(system: System, catalogue: Catalogue, values: Values) -> Iterato
         ("lanes", inside, "scale-up lanes"),
         ("serdes_lanes", used, "lanes in all"),
     ):
-        have = known(catalogue, values, system.chip, attribute)
+        have = stated_part_value(catalogue, values, system.chip, attribute)
         need = sum(wanted.values())
         if have is not None and need > have:
             terms = " + ".join(f"{name} {each:g}" for name, each in wanted.items())
@@ -139,7 +139,9 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
     elif kind in ("star", "two-star"):
         each = sum(scale_up(used_lanes(system)).values())
         across = (
-            number(system, "cross_share") if kind == "two-star" and whole_racks(system) > 1 else 0.0
+            fabric_number(system, "cross_share")
+            if kind == "two-star" and whole_racks(system) > 1
+            else 0.0
         )
         need = system.chips * each * (1 + across)
         if need > standing * have * (1 + 1e-9):
@@ -152,10 +154,10 @@ def switch_faults(system: System, catalogue: Catalogue, values: Values) -> Itera
 
 def cable_faults(system: System, catalogue: Catalogue, values: Values) -> Iterator[str]:
     """Yield the links that are longer than their cable reaches."""
-    cables = table(system, "cable")
+    cables = fabric_section_table(system, "cable")
     for name, cable in cables.items():
         yield from absent(system, catalogue, cable, f"fabric.cable.{name}")
-    for name, span in table(system, "span").items():
+    for name, span in fabric_section_table(system, "span").items():
         if isinstance(span, bool) or not isinstance(span, (int, float)):
             raise DataError(
                 f"{system.where}: fabric.span.{name} is {span!r}, expected a number of metres"
@@ -181,7 +183,9 @@ def absent(system: System, catalogue: Catalogue, part: Any, key: str) -> Iterato
         yield f"{key} names {part}, of which the tree holds none"
 
 
-def known(catalogue: Catalogue, values: Values, part: str, attribute: str) -> float | None:
+def stated_part_value(
+    catalogue: Catalogue, values: Values, part: str, attribute: str
+) -> float | None:
     """Return a value the catalogue or the user states; None where nobody does."""
     path = f"parts.{part}.{attribute}"
     return (
@@ -191,7 +195,7 @@ def known(catalogue: Catalogue, values: Values, part: str, attribute: str) -> fl
     )
 
 
-def table(system: System, name: str) -> dict[str, Any]:
+def fabric_section_table(system: System, name: str) -> dict[str, Any]:
     """Return a table of the fabric section; none is an empty one."""
     found = system.fabric.get(name, {})
     if not isinstance(found, dict):

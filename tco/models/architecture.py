@@ -15,15 +15,15 @@ from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import is_folder
 from tco.foundation.provenance import refuse_own
 from tco.models import latent
-from tco.models.config import Config, Layout, read_config
-from tco.models.layers import Architecture, Attention, Block, FeedForward, StateMixer
+from tco.models.config import Config, ParsedConfig, read_config
+from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock, StateMixer
 
 __all__ = [
     "Architecture",
     "Attention",
-    "Block",
     "FeedForward",
-    "Layout",
+    "LayerBlock",
+    "ParsedConfig",
     "StateMixer",
     "architecture",
     "load_model",
@@ -32,7 +32,7 @@ __all__ = [
 SIZE = "total_parameters"  # key of a config whose other figures follow from it
 
 
-def is_stated(name: str) -> bool:
+def is_stated_model(name: str) -> bool:
     """Say whether the name of a model is a list of figures."""
     return "=" in name and "/" not in name and not name.endswith(".json")
 
@@ -46,7 +46,7 @@ def load_model(
     A model of a given size may be asked for in another: `size` says how many parameters, zero as
     many as its config says.
     """
-    if is_stated(name):
+    if is_stated_model(name):
         refuse_own("a model stated by its figures")
         from tco.models.stated import stated_model
 
@@ -78,7 +78,7 @@ def of_size(content: dict[str, Any], size: Callable[[], float] | None) -> dict[s
     return content | {SIZE: wanted} if wanted else content
 
 
-def reader_of(kind: str, where: str) -> Callable[[Config], Layout]:
+def reader_of(kind: str, where: str) -> Callable[[Config], ParsedConfig]:
     """Return what reads a model type; one without a reader is refused: why it has none, or the
     nearest that has one.
     """

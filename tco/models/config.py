@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_json
-from tco.models.layers import Block
+from tco.models.layers import LayerBlock
 
 
-class Layout(NamedTuple):
+class ParsedConfig(NamedTuple):
     """What a reader takes from a config."""
 
     hidden: int
     vocabulary: int
     context: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[LayerBlock, ...]
     tied: bool = False
     others: int = 0
     positions: int = 0
@@ -130,7 +130,9 @@ class Config:
         """Return the number of layers."""
         return self.whole(key, most=10_000)
 
-    def layout(self, blocks: tuple[Block, ...], tied: bool = False, prediction: str = "") -> Layout:
+    def layout(
+        self, blocks: tuple[LayerBlock, ...], tied: bool = False, prediction: str = ""
+    ) -> ParsedConfig:
         """Return the layout of a config with the usual keys and one last norm; `prediction` is the
         key of layers that predict ahead.
         """
@@ -140,7 +142,9 @@ class Config:
             self.count(prediction, 100) if prediction else 0,
         )
         shared = self.flag("tie_word_embeddings", tied)
-        return Layout(hidden, self.whole("vocab_size"), context, blocks, shared, hidden, 0, ahead)
+        return ParsedConfig(
+            hidden, self.whole("vocab_size"), context, blocks, shared, hidden, 0, ahead
+        )
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tco.models import hybrids, latent
-from tco.models.config import Config, Layout
-from tco.models.layers import Attention, Block, FeedForward, gathered
+from tco.models.config import Config, ParsedConfig
+from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 from tco.models.parts import (
     all_heads_norm,
     dense,
@@ -37,13 +37,13 @@ def even(
     norms: int | None = None,
     tied: bool = False,
     layers: str = "num_hidden_layers",
-) -> Layout:
+) -> ParsedConfig:
     """Return equal layers, with two norms of scales alone unless `norms` says how many weights they
     have.
     """
     return c.layout(
         (
-            Block(
+            LayerBlock(
                 c.layers(layers), attention, part, others=two_norms(c) if norms is None else norms
             ),
         ),
@@ -53,10 +53,13 @@ def even(
 
 def uneven(
     c: Config, layers: Iterable[tuple[Attention, FeedForward]], norms: int, tied: bool = False
-) -> Layout:
+) -> ParsedConfig:
     """Return layers whose attention or feed-forward part differs."""
     return c.layout(
-        gathered(Block(1, attention, part, others=norms) for attention, part in layers), tied=tied
+        merge_equal_layers(
+            LayerBlock(1, attention, part, others=norms) for attention, part in layers
+        ),
+        tied=tied,
     )
 
 
@@ -75,15 +78,15 @@ def after_gpt(
     hidden: str = "hidden_size",
     layers: str = "num_hidden_layers",
     logits_bias: bool = False,
-) -> Layout:
+) -> ParsedConfig:
     """Return equal layers with so many norms each, all with a bias, and one behind the last layer."""
     width = c.whole(hidden)
-    block = Block(c.layers(layers), attention, part, others=layer_norms(width, norms))
+    block = LayerBlock(c.layers(layers), attention, part, others=layer_norms(width, norms))
     context = c.whole(
         c.either("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"), 2048
     )
     vocabulary, shared = c.whole("vocab_size"), c.flag("tie_word_embeddings", tied)
-    return Layout(
+    return ParsedConfig(
         width,
         vocabulary,
         context,
@@ -93,7 +96,7 @@ def after_gpt(
     )
 
 
-def plain(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
+def ungated_feed_forward(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForward:
     """Return a feed-forward part without a gate; where the key of the model's width is given, four
     times as wide unless its own says otherwise.
     """
@@ -102,9 +105,9 @@ def plain(c: Config, key: str, bias: bool = True, hidden: str = "") -> FeedForwa
 
 def like_gpt2(
     c: Config, attention: Attention, norms: int = 2, tied: bool = True, logits_bias: bool = False
-) -> Layout:
+) -> ParsedConfig:
     """Return layers under the keys of GPT-2."""
-    part = plain(c, "n_inner", hidden="n_embd")
+    part = ungated_feed_forward(c, "n_inner", hidden="n_embd")
     return after_gpt(
         c,
         attention,
@@ -127,12 +130,12 @@ def local_experts(c: Config, shared: int = 0) -> FeedForward:
     return routed(c, "intermediate_size", "num_local_experts", shared)
 
 
-def with_positions(made: Layout, spare: int = 0) -> Layout:
+def with_positions(made: ParsedConfig, spare: int = 0) -> ParsedConfig:
     """Return a layout whose positions are learned, some of them spare."""
     return made._replace(positions=made.context + spare)
 
 
-def read_gemma3(c: Config) -> Layout:
+def read_gemma3(c: Config) -> ParsedConfig:
     """Five of six layers see a window, queries and keys have norms, four more norms a layer, one
     embedding.
     """
@@ -148,7 +151,7 @@ def read_gemma3(c: Config) -> Layout:
     )
 
 
-def read_gemma4(c: Config) -> Layout:
+def read_gemma4(c: Config) -> ParsedConfig:
     """Windows, and every sixth layer wider heads that see all and whose values are keys; in a
     mixture a dense part beside the experts.
     """
@@ -190,7 +193,7 @@ def read_gemma4(c: Config) -> Layout:
     )
 
 
-def read_gemma2(c: Config) -> Layout:
+def read_gemma2(c: Config) -> ParsedConfig:
     """Windows on every other layer, four norms a layer, one embedding."""
     far, part = grouped_query(c), dense(c)
     near = far._replace(window=c.whole("sliding_window", 4096))
@@ -202,7 +205,7 @@ def read_gemma2(c: Config) -> Layout:
     )
 
 
-def read_llama4(c: Config) -> Layout:
+def read_llama4(c: Config) -> ParsedConfig:
     """Three of four layers see their own chunk only; every layer or every other one has experts and
     a shared one.
     """
@@ -220,7 +223,7 @@ def read_llama4(c: Config) -> Layout:
     return uneven(c, kinds, two_norms(c))
 
 
-def read_bloom(c: Config) -> Layout:
+def read_bloom(c: Config) -> ParsedConfig:
     """Biases everywhere, no learned positions, a norm behind the embedding."""
     hidden, heads = c.either("hidden_size", "n_embed"), c.either("n_head", "num_attention_heads")
     attention, part = (
@@ -238,7 +241,7 @@ def read_bloom(c: Config) -> Layout:
     return made._replace(others=2 * made.others)
 
 
-def read_gpt_oss(c: Config) -> Layout:
+def read_gpt_oss(c: Config) -> ParsedConfig:
     """Windows on every other layer, sinks, biases on projections, router and experts."""
     part = local_experts(c)._replace(router_bias=True, bias=True)
     return uneven(
@@ -248,7 +251,7 @@ def read_gpt_oss(c: Config) -> Layout:
     )
 
 
-def read_minimax_m3(c: Config) -> Layout:
+def read_minimax_m3(c: Config) -> ParsedConfig:
     """The first layers dense with full attention, the others experts and blocks of keys that an
     indexer scores.
     """
@@ -279,7 +282,7 @@ def read_minimax_m3(c: Config) -> Layout:
     return made._replace(prediction_layers=c.count("num_nextn_predict_layers", 100))
 
 
-def read_phimoe(c: Config) -> Layout:
+def read_phimoe(c: Config) -> ParsedConfig:
     """Norms with bias, and a bias on the logits."""
     hidden = c.whole("hidden_size")
     made = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
@@ -288,7 +291,7 @@ def read_phimoe(c: Config) -> Layout:
     )
 
 
-def read_dbrx(c: Config) -> Layout:
+def read_dbrx(c: Config) -> ParsedConfig:
     """As Mixtral, under other keys."""
     hidden, heads, inner = c.whole("d_model"), c.whole("n_heads"), c.section("ffn_config")
     head, experts = hidden // heads, inner.whole("moe_num_experts")
@@ -298,8 +301,8 @@ def read_dbrx(c: Config) -> Layout:
     part = FeedForward(
         inner.whole("ffn_hidden_size"), 3, experts, inner.whole("moe_top_k", most=experts)
     )
-    block = Block(c.layers("n_layers"), attention, part, others=2 * hidden)
-    return Layout(
+    block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * hidden)
+    return ParsedConfig(
         hidden,
         c.whole("vocab_size"),
         c.whole("max_seq_len"),
@@ -309,7 +312,7 @@ def read_dbrx(c: Config) -> Layout:
     )
 
 
-def read_chatglm(c: Config) -> Layout:
+def read_chatglm(c: Config) -> ParsedConfig:
     """ChatGLM 2 and 3, GLM-4-9B: groups of queries share keys and values; biases on queries, keys
     and values.
     """
@@ -323,14 +326,14 @@ def read_chatglm(c: Config) -> Layout:
         c.whole("multi_query_group_num", most=heads) if c.flag("multi_query_attention") else heads
     )
     attention = multi_head(c, groups=groups, bias=c.flag("add_qkv_bias"))._replace(out_bias=False)
-    block = Block(
+    block = LayerBlock(
         c.layers("num_layers"),
         attention,
         FeedForward(c.whole("ffn_hidden_size"), 3),
         others=two_norms(c),
     )
     ends = hidden if c.flag("post_layer_norm", True) else 0
-    return Layout(
+    return ParsedConfig(
         hidden,
         c.whole("padded_vocab_size"),
         c.whole("seq_length"),
@@ -340,7 +343,7 @@ def read_chatglm(c: Config) -> Layout:
     )
 
 
-def read_falcon(c: Config) -> Layout:
+def read_falcon(c: Config) -> ParsedConfig:
     """Attention and feed-forward side by side behind one norm or two, one head of keys and values
     or groups of them.
     """
@@ -354,11 +357,11 @@ def read_falcon(c: Config) -> Layout:
         c.whole("num_kv_heads", heads, most=heads) if grouped else int(c.flag("multi_query", True))
     )
     norms = c.whole("num_ln_in_parallel_attn", 2, most=2) if grouped else 1 if parallel else 2
-    part = plain(c, "ffn_hidden_size", bias, hidden="hidden_size")
+    part = ungated_feed_forward(c, "ffn_hidden_size", bias, hidden="hidden_size")
     return after_gpt(c, multi_head(c, groups=groups, bias=bias), part, norms, tied=True)
 
 
-def read_opt(c: Config) -> Layout:
+def read_opt(c: Config) -> ParsedConfig:
     """Learned positions, two of them spare, and biases everywhere."""
     hidden, bias = c.whole("hidden_size"), c.flag("enable_bias", True)
     if c.whole("word_embed_proj_dim", hidden) != hidden or not c.flag("do_layer_norm_before", True):
@@ -367,11 +370,12 @@ def read_opt(c: Config) -> Layout:
             "with it are not read"
         )
     return with_positions(
-        after_gpt(c, multi_head(c, bias=bias), plain(c, "ffn_dim", bias), tied=True), spare=2
+        after_gpt(c, multi_head(c, bias=bias), ungated_feed_forward(c, "ffn_dim", bias), tied=True),
+        spare=2,
     )
 
 
-def read_mpt(c: Config) -> Layout:
+def read_mpt(c: Config) -> ParsedConfig:
     """No learned positions and one embedding; without biases its norms have scales alone."""
     hidden, heads, bias = c.whole("d_model"), c.whole("n_heads"), not c.flag("no_bias", True)
     inner = (c.section("attn_config") if c.has("attn_config") else Config({}, c.where)).without(
@@ -384,8 +388,8 @@ def read_mpt(c: Config) -> Layout:
         FeedForward(c.whole("expansion_ratio", 4) * hidden, 2, bias=bias),
         hidden * (2 if bias else 1),
     )
-    block = Block(c.layers("n_layers"), attention, part, others=2 * scales)
-    made = Layout(
+    block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * scales)
+    made = ParsedConfig(
         hidden,
         c.whole("vocab_size"),
         c.whole("max_seq_len", 2048),
@@ -396,7 +400,7 @@ def read_mpt(c: Config) -> Layout:
     return made if inner.flag("alibi") else with_positions(made)
 
 
-def read_arctic(c: Config) -> Layout:
+def read_arctic(c: Config) -> ParsedConfig:
     """Beside the experts a dense part as wide as the model, which every token passes as it would a
     shared expert.
     """
@@ -409,7 +413,7 @@ def read_arctic(c: Config) -> Layout:
     )
 
 
-def read_deepseek1(c: Config) -> Layout:
+def read_deepseek1(c: Config) -> ParsedConfig:
     """The first layer dense, then fine-grained experts with shared ones, attention as Llama's."""
     blocks = dense_then_routed(c, grouped_query(c))
     return c.layout(
@@ -420,7 +424,7 @@ def read_deepseek1(c: Config) -> Layout:
     )
 
 
-def read_ernie_moe(c: Config) -> Layout:
+def read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
     layers, width = (
         c.without("use_bias").every_layer("moe_layer_interval").layers(),
@@ -450,7 +454,7 @@ def read_ernie_moe(c: Config) -> Layout:
     )
 
 
-def read_hunyuan(c: Config) -> Layout:
+def read_hunyuan(c: Config) -> ParsedConfig:
     """Experts on every layer: a shared one, norms of queries and keys; the figures of a part are
     lists, a number a layer.
     """
@@ -476,7 +480,7 @@ def read_hunyuan(c: Config) -> Layout:
     return even(c, grouped_query(c, head_norm=c.flag("use_qk_norm")), part)
 
 
-READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
+READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **latent.READERS,
     **hybrids.READERS,
     # dense, after Llama: a gate, norms of scales alone, grouped-query attention
@@ -536,7 +540,7 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     "gpt_neox": lambda c: after_gpt(
         c,
         multi_head(c, bias=c.flag("attention_bias", True)),
-        plain(c, "intermediate_size"),
+        ungated_feed_forward(c, "intermediate_size"),
         tied=False,
     ),
     "gptj": lambda c: like_gpt2(
@@ -544,13 +548,16 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     ),
     "mpt": read_mpt,
     "nemotron": lambda c: after_gpt(
-        c, grouped_query(c), plain(c, "intermediate_size", c.flag("mlp_bias")), tied=False
+        c,
+        grouped_query(c),
+        ungated_feed_forward(c, "intermediate_size", c.flag("mlp_bias")),
+        tied=False,
     ),
     "opt": read_opt,
     "phi": lambda c: after_gpt(
         c.without("qk_layernorm"),
         biased(grouped_query(c)),
-        plain(c, "intermediate_size"),
+        ungated_feed_forward(c, "intermediate_size"),
         norms=1,
         tied=False,
         logits_bias=True,
@@ -567,7 +574,7 @@ READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
     "starcoder2": lambda c: after_gpt(
         c,
         biased(wide_window(c), c.flag("use_bias", True)),
-        plain(c, "intermediate_size", c.flag("use_bias", True)),
+        ungated_feed_forward(c, "intermediate_size", c.flag("use_bias", True)),
         tied=True,
     ),
     # mixtures of experts

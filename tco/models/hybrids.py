@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tco.models.config import Config, Layout
+from tco.models.config import Config, ParsedConfig
 from tco.models.latent import latent_attention
-from tco.models.layers import Block, FeedForward, StateMixer, gathered
+from tco.models.layers import FeedForward, LayerBlock, StateMixer, merge_equal_layers
 from tco.models.parts import dense, grouped_query, routed, two_norms
 
 UNBOUNDED = 10**9  # tokens of a context that no state or position bounds
 
 
-def read_qwen35(c: Config, part: FeedForward) -> Layout:
+def read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
     """Qwen 3.5: gated delta rule on three of four layers, gated attention on the fourth; the
     feed-forward part of all is experts or dense.
     """
@@ -34,14 +34,14 @@ def read_qwen35(c: Config, part: FeedForward) -> Layout:
     )
     norms = two_norms(c)
     linear, full = (
-        Block(1, feed_forward=part, mixer=mixer, others=norms),
-        Block(1, attention, part, others=norms),
+        LayerBlock(1, feed_forward=part, mixer=mixer, others=norms),
+        LayerBlock(1, attention, part, others=norms),
     )
     default = [
         "linear_attention" if (index + 1) % every else "full_attention" for index in range(layers)
     ]
     kinds = c.kinds("layer_types", layers, ("linear_attention", "full_attention"), default)
-    blocks = gathered(linear if kind == "linear_attention" else full for kind in kinds)
+    blocks = merge_equal_layers(linear if kind == "linear_attention" else full for kind in kinds)
     return c.layout(blocks, prediction="mtp_num_hidden_layers")
 
 
@@ -66,7 +66,7 @@ def nemotron_order(c: Config) -> list[str]:
     return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
 
 
-def read_nemotron(c: Config) -> Layout:
+def read_nemotron(c: Config) -> ParsedConfig:
     """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a
     dense feed-forward (-).
     """
@@ -90,8 +90,10 @@ def read_nemotron(c: Config) -> Layout:
         passes=2,
     )
     made = {
-        "M": Block(1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden),
-        "*": Block(1, grouped_query(c), others=hidden),
+        "M": LayerBlock(
+            1, mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
+        ),
+        "*": LayerBlock(1, grouped_query(c), others=hidden),
     }
     if "E" in kinds:
         experts = c.whole("n_routed_experts")
@@ -105,15 +107,15 @@ def read_nemotron(c: Config) -> Layout:
         part = FeedForward(
             c.whole("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
         )
-        made["E"] = Block(1, feed_forward=part, others=hidden)
+        made["E"] = LayerBlock(1, feed_forward=part, others=hidden)
     if "-" in kinds:
-        made["-"] = Block(
+        made["-"] = LayerBlock(
             1, feed_forward=FeedForward(c.whole("intermediate_size"), 2), others=hidden
         )
-    return c.layout(gathered(made[kind] for kind in kinds))
+    return c.layout(merge_equal_layers(made[kind] for kind in kinds))
 
 
-def read_kimi_linear(c: Config) -> Layout:
+def read_kimi_linear(c: Config) -> ParsedConfig:
     """Kimi Linear and K3: a delta rule whose state decays number by number, on every fourth layer
     latent attention; experts on a narrower width.
 
@@ -156,19 +158,19 @@ def read_kimi_linear(c: Config) -> Layout:
     kinds = []
     for index in range(layers):
         block = (
-            Block(1, feed_forward=part, others=others)
+            LayerBlock(1, feed_forward=part, others=others)
             if index >= first
-            else Block(1, feed_forward=dense(c), others=two_norms(c))
+            else LayerBlock(1, feed_forward=dense(c), others=two_norms(c))
         )
         kinds.append(
             block._replace(attention=attention)
             if index + 1 in full
             else block._replace(mixer=mixer)
         )
-    return c.layout(gathered(kinds), prediction="num_nextn_predict_layers")
+    return c.layout(merge_equal_layers(kinds), prediction="num_nextn_predict_layers")
 
 
-def read_mamba2(c: Config) -> Layout:
+def read_mamba2(c: Config) -> ParsedConfig:
     """Mamba-2: every layer a recurrence behind one norm, no attention and no feed-forward part; a
     sequence may be of any length.
     """
@@ -190,13 +192,13 @@ def read_mamba2(c: Config) -> Layout:
         norm=heads * head,
         passes=2,
     )
-    block = Block(
+    block = LayerBlock(
         c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
     )
     return c.layout((block,))._replace(context=c.whole("max_position_embeddings", UNBOUNDED))
 
 
-READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
+READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **dict.fromkeys(("kimi_k3", "kimi_linear"), read_kimi_linear),
     "mamba2": read_mamba2,
     "nemotron_h": read_nemotron,

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tco.models.config import Config, Layout
-from tco.models.layers import Attention, Block, FeedForward, gathered
+from tco.models.config import Config, ParsedConfig
+from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 from tco.models.parts import dense, dense_then_routed, grouped_query, routed, two_norms
 
 WIDTH_STEP = 16  # a derived expert width is a multiple of this, as matrix engines want it
@@ -41,7 +41,7 @@ def indexed(c: Config, attention: Attention) -> Attention:
     return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
 
 
-def read_deepseek(c: Config) -> Layout:
+def read_deepseek(c: Config) -> ParsedConfig:
     """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, first layers dense, then
     fine-grained experts with shared ones.
 
@@ -56,7 +56,7 @@ def read_deepseek(c: Config) -> Layout:
         b if kind == "full" else b._replace(attention=without_indexer(b.attention))
         for b, kind in zip(layers, kinds, strict=True)
     )
-    return c.layout(gathered(shared), prediction="num_nextn_predict_layers")
+    return c.layout(merge_equal_layers(shared), prediction="num_nextn_predict_layers")
 
 
 def without_indexer(attention: Attention) -> Attention:
@@ -64,15 +64,16 @@ def without_indexer(attention: Attention) -> Attention:
     return attention._replace(index_heads=0, index_dim=0)
 
 
-def read_minicpm3(c: Config) -> Layout:
+def read_minicpm3(c: Config) -> ParsedConfig:
     """MiniCPM3: latent attention on dense layers, one embedding."""
     value = c.whole("hidden_size") // c.whole("num_attention_heads")
     return c.layout(
-        (Block(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),), tied=True
+        (LayerBlock(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),),
+        tied=True,
     )
 
 
-def read_deepseek4(c: Config) -> Layout:
+def read_deepseek4(c: Config) -> ParsedConfig:
     """DeepSeek V4: caches compressed 4 to 1 with an indexer, 128 to 1 without, or windows alone;
     several residual streams.
     """
@@ -112,14 +113,14 @@ def read_deepseek4(c: Config) -> Layout:
     )  # the first layers choose experts by a table and need no bias to balance them
     others = two_norms(c) + 2 * mixing
     kinds = [
-        Block(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
+        LayerBlock(1, attentions[ratio], part._replace(router_bias=index >= hashed), others=others)
         for index, ratio in enumerate(c.kinds("compress_ratios", layers, tuple(attentions)))
     ]
-    layout = c.layout(gathered(kinds))
+    layout = c.layout(merge_equal_layers(kinds))
     return layout._replace(others=layout.others + streams * (streams * hidden + 1) + 1)
 
 
-def read_parametric(c: Config) -> Layout:
+def read_parametric(c: Config) -> ParsedConfig:
     """A mixture of experts of a given size: the expert width follows from `total_parameters` and
     the other shapes.
 
@@ -133,11 +134,11 @@ def read_parametric(c: Config) -> Layout:
     )
     active, shared = c.whole("num_experts_per_tok", most=experts), c.count("n_shared_experts", 1000)
 
-    def layout(width: int) -> Layout:
+    def layout(width: int) -> ParsedConfig:
         part = FeedForward(width, 3, experts, active, shared * width)
-        return c.layout((Block(layers, attention, part, others=two_norms(c)),))
+        return c.layout((LayerBlock(layers, attention, part, others=two_norms(c)),))
 
-    def size(made: Layout) -> int:
+    def size(made: ParsedConfig) -> int:
         ends = made.hidden * made.vocabulary * (1 if made.tied else 2) + made.others
         return ends + sum(block.layers * block.parameters(hidden) for block in made.blocks)
 
@@ -149,7 +150,7 @@ def read_parametric(c: Config) -> Layout:
     return layout(width)
 
 
-READERS: dict[str, Callable[[Config], Layout]] = {  # by model_type
+READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     **dict.fromkeys(
         (
             "deepseek_v2",

@@ -243,7 +243,7 @@ class StateMixer(NamedTuple):
         )
 
 
-class Block(NamedTuple):
+class LayerBlock(NamedTuple):
     """Equal layers, wherever they stand in the stack. A layer has attention or a mixer, a
     feed-forward part, or one of them only.
     """
@@ -268,9 +268,9 @@ class Block(NamedTuple):
         return attention + (self.mixer.parameters(hidden) if self.mixer else 0) + self.others
 
 
-def gathered(layers: Iterable[Block]) -> tuple[Block, ...]:
+def merge_equal_layers(layers: Iterable[LayerBlock]) -> tuple[LayerBlock, ...]:
     """Return the kinds of layers in order of first appearance, equal ones counted together."""
-    count: dict[Block, int] = {}
+    count: dict[LayerBlock, int] = {}
     for layer in layers:
         kind = layer._replace(layers=0)
         count[kind] = count.get(kind, 0) + layer.layers
@@ -287,7 +287,7 @@ class Architecture(NamedTuple):
     vocabulary: int
     tied: bool  # input and output embeddings are one matrix
     context: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[LayerBlock, ...]
     source: str  # where its figures come from
     note: str = ""
     positions: int = 0  # learned positions

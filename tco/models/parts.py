@@ -5,7 +5,7 @@ parts, and how layers are ordered.
 from __future__ import annotations
 
 from tco.models.config import Config
-from tco.models.layers import Attention, Block, FeedForward, gathered
+from tco.models.layers import Attention, FeedForward, LayerBlock, merge_equal_layers
 
 
 def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Attention:
@@ -100,7 +100,7 @@ def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
     return [kinds[kind] for kind in c.kinds("layer_types", layers, tuple(kinds), default)]
 
 
-def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
+def dense_then_routed(c: Config, attention: Attention) -> tuple[LayerBlock, ...]:
     """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts
     with shared ones.
     """
@@ -113,7 +113,7 @@ def dense_then_routed(c: Config, attention: Attention) -> tuple[Block, ...]:
     part = routed(c, "moe_intermediate_size", "n_routed_experts", shared)._replace(
         router_bias=balanced
     )
-    kinds = [Block(layers - first, attention, part, others=two_norms(c))]
+    kinds = [LayerBlock(layers - first, attention, part, others=two_norms(c))]
     if first:
-        kinds.insert(0, Block(first, attention, dense(c), others=two_norms(c)))
-    return gathered(kinds)
+        kinds.insert(0, LayerBlock(first, attention, dense(c), others=two_norms(c)))
+    return merge_equal_layers(kinds)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tco.foundation.errors import DataError, unknown
 from tco.models.config import Config
-from tco.models.layers import Architecture, Attention, Block, FeedForward
+from tco.models.layers import Architecture, Attention, FeedForward, LayerBlock
 
 NEEDED = ("layers", "hidden", "heads", "ffn", "vocab")
 OPTIONAL = (
@@ -56,7 +56,7 @@ def figures_text(figures: Mapping[str, Any]) -> str:
     return ",".join(f"{key}={figures[key]:.12g}" for key in KEYS if key in figures)
 
 
-def figures_of(text: str) -> dict[str, Any]:
+def parse_model_figures(text: str) -> dict[str, Any]:
     """Return the figures of a text `key=value,...`; a key that is unknown, double or missing raises
     `DataError`.
     """
@@ -71,14 +71,14 @@ def figures_of(text: str) -> dict[str, Any]:
             raise unknown("key", key, KEYS, f"model {text!r}")
         if key in found:
             raise DataError(f"model {text!r}: {key} is given twice")
-        found[key] = number(value)
+        found[key] = parse_stated_value(value)
     missing = missing_figures(found)
     if missing:
         raise DataError(f"model {text!r}: missing {', '.join(missing)}")
     return found
 
 
-def number(text: str) -> Any:
+def parse_stated_value(text: str) -> Any:
     """Return a value as the whole number, the decimal number or the word it is; what a key may hold
     is checked where it is used.
     """
@@ -102,7 +102,7 @@ def stated_model(text: str) -> Architecture:
     untied ones. A stated `params_b` (billions) that this misses by more than its last digit decides
     instead.
     """
-    c = Config(figures_of(text), f"model {text!r}")
+    c = Config(parse_model_figures(text), f"model {text!r}")
     every_head = c.whole("kv_heads", c.whole("heads")) == c.whole("heads")
     plain = (
         c.whole("ffn") == PLAIN_WIDTH * c.whole("hidden") and every_head and not c.has("experts")
@@ -157,7 +157,9 @@ def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
             active=c.whole("active", most=experts),
             shared_width=c.count("shared", 10**9),
         )
-    block = Block(layers, Attention(heads, groups, width, width), feed_forward, others=2 * hidden)
+    block = LayerBlock(
+        layers, Attention(heads, groups, width, width), feed_forward, others=2 * hidden
+    )
     return Architecture(
         text,
         hidden,

@@ -11,9 +11,9 @@ from tco.catalog import Catalogue
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.claims import Finding
-from tco.studies.claims.draws import Judged
+from tco.studies.claims.draws import ConclusionProbability
 from tco.studies.claims.ledger import VERDICTS
-from tco.studies.published import Figure
+from tco.studies.published import ReproducedFigure
 
 DRAWN = (  # of what draws judge
     ("low", lambda found: found.judged and found.judged.low),
@@ -99,7 +99,7 @@ def claims_table(catalogue: Catalogue, findings: Sequence[Finding]) -> Table:
     )
 
 
-def chances_text(judged: Judged) -> str:
+def chances_text(judged: ConclusionProbability) -> str:
     """Say with what chance a conclusion holds, at which speeds, and where that turns."""
     by_speed = ", ".join(f"{share * 100:.0f} % at {speed:g}" for speed, share in judged.by_speed)
     turns = (
@@ -115,7 +115,7 @@ def chances_text(judged: Judged) -> str:
 
 
 # ---------------------------------------------------------------- figures of publications
-def published_table(kind: str, figures: Sequence[Figure]) -> Table:
+def published_table(kind: str, figures: Sequence[ReproducedFigure]) -> Table:
     """Return figures of a kind with what comes out and how far it is from what was published, and
     below why some miss.
     """

@@ -11,7 +11,7 @@ from tco.catalog import Catalogue
 from tco.catalog.words import short_name
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result, in_words, set_of
-from tco.chain.workloads import kinds_of
+from tco.chain.workloads import metric_workload_kinds
 from tco.economics.cost import RENTS
 from tco.economics.dates import BY_ROWS
 from tco.outputs.curve import (
@@ -32,7 +32,6 @@ from tco.outputs.premises import (
     SHARES,
     VALIDATED,
     WAITING,
-    asked_of,
     bill_dates,
     binding,
     deployed,
@@ -41,12 +40,13 @@ from tco.outputs.premises import (
     is_estimated,
     kinds_in_words,
     missing_notes,
-    plan_words,
-    premises,
+    plan_option_text,
+    premise_lines,
     promise,
-    shared,
-    software_words,
-    title_of,
+    requested_settings,
+    software_maturity_text,
+    values_by_scenario,
+    workload_title,
     workloads,
 )
 from tco.outputs.ranges import SURE, range_lines, range_rows
@@ -210,9 +210,9 @@ def asked_for(result: Result) -> dict[str, Any]:
     """Return what a CSV row says of how it came about, so that it can be told from another and made
     again.
     """
-    asked = asked_of(result) | {
+    asked = requested_settings(result) | {
         "perspective": result.perspective,
-        "plan": plan_words(result.report.plan),
+        "plan": plan_option_text(result.report.plan),
         "set": in_words(set_of(result)),
     }
     return asked | {"formats": in_words(asked["formats"])}
@@ -252,7 +252,7 @@ RANGES = (  # what a row of a CSV says of how sure it is
 )
 
 
-class Asked(NamedTuple):
+class ComparisonOptions(NamedTuple):
     """What somebody wants to see of a comparison."""
 
     names: Sequence[str]  # what the scenarios were asked for as
@@ -275,7 +275,7 @@ def comparison_answer(
     baseline: str,
     halls: Sequence[Hall],
     found: Confidence,
-    asked: Asked,
+    asked: ComparisonOptions,
 ) -> Answer:
     """Return scenarios side by side."""
     sure, held = found.sure, asked.held
@@ -287,7 +287,7 @@ def comparison_answer(
         "verdict": found.regimes,
         "curve": found.curve,
         "baseline": baseline,
-        "inputs": shared(results),
+        "inputs": values_by_scenario(results),
         "rows": compared,
     }
     dates = {one.texts["terms.date"] for one in results}
@@ -302,8 +302,8 @@ def comparison_answer(
         "break_even_rents": list(asked.rents) or LEFT_OUT,
     }
     said |= {
-        "deployed": shared(results, deployed),
-        "promise": shared(results, promise),
+        "deployed": values_by_scenario(results, deployed),
+        "promise": values_by_scenario(results, promise),
         "what_if": list(held),
         "evidence": asked.evidence,
     }
@@ -465,13 +465,13 @@ def comparison_table(
     ]
     below = [f"{LEGEND} Shares: sourced/estimated/assumed. Baseline: {baseline}."]
     if "serving" in kinds:
-        below.append(f"Performance: {software_words(results)}.")
+        below.append(f"Performance: {software_maturity_text(results)}.")
     below += [*dict.fromkeys(result.order for result in results if result.order), *drivers]
     return Table(
         ("", *(result.scenario for result in results)),
         rows,
-        title_of(results),
-        [*workloads(results), *premises(results)],
+        workload_title(results),
+        [*workloads(results), *premise_lines(results)],
         below,
     )
 
@@ -480,7 +480,7 @@ def metric_row(
     metric: str, label: str, unit: str, size: float, results: Sequence[Result], kinds: set[str]
 ) -> Row | None:
     """Return the row of a metric; none where no workload here has it."""
-    if kinds.isdisjoint(kinds_of(metric)):
+    if kinds.isdisjoint(metric_workload_kinds(metric)):
         return None
     estimated = [is_estimated(result, metric) for result in results]
     values = [result.metrics[metric] for result in results]

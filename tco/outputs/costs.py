@@ -67,7 +67,7 @@ def kept_state(result: Result) -> dict[str, Any]:
 PRICE = Document(
     "price",
     Record("scenario", "system").within("0"),
-    Member("lines", [LINE], lambda found: lines_of(found[0])),
+    Member("lines", [LINE], lambda found: cost_line_records(found[0])),
     Member("metrics", {str: float | None}, "0.metrics"),
     Member(
         "shares",
@@ -98,7 +98,7 @@ PRICE = Document(
 )
 
 
-def lines_of(result: Result) -> list[tuple[Flow, Result]]:
+def cost_line_records(result: Result) -> list[tuple[Flow, Result]]:
     """Return what the lines of a result are records of."""
     return [(line, result) for line in result.lines]
 
@@ -111,7 +111,7 @@ def price_answer(catalogue: Catalogue, result: Result, money: Money | None) -> A
         *result.ages.hour_notes,
         *(money.notes if money else ()),
     ]
-    rows = (PAYMENT, money.payments) if money else (LINE, lines_of(result))
+    rows = (PAYMENT, money.payments) if money else (LINE, cost_line_records(result))
     return PRICE.answer(
         catalogue,
         (result, money),

@@ -76,16 +76,28 @@ def way_table(way: Counterfactual) -> Table:
     """
     words, unit, size = TITLES[way.metric]
     first, last = way.ends
-    told = [step for step in way.steps if shown(step.start) != shown(step.end)]
+    told = [step for step in way.steps if cost_text(step.start) != cost_text(step.end)]
     rows = [
-        (label(step), cell(step.here), cell(step.there), *moved(step.start, step.end, size))
+        (
+            label(step),
+            system_value_cell(step.here),
+            system_value_cell(step.there),
+            *counterfactual_step_cells(step.start, step.end, size),
+        )
         for step in told
     ]
     if way.metric in RATES:
-        rows.append(("rest: domain, cores, ...", "", "", *moved(last - way.residual, last, size)))
+        rows.append(
+            (
+                "rest: domain, cores, ...",
+                "",
+                "",
+                *counterfactual_step_cells(last - way.residual, last, size),
+            )
+        )
     title = (
-        f"{way.own.scenario} -> {way.other.scenario}: {words} {shown(first, size)} -> "
-        f"{shown(last, size)} {unit}, {times(first, last)}"
+        f"{way.own.scenario} -> {way.other.scenario}: {words} {cost_text(first, size)} -> "
+        f"{cost_text(last, size)} {unit}, {times(first, last)}"
     )
     names = (way.own.system, way.other.system)
     above = [
@@ -119,9 +131,13 @@ def parts(way: Counterfactual) -> str:
     )
 
 
-def moved(start: float, end: float, size: float) -> tuple[str, str, str]:
+def counterfactual_step_cells(start: float, end: float, size: float) -> tuple[str, str, str]:
     """Return what a step adds, how many times it makes the cost, and what it leaves."""
-    return f"{(end - start) / size:+.3g}", f"{end / start:.2f}" if start else "-", shown(end, size)
+    return (
+        f"{(end - start) / size:+.3g}",
+        f"{end / start:.2f}" if start else "-",
+        cost_text(end, size),
+    )
 
 
 def times(first: float, last: float) -> str:
@@ -129,11 +145,11 @@ def times(first: float, last: float) -> str:
     return f"{last / first:.3g} times" if first else "-"
 
 
-def shown(value: float, size: float = 1.0) -> str:
+def cost_text(value: float, size: float = 1.0) -> str:
     """Return a cost."""
     return significant(value / size, 3)
 
 
-def cell(value: str | float | None) -> str:
+def system_value_cell(value: str | float | None) -> str:
     """Return what a system has."""
     return value if isinstance(value, str) else significant(value, 3)

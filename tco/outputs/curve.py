@@ -11,14 +11,14 @@ from typing import Any
 from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.words import short_name
 from tco.chain.result import Result
-from tco.outputs.premises import premises, title_of, workloads
+from tco.outputs.premises import premise_lines, workload_title, workloads
 from tco.outputs.ranges import (
     DRIVER,
     RATIO,
     TRAINING_COST,
-    between,
-    percent,
+    percentile_range_text,
     percentiles,
+    rounded_percent,
     turn_words,
 )
 from tco.outputs.record import Maybe, Member, Record
@@ -27,18 +27,18 @@ from tco.outputs.terminal import folded
 from tco.outputs.verdict import (
     ENDS,
     basis_words,
-    claim,
+    format_regime,
+    format_speed_range,
     late_words,
     later_words,
     price_words,
+    regime_sentence,
     rent_words,
-    software_words,
-    span,
+    software_bound_picks,
     speed_lines,
     target_speed,
     unrated_words,
     verdict_words,
-    words,
 )
 from tco.performance.deployment import EFFICIENCY, SYSTEM_OWNER
 from tco.performance.software import REACH, SERVING, TRAINING
@@ -94,7 +94,7 @@ REGIME = Record(
     Member("keeps", float | None),
     Member("leader", str | None),
     Member("probability", float | None),
-    Member("words", read=words),
+    Member("words", read=format_regime),
     "kind",
     Member("rival", str | None),
     Member("speeds", [float]),
@@ -145,7 +145,7 @@ def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> R
 
 
 # ---------------------------------------------------------------- words
-def together(drivers: Sequence[Driver]) -> list[Driver]:
+def merge_unexplained_drivers(drivers: Sequence[Driver]) -> list[Driver]:
     """Return drivers with what is unexplained of a system and of one run of it, two levels of one
     thing, as one that has the variance of both.
     """
@@ -184,7 +184,7 @@ def first_tables(
         (
             "chip-hour, USD",
             *(
-                bound_mark(result) + cell(result.metrics["tco_usd_per_chip_hour"])
+                bound_mark(result) + number_cell(result.metrics["tco_usd_per_chip_hour"])
                 for result in results
             ),
         )
@@ -205,7 +205,7 @@ def first_tables(
                 *(result.available.volume if result.available else "-" for result in results),
             )
         )
-    title = ", ".join(filter(None, (title_of(results, not found.curve), deployed)))
+    title = ", ".join(filter(None, (workload_title(results, not found.curve), deployed)))
     picks = speed_lines(found) if found.sure else []
     verdict = [*picks, *unrated_words(found, results)] if picks else verdict_words(found, results)
     above = [
@@ -219,16 +219,16 @@ def first_tables(
         *rent_words(rents),
         *price_words(found.turns, found, speed),
         *basis_words(results),
-        *premises(results),
+        *premise_lines(results),
     ]
     below.append("More: --full | --why | --evidence | --curve --format csv | tco frontier")
     more = [
-        f"Cheapest of all (tco compare --all): {one.system} ~{cell(one.cost)} ({one.rests_on})"
+        f"Cheapest of all (tco compare --all): {one.system} ~{number_cell(one.cost)} ({one.rests_on})"
         for one in elsewhere[:1]
     ]
-    more += [*software_words(found.regimes), *flips(found.sure)]
+    more += [*software_bound_picks(found.regimes), *flips(found.sure)]
     head = "USD/M tokens" if found.curve else ""
-    above, below = lines_of(above), lines_of(below)
+    above, below = wrap_lines(above), wrap_lines(below)
     room = LINES - len(above) - len(rows) - HEAD - len(below)
     return [Table((head, *names), rows, "", above, [*lines_within(more, room), *below])]
 
@@ -236,7 +236,7 @@ def first_tables(
 HEAD = 2  # lines of a table above its rows
 
 
-def lines_of(texts: Sequence[str]) -> list[str]:
+def wrap_lines(texts: Sequence[str]) -> list[str]:
     """Return texts as lines of the first screen's width."""
     return [line for text in texts for line in folded(text, WIDTH)]
 
@@ -256,7 +256,7 @@ def bound_mark(result: Result) -> str:
     return "<" if result.rent is not None and result.rent[0] == BOUND else ""
 
 
-def cell(value: float | None, digits: int = DIGITS) -> str:
+def number_cell(value: float | None, digits: int = DIGITS) -> str:
     """Return a number in a cell."""
     return significant(value, digits) or "-"
 
@@ -272,7 +272,7 @@ def cost_rows(
     rows: list[tuple[str, ...]] = []
     for speed in sorted({one.tokens_per_s_per_user for one in found.curve}):
         here = {
-            one.scenario: middle_of(one, bool(found.sure))
+            one.scenario: displayed_cost(one, bool(found.sure))
             for one in found.curve
             if one.tokens_per_s_per_user == speed
         }
@@ -286,7 +286,7 @@ def cost_rows(
             if cost is None
             else f"{cost:.1f}"
             if digits == DIGITS and 1 <= cost < 100
-            else cell(cost, digits)
+            else number_cell(cost, digits)
             for cost in costs
         ]
         cells = [
@@ -299,7 +299,7 @@ def cost_rows(
     return rows
 
 
-def middle_of(one: AtSpeed, drawn: bool) -> float | None:
+def displayed_cost(one: AtSpeed, drawn: bool) -> float | None:
     """Return what is printed of a cost: the middle of its draws, or, where none were made, every
     input at its value.
     """
@@ -321,7 +321,10 @@ def work_rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
         values = [result.metrics[metric] for result in results]
         if any(value is not None for value in values):
             rows.append(
-                (name, *(cell(None if value is None else value / size, 3) for value in values))
+                (
+                    name,
+                    *(number_cell(None if value is None else value / size, 3) for value in values),
+                )
             )
     return rows
 
@@ -333,7 +336,7 @@ def sure_rows(
     if not found.sure or len(names) == 1 or not found.regimes:
         return []
     if not found.curve:
-        ranges = ("P10 to P90", *(between(one, RATIO, 1.0) for one in found.sure))
+        ranges = ("P10 to P90", *(percentile_range_text(one, RATIO, 1.0) for one in found.sure))
         return [
             ("mean regret", *map(regret_cell, found.sure)),
             ("chance cheapest", *map(chance_cell, found.sure)),
@@ -356,13 +359,17 @@ def regret_cell(point: AtSpeed | Sureness | None) -> str:
     return (
         "-"
         if point is None or point.share_of_best is None
-        else percent(1 - point.share_of_best["mean"])
+        else rounded_percent(1 - point.share_of_best["mean"])
     )
 
 
 def chance_cell(point: AtSpeed | Sureness | None) -> str:
     """Return a rack's chance of being the cheapest."""
-    return "-" if point is None or point.share_of_best is None else percent(point.share_cheapest)
+    return (
+        "-"
+        if point is None or point.share_of_best is None
+        else rounded_percent(point.share_cheapest)
+    )
 
 
 def is_of_one_run(path: str) -> bool:
@@ -376,7 +383,12 @@ def is_of_one_run(path: str) -> bool:
 
 def flips(sure: Sequence[Sureness]) -> list[str]:
     """Return what would turn the order at the workload's own speed, in words."""
-    levers = (one for of in sure for one in together(of.drivers) if not is_of_one_run(one.path))
+    levers = (
+        one
+        for of in sure
+        for one in merge_unexplained_drivers(of.drivers)
+        if not is_of_one_run(one.path)
+    )
     turning = {one.path: one for one in levers if one.flips_at is not None}
     most = sorted(turning.values(), key=lambda one: -abs(one.swing or float("inf")))[:NAMED]
     return (
@@ -430,14 +442,18 @@ def why_table(one: Regime) -> Table:
             "decides who meets it" if each.swing is None else f"{each.swing:+.2f}",
             flips_at(each),
         )
-        for each in together(one.drivers)
+        for each in merge_unexplained_drivers(one.drivers)
     ]
-    title = f"{span(one)} tokens/s: {claim(one)}" if one.speeds else claim(one)
+    title = (
+        f"{format_speed_range(one)} tokens/s: {regime_sentence(one)}"
+        if one.speeds
+        else regime_sentence(one)
+    )
     below = (
         []
         if one.keeps is None
         else [
-            f"Measuring all that decides is worth {percent(1 - one.keeps)} of the best: what the "
+            f"Measuring all that decides is worth {rounded_percent(1 - one.keeps)} of the best: what the "
             "choice loses on average."
         ]
     )
@@ -454,7 +470,7 @@ def worth_words(one: Measurement) -> str:
     """
     exact, as_rows = (f"{100 * share:.1f} %" for share in (one.worth, one.worth_with_error))
     return (
-        f"Would narrow it by {percent(one.narrows)}, worth {exact} of the best if exact, "
+        f"Would narrow it by {rounded_percent(one.narrows)}, worth {exact} of the best if exact, "
         f"{as_rows} with the error of measured rows"
     )
 

@@ -14,7 +14,7 @@ from tco.outputs.counterfactual import STRIDE, way_table
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.baseline import Drift, Shift
-from tco.studies.difference import PROGRAM, Cause, Move, Step
+from tco.studies.difference import PROGRAM, ChangeCause, ChangeContribution, Move
 from tco.studies.waterfall import Difference
 
 NAMED = 3  # causes of one step that a line names
@@ -38,12 +38,12 @@ CAUSE = Record(
 STEP = Record(Member("causes", [CAUSE]), Member("difference", float), Member("ratio", float | None))
 
 
-def percent(change: float | None) -> str:
+def signed_percent(change: float | None) -> str:
     """Return a relative change as a percentage with its sign."""
     return "" if change is None else f"{change * 100:+.3g} %"
 
 
-def mark(value: Any) -> str:
+def metric_side_text(value: Any) -> str:
     """Return one side of a change."""
     return (
         "absent"
@@ -57,36 +57,36 @@ def mark(value: Any) -> str:
 MOVE = Record(
     Member("metric", label="metric"),
     Member("unit", read=lambda move: METRICS[move.metric].unit),
-    Member("old", float | None, label="old", show=lambda move: mark(move.old)),
-    Member("new", float | None, label="new", show=lambda move: mark(move.new)),
-    Member("change", float | None, label="change", show=lambda move: percent(move.change)),
+    Member("old", float | None, label="old", show=lambda move: metric_side_text(move.old)),
+    Member("new", float | None, label="new", show=lambda move: metric_side_text(move.new)),
+    Member("change", float | None, label="change", show=lambda move: signed_percent(move.change)),
     Member("steps", [STEP], csv=False),
 )
 
 
-def together(causes: Sequence[Cause]) -> str:
+def format_causes(causes: Sequence[ChangeCause]) -> str:
     """Return the causes of one step in words."""
     more = f" and {len(causes) - NAMED} more" if len(causes) > NAMED else ""
     return "; ".join(cause.words() for cause in causes[:NAMED]) + more
 
 
-def reasons(steps: Sequence[Step]) -> list[str]:
+def reasons(steps: Sequence[ChangeContribution]) -> list[str]:
     """Return the causes of some steps in words."""
     return [cause.words() for step in steps for cause in step.causes]
 
 
-def step_lines(move: Move) -> list[str]:
+def metric_change_lines(move: Move) -> list[str]:
     """Return the steps of a metric, a line each: what it adds, in its unit and relative, and why."""
     unit = METRICS[move.metric].unit
     head = (
-        f"{move.metric} {mark(move.old)} -> {mark(move.new)} {unit}".rstrip()
-        + f"  {percent(move.change)}".rstrip()
+        f"{move.metric} {metric_side_text(move.old)} -> {metric_side_text(move.new)} {unit}".rstrip()
+        + f"  {signed_percent(move.change)}".rstrip()
     )
     cells = [
         (
             f"{step.difference:+.4g}",
-            percent(None if step.ratio is None else step.ratio - 1),
-            together(step.causes),
+            signed_percent(None if step.ratio is None else step.ratio - 1),
+            format_causes(step.causes),
         )
         for step in move.steps
     ]
@@ -124,7 +124,7 @@ def why(found: Sequence[Drift]) -> Iterator[str]:
     first = shown_first([d.move for d in found])
     told = [] if first is None else reasons(first.steps)
     if first is not None:
-        yield from step_lines(first)
+        yield from metric_change_lines(first)
     rest = [
         cause
         for cause in dict.fromkeys(reasons([step for d in found for step in d.move.steps]))
@@ -134,7 +134,7 @@ def why(found: Sequence[Drift]) -> Iterator[str]:
         yield f"  other metrics also: {'; '.join(rest)}" if first else f"  {'; '.join(rest)}"
 
 
-def verdict(drift: Drift) -> str:
+def drift_verdict(drift: Drift) -> str:
     """Return whether a drift is for the better."""
     return "" if drift.worse is None else "worse" if drift.worse else "better"
 
@@ -147,7 +147,7 @@ DRIFT = Record(
 )
 DRIFT_ROW = Record(
     MOVED,
-    Member("worse", read=verdict, label=""),
+    Member("worse", read=drift_verdict, label=""),
     Member("why", read=lambda drift: "; ".join(reasons(drift.move.steps))),
 )
 SHIFT = Record(
@@ -159,8 +159,8 @@ SHIFT = Record(
         show=lambda one: f"{one.tokens_per_s_per_user:g}",
     ),
     Member("figure", label="of the draws"),
-    Member("old", EITHER, label="old", show=lambda one: mark(one.old)),
-    Member("new", EITHER, label="new", show=lambda one: mark(one.new)),
+    Member("old", EITHER, label="old", show=lambda one: metric_side_text(one.old)),
+    Member("new", EITHER, label="new", show=lambda one: metric_side_text(one.new)),
 )
 CHECK = Document(
     "baseline-check",
@@ -278,7 +278,7 @@ def diff_answer(
             line
             for move in found.moves
             if move.metric in metrics and move.metric != found.way.metric
-            for line in step_lines(move)
+            for line in metric_change_lines(move)
         ]
         return (
             [*told, listed] if full else [*told, *([Table((), [], above=others)] if others else [])]
@@ -294,20 +294,31 @@ def diff_answer(
 
 
 def diff_table(
-    a: str, b: str, moved: Sequence[Move], why: Sequence[Cause], metrics: Sequence[str]
+    a: str, b: str, moved: Sequence[Move], why: Sequence[ChangeCause], metrics: Sequence[str]
 ) -> Table:
     """Return the table of `tco diff`: metrics first, then what differs, each old -> new; below, the
     steps of some metrics.
     """
     rows = [
-        (sign(m), m.metric, f"{mark(m.old)} -> {mark(m.new)}", percent(m.change)) for m in moved
+        (
+            sign(m),
+            m.metric,
+            f"{metric_side_text(m.old)} -> {metric_side_text(m.new)}",
+            signed_percent(m.change),
+        )
+        for m in moved
     ]
     for kind in ("price", "quantity", "assumption", "data", *PROGRAM):
         some = [cause for cause in why if cause.kind == kind]
         if some:
             rows.append(("", kind.upper(), "", ""))
             rows += [
-                (sign(c), c.path, f"{mark(c.old)} -> {mark(c.new)} {c.unit}".rstrip(), "")
+                (
+                    sign(c),
+                    c.path,
+                    f"{metric_side_text(c.old)} -> {metric_side_text(c.new)} {c.unit}".rstrip(),
+                    "",
+                )
                 for c in some
             ]
     formulas = sum(cause.kind == "formula" for cause in why)
@@ -323,7 +334,7 @@ def diff_table(
     )
     below = [
         *(["Step by step, all earlier steps kept:"] if chosen else []),
-        *(line for move in chosen for line in step_lines(move)),
+        *(line for move in chosen for line in metric_change_lines(move)),
     ]
     return Table(
         ("", "metric or input", "old -> new", "change") if rows else (),
@@ -335,7 +346,7 @@ def diff_table(
     )
 
 
-def sign(one: Move | Cause) -> str:
+def sign(one: Move | ChangeCause) -> str:
     """Return + for what is new, - for what is gone, ~ for what moved."""
     return "+" if one.old is None else "-" if one.new is None else "~"
 
@@ -386,7 +397,7 @@ def saved_answer(
     return SAVE.answer(catalogue, found, lambda: [SAVED.table(rows, below=below)], (SAVED, rows))
 
 
-def list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, Any]]) -> Answer:
+def baseline_list_answer(catalogue: Catalogue, found: Mapping[str, tuple[str, Any]]) -> Answer:
     """Return the baselines of a folder, each with its file and its states, or with what is wrong
     with it.
     """
@@ -479,7 +490,7 @@ def to_github(name: str, scenarios: int, found: Sequence[Drift], moved: Sequence
         causes = (
             reasons(sorted(first.steps, key=lambda step: -abs(step.difference))) if first else []
         )
-        told = ["; ".join(causes[:NAMED]), *step_lines(first)] if first else [*why(some)]
+        told = ["; ".join(causes[:NAMED]), *metric_change_lines(first)] if first else [*why(some)]
         counts = (
             (len(some) - bool(first), "more metrics moved"),
             (drawn, "figures of the draws moved"),
@@ -526,7 +537,7 @@ def to_junit(name: str, checked: Mapping[str, Sequence[str]], found: Sequence[Dr
             if drift is None:
                 lines.append(f"{case}/>")
                 continue
-            head, *steps = step_lines(drift.move)
+            head, *steps = metric_change_lines(drift.move)
             body = escape("\n".join([head, *steps]))
             lines.append(f"{case}><failure message={quoted(head)}>{body}</failure></testcase>")
         lines.append("  </testsuite>")

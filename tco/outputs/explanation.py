@@ -16,7 +16,7 @@ from tco.chain.result import Result
 from tco.chain.structure import Structure, plain_plan
 from tco.foundation.equation import equation
 from tco.foundation.trace import STRUCTURE, Node
-from tco.outputs.record import Answer, Document, Member, Record, number
+from tco.outputs.record import Answer, Document, Member, Record, json_number_or_none
 from tco.outputs.table import Table, significant, weak
 
 SHALLOW = 3  # levels below the number that the table form shows of itself
@@ -49,21 +49,21 @@ class View(NamedTuple):
         return self.depth is not None and level >= self.depth
 
 
-def told(name: str, node: Node, view: View) -> dict[str, Any]:
+def node_record(name: str, node: Node, view: View) -> dict[str, Any]:
     """Return what is said of a node wherever it stands."""
     value, unit = node.shown or (node.value, node.unit)
     source = source_text(node, view.catalogue)
     return {
         "id": node.id,
         "name": name,
-        "value": number(value),
+        "value": json_number_or_none(value),
         "unit": unit,
         "equation": node_equation(node),
         "source": source,
     }
 
 
-def stated(**members: Any) -> dict[str, Any]:
+def nonempty_members(**members: Any) -> dict[str, Any]:
     """Return the members there is something to say in."""
     return {name: said for name, said in members.items() if said}
 
@@ -76,12 +76,12 @@ def explanation_tree(metric: str, root: Node, view: View) -> dict[str, Any]:
         if node.id in seen:
             return {"ref": node.id}
         seen.add(node.id)
-        made = told(name, node, view) | stated(
+        made = node_record(name, node, view) | nonempty_members(
             formula=node.formula and node.formula.name, path=node.path
         )
         if node.is_leaf:
             given = node.given
-            made |= {"kind": node.kind} | stated(
+            made |= {"kind": node.kind} | nonempty_members(
                 as_of=given and given.as_of, own=given and given.overlay, note=node.note
             )
         elif view.ends(level):
@@ -132,7 +132,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
             yield f"{tail}  = {node_equation(node)}" + (
                 "" if node.source == STRUCTURE else f"  [{source_text(node, view.catalogue)}]"
             )
-            terms, rest = opened(node, view)
+            terms, rest = expanded_terms(node, view)
             for position, (inner_name, inner, inner_share) in enumerate(terms):
                 last = position == len(terms) - 1 and not rest
                 ends = ("`- ", "   ") if last else ("|- ", "|  ")
@@ -145,7 +145,7 @@ def explanation_lines(metric: str, root: Node, view: View) -> Iterator[str]:
     yield from visit(metric, root, "", "", 0)
 
 
-def opened(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
+def expanded_terms(node: Node, view: View) -> tuple[list[tuple[str, Node, str]], str]:
     """Return what lies below a node, the terms of a sum by their share of it, and a word on those
     beyond the largest.
     """
@@ -184,7 +184,7 @@ def explanation_rows(root: Node, view: View) -> list[dict[str, Any]]:
             return
         seen.add(node.id)
         rows.append(
-            told(name, node, view)
+            node_record(name, node, view)
             | {
                 "path": node.path,
                 "kind": node.kind,
@@ -256,16 +256,16 @@ def structure_text(structure: Structure | None) -> list[str]:
     parts = [f"{part} as {place}" for place, part in structure.alternatives.items()]
     if network := structure.choices.get("network"):
         parts.append(
-            f"a network of {counted(network['tiers'], 'tier')} ({', '.join(network['parts'])})"
+            f"a network of {count_with_noun(network['tiers'], 'tier')} ({', '.join(network['parts'])})"
         )
     formats = list(dict.fromkeys(structure.choices.get("formats", {}).values()))
     parts += [*formats, *filter(None, [structure.choices.get("collectives", {}).get("library")])]
     return [
         f"Fixed: the plan, {', '.join(parts)}; decided by "
-        f"{counted(len(structure.readings), 'input')}, listed with --format json."
+        f"{count_with_noun(len(structure.readings), 'input')}, listed with --format json."
     ]
 
 
-def counted(number: int, noun: str) -> str:
+def count_with_noun(number: int, noun: str) -> str:
     """Return a number of things in words."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

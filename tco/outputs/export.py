@@ -14,10 +14,10 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.errors import library
 from tco.outputs.comparison import COMPARISON_ROW
-from tco.outputs.costs import LINE, lines_of
+from tco.outputs.costs import LINE, cost_line_records
 from tco.outputs.hardware import BILL
 from tco.outputs.premises import CONTEXT
-from tco.outputs.record import Member, Record, number, record_of, to_json
+from tco.outputs.record import Member, Record, json_number_or_none, record_of, to_json
 from tco.outputs.table import to_csv
 
 DESCRIPTION = "datapackage.json"
@@ -54,7 +54,7 @@ class ExportTable(NamedTuple):
         """Return the rows by the names of their columns."""
         return [
             {
-                field.key: number(cell) if field.unit else cell
+                field.key: json_number_or_none(cell) if field.unit else cell
                 for field, cell in zip(self.fields, row, strict=True)
             }
             for row in self.rows
@@ -67,7 +67,7 @@ def of_scenario(record: Record) -> Record:
     return Record(scenario, record, *others)
 
 
-def filled(record: Record, many: Iterable[Any]) -> ExportTable:
+def export_table(record: Record, many: Iterable[Any]) -> ExportTable:
     """Return the table of many of one record."""
     return ExportTable(
         [field for field in record.members if field.csv], list(map(record.cells, many))
@@ -78,18 +78,18 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     """Return the tables of some results by name."""
     inputs = [(given, result) for result in results for _, given in sorted(result.inputs.items())]
     bill = [(line, result) for result in results if result.bill for line in result.bill.lines]
-    cost = [line for result in results for line in lines_of(result)]
+    cost = [line for result in results for line in cost_line_records(result)]
     named = {given.source for given, _ in inputs}
     named |= {source for line, _ in bill for source in line.sources} | {
         source for line, _ in cost for source in line.sources
     }
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
-        "scenarios": filled(COMPARISON_ROW, results),
-        "inputs": filled(of_scenario(INPUT.within("0")), inputs),
-        "bill": filled(of_scenario(BILL.within("0")), bill),
-        "cost": filled(of_scenario(LINE), cost),
-        "sources": filled(record_of(Source), sources),
+        "scenarios": export_table(COMPARISON_ROW, results),
+        "inputs": export_table(of_scenario(INPUT.within("0")), inputs),
+        "bill": export_table(of_scenario(BILL.within("0")), bill),
+        "cost": export_table(of_scenario(LINE), cost),
+        "sources": export_table(record_of(Source), sources),
     }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.outputs.premises import premises, title_of
+from tco.outputs.premises import premise_lines, workload_title
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
-from tco.studies.fleet import Fleet
+from tco.studies.fleet import FleetRollout
 
 # key -> (heading, size of the unit shown)
 COLUMNS = {
@@ -22,7 +22,7 @@ COLUMNS = {
 }
 
 
-def shown(key: str, size: float) -> Any:
+def figure_formatter(key: str, size: float) -> Any:
     """Return what shows a figure of some systems: all but the power rest on estimates."""
     mark = "" if key == "site_power_w" else "~"
     return lambda found: "-" if found[key] is None else mark + significant(found[key] / size)
@@ -30,7 +30,7 @@ def shown(key: str, size: float) -> Any:
 
 SUMS = Record(
     *(
-        Member(key, float | None, None, label, shown(key, size))
+        Member(key, float | None, None, label, figure_formatter(key, size))
         for key, (label, size) in COLUMNS.items()
     )
 )
@@ -71,7 +71,7 @@ ROW = Record(  # of a CSV: a wave, with all up to it
 )
 
 
-def fleet_answer(catalogue: Catalogue, fleet: Fleet) -> Answer:
+def fleet_answer(catalogue: Catalogue, fleet: FleetRollout) -> Answer:
     """Return every wave, and what all come to."""
     notes = [
         *fleet.late,
@@ -95,7 +95,7 @@ def fleet_answer(catalogue: Catalogue, fleet: Fleet) -> Answer:
     )
 
 
-def fleet_table(fleet: Fleet) -> Table:
+def fleet_table(fleet: FleetRollout) -> Table:
     """Return a row for each wave, and one for all of them."""
     every = fleet.stages[-1].so_far
     taken = every["site_power_w"] or 0.0
@@ -112,5 +112,9 @@ def fleet_table(fleet: Fleet) -> Table:
     results = [one.result for one in fleet.asked]
     last = ("all", "", *(field.text(every) for field in SUMS.members), "", "")
     return ROW.table(
-        fleet.stages, title_of(results), list(dict.fromkeys(premises(results))), below, [last]
+        fleet.stages,
+        workload_title(results),
+        list(dict.fromkeys(premise_lines(results))),
+        below,
+        [last],
     )

@@ -13,11 +13,11 @@ from tco.outputs.premises import (
     VALIDATED,
     formats_rows,
     premise,
-    premises,
+    premise_lines,
     workload_line,
     workload_words,
 )
-from tco.outputs.ranges import RANGE, end_words, percent
+from tco.outputs.ranges import RANGE, range_end_label, rounded_percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record, record_of
 from tco.outputs.table import Table, sentence, significant
 from tco.studies.designs import AXES, Design
@@ -39,7 +39,7 @@ ENDS = ("p10", "p50", "p90")
 MEETS = "share_of_draws_that_meet_the_target"
 
 
-def names(frontier: Frontier) -> tuple[str, str]:
+def pool_scenario_names(frontier: Frontier) -> tuple[str, str]:
     """Return the scenarios of both pools, decode first."""
     return frontier.decode.result.scenario, frontier.prefill.result.scenario
 
@@ -81,7 +81,7 @@ FRONTIER = Record(
     ),
     Member("plans", int, "0.plans"),
     Member("feasible", int, "0.feasible"),
-    Member("points", [POINT], lambda found: places_of([found[0]])),
+    Member("points", [POINT], lambda found: indexed_frontier_points([found[0]])),
     Member(
         "cost_against_own",
         float | None,
@@ -159,7 +159,7 @@ def frontier_answer(
         return [pair_table(frontiers), *map(frontier_table, ranked(frontiers)[:1])]
 
     rows: tuple[Record, Sequence[Any]] = (
-        (point_row(drawn), places_of(frontiers))
+        (point_row(drawn), indexed_frontier_points(frontiers))
         if designs is None
         else (design_row(drawn), designs)
     )
@@ -171,7 +171,7 @@ def frontier_answer(
     return DOCUMENT.answer(catalogue, (frontiers, designs), tables, rows, notes, of=context)
 
 
-def places_of(frontiers: Sequence[Frontier]) -> list[Place]:
+def indexed_frontier_points(frontiers: Sequence[Frontier]) -> list[Place]:
     """Return every point."""
     return [(frontier, place) for frontier in frontiers for place in range(len(frontier.points))]
 
@@ -187,8 +187,10 @@ def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | No
     """Return the cost at the workload's interactivity over that of the decode system with a prefill
     pool of its own kind.
     """
-    decode, _ = names(frontier)
-    own = next((other for other in frontiers if names(other) == (decode, decode)), None)
+    decode, _ = pool_scenario_names(frontier)
+    own = next(
+        (other for other in frontiers if pool_scenario_names(other) == (decode, decode)), None
+    )
     if own is None or own.chosen is None or frontier.chosen is None:
         return None
     return frontier.chosen.usd_per_million_output_tokens / own.chosen.usd_per_million_output_tokens
@@ -218,12 +220,12 @@ def thinned(many: Sequence[One], is_chosen: Callable[[One], bool], most: int = S
     return [one for position, one in enumerate(many) if position in steps or is_chosen(one)]
 
 
-def plan_words(point: Point) -> str:
+def decode_instance_text(point: Point) -> str:
     """Return chips, tensor parallel and batch of a decode instance."""
     return f"{point.chips}/{point.tp}/{point.batch}"
 
 
-def title_of(frontier: Frontier) -> str:
+def frontier_title(frontier: Frontier) -> str:
     """Return the systems of a frontier in words."""
     decode, prefill = frontier.decode.result, frontier.prefill.result
     return (
@@ -239,14 +241,17 @@ def frontier_table(frontier: Frontier) -> Table:
     standings = dict.fromkeys(sentence(one.standing.text) for one in pools)
     above = [workload_words(pools[0]), premise(pools[0]), *standings]
     if not frontier.points:
-        return Table((), [], title_of(frontier), above, [f"No point: {frontier.reason}."])
+        return Table((), [], frontier_title(frontier), above, [f"No point: {frontier.reason}."])
     places = thinned(range(len(frontier.points)), lambda place: frontier.points[place].chosen)
     rows = []
     for place in places:
         point = frontier.points[place]
         beside = (significant(point.usd_per_million_tokens, 3), significant(point.ttft_s, 3))
         if frontier.bands:
-            beside = (band_words(frontier.bands[place]), percent(MET.of(frontier.bands[place])))
+            beside = (
+                band_words(frontier.bands[place]),
+                rounded_percent(MET.of(frontier.bands[place])),
+            )
         marks = "*" * point.chosen + "+" * point.cheapest
         rows.append(
             (
@@ -260,7 +265,7 @@ def frontier_table(frontier: Frontier) -> Table:
                 ),
                 *(
                     *beside,
-                    plan_words(point),
+                    decode_instance_text(point),
                     f"{point.bound} {point.bound_share * 100:.0f} % {marks}".rstrip(),
                 ),
             )
@@ -290,7 +295,7 @@ def frontier_table(frontier: Frontier) -> Table:
         "plan",
         "bound by",
     )
-    return Table(columns, rows, title_of(frontier), above, below, "rrrrrll")
+    return Table(columns, rows, frontier_title(frontier), above, below, "rrrrrll")
 
 
 def band_words(band: Band) -> str:
@@ -299,7 +304,7 @@ def band_words(band: Band) -> str:
     return (
         "-"
         if found is None
-        else " to ".join(end_words(BANDED[0], found[end]) for end in ("p10", "p90"))
+        else " to ".join(range_end_label(BANDED[0], found[end]) for end in ("p10", "p90"))
     )
 
 
@@ -307,7 +312,7 @@ def pair_table(frontiers: Sequence[Frontier]) -> Table:
     """Return the pairs of pools at the workload's interactivity, the cheapest first."""
     rows = []
     for frontier, point in ((one, one.chosen) for one in ranked(frontiers)):
-        change, (decode, prefill) = against_own(frontier, frontiers), names(frontier)
+        change, (decode, prefill) = against_own(frontier, frontiers), pool_scenario_names(frontier)
         if point is not None:
             figures = (
                 point.prefill_chips_per_decode_chip,
@@ -324,14 +329,16 @@ def pair_table(frontiers: Sequence[Frontier]) -> Table:
                     "" if change is None else f"{(change - 1) * 100:+.1f} %",
                 )
             )
-    above = [workload_words(frontiers[0].decode.result), *premises(results_of(frontiers))]
+    above = [workload_words(frontiers[0].decode.result), *premise_lines(results_of(frontiers))]
     below = []
     for frontier in (one for one in frontiers if one.chosen is None):
         why = (
             frontier.reason
             or f"no plan gives {frontier.decode.values['workload.interactivity']:g} tokens/s a user"
         )
-        below.append(f"{names(frontier)[1]} for {names(frontier)[0]}: {why}.")
+        below.append(
+            f"{pool_scenario_names(frontier)[1]} for {pool_scenario_names(frontier)[0]}: {why}."
+        )
     below += [
         "ratio: prefilling chips for each decoding one. KV ms: a prompt's cache over the scale-out "
         "network, after the prompt.",
@@ -354,9 +361,9 @@ def results_of(frontiers: Sequence[Frontier]) -> list[Result]:
 
 
 # ---------------------------------------------------------------- designs held against each other
-def called(frontier: Frontier) -> str:
+def frontier_scenario_label(frontier: Frontier) -> str:
     """Return the scenario of a frontier, and that of its prefill pool where it is another."""
-    decode, prefill = names(frontier)
+    decode, prefill = pool_scenario_names(frontier)
     return decode if decode == prefill else f"{decode} with {prefill}"
 
 
@@ -389,18 +396,23 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
             for axis in ("tokens_per_s_per_user", *AXES[1::2], AXES[0])
         )
         rows.append(
-            (called(design.frontier), *figures, plan_words(design.point), "*" * design.point.chosen)
+            (
+                frontier_scenario_label(design.frontier),
+                *figures,
+                decode_instance_text(design.point),
+                "*" * design.point.chosen,
+            )
         )
     above = [
         workload_line(results),
-        *premises(results),
+        *premise_lines(results),
         *(f"{result.scenario}: {result.standing.text}" for result in results),
     ]
     above += [
         f"{words}: {', '.join(dict.fromkeys(forms))}" for words, *forms in formats_rows(results)
     ]
     counts = {
-        called(frontier): sum(one.frontier is frontier for one in free)
+        frontier_scenario_label(frontier): sum(one.frontier is frontier for one in free)
         for frontier in frontiers
         if frontier.points
     }
@@ -418,7 +430,7 @@ def free_table(frontiers: Sequence[Frontier], found: Sequence[Design]) -> Table:
             else []
         ),
         *(
-            f"{called(frontier)}: {frontier.reason}."
+            f"{frontier_scenario_label(frontier)}: {frontier.reason}."
             for frontier in frontiers
             if not frontier.points
         ),
@@ -438,8 +450,8 @@ def held_table(found: Sequence[Design]) -> Table:
     every axis.
     """
     rows: list[Sequence[str]] = []
-    for name in dict.fromkeys(called(one.frontier) for one in found):
-        every = [one for one in found if called(one.frontier) == name]
+    for name in dict.fromkeys(frontier_scenario_label(one.frontier) for one in found):
+        every = [one for one in found if frontier_scenario_label(one.frontier) == name]
         some = [one for one in every if one.by is not None]
         if some:
             rows.append([f"{name}: {len(some)} of {len(every)} designs are beaten", *([""] * 7)])
@@ -449,11 +461,17 @@ def held_table(found: Sequence[Design]) -> Table:
                 beside = (
                     significant(point.usd_per_million_output_tokens)
                     if one.chance is None
-                    else percent(one.chance)
+                    else rounded_percent(one.chance)
                 )
                 speed = "*" * point.chosen + significant(point.tokens_per_s_per_user)
                 rows.append(
-                    [speed, beside, called(one.by.frontier), plan_words(one.by.point), *changes]
+                    [
+                        speed,
+                        beside,
+                        frontier_scenario_label(one.by.frontier),
+                        decode_instance_text(one.by.point),
+                        *changes,
+                    ]
                 )
     below = [
         "Of those that beat a design the one is named that leads most where it leads least. "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from tco.catalog import Catalogue
-from tco.outputs.premises import premises, title_of
+from tco.outputs.premises import premise_lines, workload_title
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.gigawatt import KINDS, Gigawatt
@@ -14,7 +14,7 @@ from tco.studies.gigawatt import KINDS, Gigawatt
 BILLION = 1e9
 
 
-def bought(kind: str, one: Gigawatt) -> float:
+def capex_of_kind(kind: str, one: Gigawatt) -> float:
     """Return what is bought of a kind of part."""
     return dict(one.lines).get(kind, 0.0)
 
@@ -42,7 +42,7 @@ CELLS = Record(  # of a CSV: a column for each kind of part
         Member(
             "usd_of_" + kind.lower().replace(",", "").replace(" ", "_"),
             float,
-            partial(bought, kind),
+            partial(capex_of_kind, kind),
         )
         for kind in KINDS
     ),
@@ -87,9 +87,9 @@ def gigawatt_table(found: Sequence[Gigawatt]) -> Table:
         *((key, *("~" + significant(hall[key]) for hall in halls)) for key in ("racks", "chips")),
         ("billion USD", *(f"~{one.usd / BILLION:.2f}" for one in found)),
         *(
-            (f"  {kind}", *(f"~{bought(kind, one) / BILLION:.2f}" for one in found))
+            (f"  {kind}", *(f"~{capex_of_kind(kind, one) / BILLION:.2f}" for one in found))
             for kind in KINDS
-            if any(bought(kind, one) for one in found)
+            if any(capex_of_kind(kind, one) for one in found)
         ),
         ("USD a watt of the grid", *(f"~{one.usd_per_grid_w:.1f}" for one in found)),
         ("  P10 to P90", *(f"{one.range['p10']:.1f} to {one.range['p90']:.1f}" for one in found)),
@@ -105,7 +105,7 @@ def gigawatt_table(found: Sequence[Gigawatt]) -> Table:
         ),
     ]
     below = [
-        f"{one.asked.result.system}: {said.publisher} says {words(said.low, said.high)} USD a watt"
+        f"{one.asked.result.system}: {said.publisher} says {format_figure_range(said.low, said.high)} USD a watt"
         for one in found
         for said in one.published
     ]
@@ -113,12 +113,12 @@ def gigawatt_table(found: Sequence[Gigawatt]) -> Table:
     return Table(
         ["", *(one.asked.name for one in found)],
         rows,
-        title_of(results),
-        list(dict.fromkeys(premises(results))),
+        workload_title(results),
+        list(dict.fromkeys(premise_lines(results))),
         below,
     )
 
 
-def words(low: float, high: float) -> str:
+def format_figure_range(low: float, high: float) -> str:
     """Return a figure, or the two ends of one."""
     return significant(low) if low == high else f"{significant(low)} to {significant(high)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tco.catalog import Catalogue
 from tco.catalog.systems import System
-from tco.fabric.scopes import Scope
+from tco.fabric.scopes import FabricScope
 from tco.hardware.network import Network
 from tco.outputs.premises import context_of_system
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
@@ -60,7 +60,7 @@ BILL = Record(
 )
 
 
-def rebates_of(made: SystemBill) -> float:
+def total_rebates(made: SystemBill) -> float:
     """Return the sum of the rebates."""
     return sum(float(rebate.value) for rebate in made.rebates)
 
@@ -68,8 +68,8 @@ def rebates_of(made: SystemBill) -> float:
 REBATE = Record("path", "supplier", Member("usd", float, "value"), "kind", "note")
 TOTALS = Record(
     Member("price_usd", float, "bill.price"),
-    Member("rebate_usd", float, rebates_of),
-    Member("net_usd", float, lambda made: float(made.bill.price) - rebates_of(made)),
+    Member("rebate_usd", float, total_rebates),
+    Member("net_usd", float, lambda made: float(made.bill.price) - total_rebates(made)),
     Member("power_w", float, "bill.power"),
     Member("chips", float, "system.chips"),
     Member("racks", float, "system.racks"),
@@ -157,7 +157,7 @@ FABRIC = Document(
 )
 
 
-def fabric_answer(inputs: Inputs, scopes: Sequence[Scope], notes: Sequence[str]) -> Answer:
+def fabric_answer(inputs: Inputs, scopes: Sequence[FabricScope], notes: Sequence[str]) -> Answer:
     """Return what each scope of a scale-up fabric gives."""
     system, of = inputs.system, context_of_system(inputs)
     return FABRIC.answer(
@@ -170,7 +170,7 @@ def fabric_answer(inputs: Inputs, scopes: Sequence[Scope], notes: Sequence[str])
     )
 
 
-def fabric_table(system: System, scopes: Sequence[Scope]) -> Table:
+def fabric_table(system: System, scopes: Sequence[FabricScope]) -> Table:
     """Return what each scope of the fabric gives, with its lanes and what all-to-all costs against
     injection.
     """
@@ -216,7 +216,7 @@ DESIGN = Record(
 )
 
 
-def counted(network: Network, *words: str) -> int:
+def network_part_count(network: Network, *words: str) -> int:
     """Return how many of some kinds of parts a network has."""
     return round(sum(float(line.quantity) for line in network.lines if line.name.startswith(words)))
 
@@ -230,9 +230,9 @@ NETWORK = Document(
         [SWITCHES],
         lambda found: [line for line in found[0].lines if line.name.startswith("switches-tier")],
     ),
-    Member("links", int, lambda found: counted(found[0], "fibres")),
-    Member("transceivers", int, lambda found: counted(found[0], "modules")),
-    Member("cables", int, lambda found: counted(found[0], "copper", "fibres")),
+    Member("links", int, lambda found: network_part_count(found[0], "fibres")),
+    Member("transceivers", int, lambda found: network_part_count(found[0], "modules")),
+    Member("cables", int, lambda found: network_part_count(found[0], "copper", "fibres")),
     Member("lines", [NETWORK_LINE], "0.lines"),
     Member("price_usd", float, "0.price"),
     Member("power_w", float, "0.power"),
@@ -273,7 +273,7 @@ def binary(size: float) -> str:
     return f"{significant(size / 1024**power)} {BINARY[power]}"
 
 
-def mark(row: Measured) -> str:
+def algorithm_choice_text(row: Measured) -> str:
     """Say of an algorithm whether it is chosen, or not offered by the library."""
     return "yes" if row.chosen else "" if row.offered else "not offered"
 
@@ -316,7 +316,11 @@ def collective_answer(
         Member("offered", read=lambda row: "yes" * row.offered),
     )
     chosen = Member(
-        "chosen", str, None, "" if sweep else "chosen", lambda row: "" if sweep else mark(row)
+        "chosen",
+        str,
+        None,
+        "" if sweep else "chosen",
+        lambda row: "" if sweep else algorithm_choice_text(row),
     )
     split = Record(
         *(Member(f"{part}_us", float, f"parts.{part}", part, "{:,.2f}") for part in parts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import attributes
+from tco.catalog.rows import input_attributes
 from tco.foundation.provenance import Input
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant, weak
@@ -44,24 +44,26 @@ SCENARIO = Document(
 )
 
 
-def stated(result: Result, as_written: bool = True) -> list[Input]:
+def result_inputs(result: Result, as_written: bool = True) -> list[Input]:
     """Return what a result rests on, texts first; numbers in the unit they are written in, as
     `--set` takes them, or in that of the formulas.
     """
     said = [Input(path, text, "", kind="") for path, text in sorted(result.texts.items())]
     numbers = [given for _, given in sorted(result.inputs.items())]
-    return said + (list(map(written, numbers)) if as_written else numbers)
+    return said + (list(map(input_in_written_unit, numbers)) if as_written else numbers)
 
 
-def listed(catalogue: Catalogue, result: Result) -> list[Input]:
+def result_and_money_inputs(catalogue: Catalogue, result: Result) -> list[Input]:
     """Return what a result rests on, and what its money by month, delays and swaps would besides."""
     money = catalogue.document_inputs("defaults", "money", "money", "money")
-    return stated(result) + [
-        written(given) for path, given in sorted(money.items()) if path not in result.inputs
+    return result_inputs(result) + [
+        input_in_written_unit(given)
+        for path, given in sorted(money.items())
+        if path not in result.inputs
     ]
 
 
-def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
+def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]:
     """Return the inputs that all words tell of, in any order: by the path first, then by what the
     attribute is or is also called.
 
@@ -72,7 +74,7 @@ def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]
     def told(path: str) -> str:
         group, _, rest = path.partition(".")
         part, _, name = rest.rpartition(".")
-        known = attributes().get((group, name))
+        known = input_attributes().get((group, name))
         return (
             f"{path} {known.description if known else ''} {known.also if known else ''} "
             f"{'chip' if part == chip else ''}"
@@ -82,7 +84,7 @@ def named(rows: Sequence[Input], words: Sequence[str], chip: str) -> list[Input]
     return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
 
 
-def written(given: Input) -> Input:
+def input_in_written_unit(given: Input) -> Input:
     """Return an input in the unit it is written in."""
     value, unit = given.shown or (given.value, given.unit)
     scale = value / given.value if given.value else 1.0
@@ -104,11 +106,11 @@ def inputs_answer(catalogue: Catalogue, result: Result, rows: Sequence[Input]) -
 
 def scenario_answer(catalogue: Catalogue, result: Result) -> Answer:
     """Return every input a scenario depends on."""
-    rows = stated(result, as_written=False)
+    rows = result_inputs(result, as_written=False)
     return SCENARIO.answer(
         catalogue,
         (result, rows),
-        lambda: [inputs_table(result, stated(result))],
+        lambda: [inputs_table(result, result_inputs(result))],
         (OF_SCENARIO, rows),
         of=result.context,
     )

@@ -11,13 +11,13 @@ from tco.chain.metrics import METRICS
 from tco.chain.result import Result
 from tco.foundation.provenance import making
 from tco.outputs.explanation import structure_document, structure_text
-from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_words
+from tco.outputs.premises import VALIDATED, WAITING, available_words, plan_option_text
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table, sentence, significant
-from tco.performance.profile import Line
+from tco.performance.profile import OperatorProfile
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.disaggregation import WholeEngines
-from tco.studies.operations import figures
+from tco.studies.operations import performance_bound_rows
 
 REACHED = (
     "output_tokens_per_s_per_chip",
@@ -95,7 +95,7 @@ class OperatorShare(NamedTuple):
     """A line of a phase, with its share of it."""
 
     phase: str
-    line: Line
+    line: OperatorProfile
     share: float
 
 
@@ -187,7 +187,7 @@ PERF = Document(
     Member(
         "figures",
         [FIGURE.only("metric", "value", "phase", "bound", "bound_share", "at_bound", "gap")],
-        figures,
+        performance_bound_rows,
     ),
     Member("operators", [OPERATOR], operators_of),
     Member("bounds", {str: {str: float}}),
@@ -211,7 +211,7 @@ PERF = Document(
 ROW = Record(  # of a CSV, where each row says of which answer it is
     OPERATOR.within("0"),
     Record("scenario", "system").within("1"),
-    Member("plan", read=lambda one: plan_words(one[1].report.plan)),
+    Member("plan", read=lambda one: plan_option_text(one[1].report.plan)),
     *(Member(name, float | None, f"1.metrics.{name}") for name in REACHED),
 )
 
@@ -279,7 +279,11 @@ def performance_tables(result: Result) -> list[Table]:
     if result.metrics["mfu"] is not None:
         below.append(MFU)
     below += structure_text(result.structure)
-    tables = [FIGURE.table(figures(result), result.title, above, below)._replace(align="lrllrr")]
+    tables = [
+        FIGURE.table(performance_bound_rows(result), result.title, above, below)._replace(
+            align="lrllrr"
+        )
+    ]
     if result.axes:
         tables.append(AXIS.table(result.axes, "Axes of the plan on the fabric", (), [HOPS]))
     operators, shown = (

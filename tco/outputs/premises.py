@@ -81,7 +81,7 @@ def marked(result: Result, metric: str, text: str) -> str:
     return (f"~{text}" if is_estimated(result, metric) else text) if text else "-"
 
 
-def premises(results: Sequence[Result]) -> list[str]:
+def premise_lines(results: Sequence[Result]) -> list[str]:
     """Return the lines that state perspective, date, life, rate, utilisation, site and halls."""
     if not results:
         return []
@@ -175,7 +175,7 @@ def kinds_in_words(result: Result, name: str) -> str:
     return "/".join(f"{share * 100:.0f}" for share in kinds.values()) + " %" if kinds else "-"
 
 
-def title_of(results: Sequence[Result], target: bool = True) -> str:
+def workload_title(results: Sequence[Result], target: bool = True) -> str:
     """Return the workload, with the speed it asks for or without, and before it whose cost stands
     beside whose where that is not one owner's.
     """
@@ -211,7 +211,7 @@ PARTS = {
 }
 
 
-def formats_of(result: Result) -> dict[str, str]:
+def displayed_formats(result: Result) -> dict[str, str]:
     """Return the format of the weights, and of the parts of a model that have another and not the
     usual one.
     """
@@ -238,7 +238,7 @@ def formats_words(formats: Mapping[str, str]) -> str:
 
 def common_formats(results: Sequence[Result]) -> dict[str, str]:
     """Return the formats that all results share."""
-    first, *rest = map(formats_of, results)
+    first, *rest = map(displayed_formats, results)
     return {
         words: form for words, form in first.items() if all(one.get(words) == form for one in rest)
     }
@@ -246,7 +246,7 @@ def common_formats(results: Sequence[Result]) -> dict[str, str]:
 
 def formats_rows(results: Sequence[Result]) -> list[Sequence[str]]:
     """Return a row for each part whose format differs between results."""
-    shared, found = common_formats(results), [formats_of(result) for result in results]
+    shared, found = common_formats(results), [displayed_formats(result) for result in results]
     names = [
         words
         for words in PARTS.values()
@@ -275,7 +275,7 @@ OPERATOR_WORDS = {
 }
 
 
-def software_words(results: Sequence[Result]) -> str:
+def software_maturity_text(results: Sequence[Result]) -> str:
     """Return how far the software reaches that the results rest on, in words."""
     found = {result.texts.get(SOFTWARE, DRAWN) for result in results}
     if len(found) > 1:
@@ -309,7 +309,7 @@ def workload_words(
             f"{texts['workload.precision'].upper()}, {values['chips']:,.0f} chips"
         )
     tokens = f"{values['input_tokens']:,.0f} tokens in, {values['output_tokens']:,.0f} out"
-    words = formats_words(formats_of(result) if formats is None else formats)
+    words = formats_words(displayed_formats(result) if formats is None else formats)
     asked = (
         [f"at least {values['interactivity']:g} tokens/s a user"]
         if target and "interactivity" in values
@@ -368,7 +368,7 @@ def available_words(result: Result) -> list[str]:
 NAMED = ("terms.date", "workload.model", "workload.software", "workload.engine")
 
 
-def asked_of(result: Result) -> dict[str, Any]:
+def requested_settings(result: Result) -> dict[str, Any]:
     """Return what a result was asked for, by name."""
     documents = result.origin.documents if result.origin else {}
     asked: dict[str, Any] = {
@@ -406,7 +406,7 @@ def context_of_system(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def drafts_of(result: Result) -> float | None:
+def result_draft_tokens(result: Result) -> float | None:
     """Return how many tokens the plan drafts a step; none where there is no plan that serves."""
     if not isinstance(result.plan, ServingPlan):
         return None
@@ -419,7 +419,11 @@ def deployed(result: Result) -> dict[str, Any]:
     more = {
         name: result.texts.get(f"workload.{name}") for name in ("practice", "software", "engine")
     }
-    return {"draft_tokens": drafts_of(result), "formats": asked_of(result)["formats"], **more}
+    return {
+        "draft_tokens": result_draft_tokens(result),
+        "formats": requested_settings(result)["formats"],
+        **more,
+    }
 
 
 PROMISED = {"tokens_per_s_per_user": "workload.interactivity", "ttft_s": "workload.ttft"}
@@ -440,9 +444,9 @@ def deployed_words(results: Sequence[Result]) -> str:
     """Return what is on beyond the model, its lengths and its formats, whose software where that is
     not drawn, and who deploys it.
     """
-    drafts = set(map(drafts_of, results))
+    drafts = set(map(result_draft_tokens, results))
     software = (
-        [software_words(results)]
+        [software_maturity_text(results)]
         if any(result.texts.get(SOFTWARE, DRAWN) != DRAWN for result in results)
         else []
     )
@@ -467,8 +471,8 @@ def deployed_words(results: Sequence[Result]) -> str:
     )
 
 
-def shared(
-    results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = asked_of
+def values_by_scenario(
+    results: Sequence[Result], told: Callable[[Result], Mapping[str, Any]] = requested_settings
 ) -> dict[str, Any]:
     """Return what is told of results, by name: one value where all have the same, else that of each
     by its scenario.
@@ -483,7 +487,7 @@ def shared(
     }
 
 
-def plan_words(plan: Mapping[str, Any] | None) -> str:
+def plan_option_text(plan: Mapping[str, Any] | None) -> str:
     """Return the axes of a plan as `--plan` takes them."""
     return ",".join(
         f"{name}={value:g}"

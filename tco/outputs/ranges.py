@@ -25,7 +25,7 @@ def percentiles(*names: str) -> Maybe:
     )
 
 
-def drawn(key: str, shape: Any, read: Any) -> Member:
+def uncertainty_member(key: str, shape: Any, read: Any) -> Member:
     """Return a member of how sure a result is; it is left out where nobody wanted to know."""
     return Member(
         key,
@@ -35,7 +35,7 @@ def drawn(key: str, shape: Any, read: Any) -> Member:
     )
 
 
-def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
+def range_end_label(metric: str, value: float | None, size: float = 1.0) -> str:
     """Return an end of a range; one among draws that miss the target is none of a rate, and of a
     cost or of a ratio without end.
     """
@@ -44,7 +44,7 @@ def end_words(metric: str, value: float | None, size: float = 1.0) -> str:
     return "none" if metric in MORE_IS_BETTER - RATIOS else "no end"
 
 
-def percent(share: float | None) -> str:
+def rounded_percent(share: float | None) -> str:
     """Return a share in whole per cent; some hundred draws cannot tell it from none or all."""
     if share is None:
         return "-"
@@ -54,14 +54,16 @@ def percent(share: float | None) -> str:
 RANGE = percentiles("p10", "p50", "p90")
 DRIVER = Record("path", Member("swing", float | None), Member("flips_at", float | None), "unit")
 SURE = Record(  # what a row of a comparison says of its ranges
-    drawn("range", {str: RANGE}, lambda sure: {metric: sure.range(metric) for metric in METRICS}),
-    drawn("probability_better_than_baseline", float | None, "probability"),
-    drawn("probability_error", float | None, "error"),
-    drawn("ties", float | None, "ties"),
-    drawn("share_of_draws_that_meet_the_target", float | None, "meets"),
-    drawn("share_cheapest", float | None, "share_cheapest"),
-    drawn("share_of_best", Maybe({str: float}), "share_of_best"),
-    drawn("drivers", [DRIVER], "drivers"),
+    uncertainty_member(
+        "range", {str: RANGE}, lambda sure: {metric: sure.range(metric) for metric in METRICS}
+    ),
+    uncertainty_member("probability_better_than_baseline", float | None, "probability"),
+    uncertainty_member("probability_error", float | None, "error"),
+    uncertainty_member("ties", float | None, "ties"),
+    uncertainty_member("share_of_draws_that_meet_the_target", float | None, "meets"),
+    uncertainty_member("share_cheapest", float | None, "share_cheapest"),
+    uncertainty_member("share_of_best", Maybe({str: float}), "share_of_best"),
+    uncertainty_member("drivers", [DRIVER], "drivers"),
 )
 
 
@@ -74,33 +76,35 @@ def range_rows(found: Sequence[Sureness]) -> list[tuple[str, ...]]:
         (RATIO, "P10 to P90", 1.0),
         (TRAINING_COST, "P10 to P90 of a trillion training tokens, million USD", MILLION),
     ):
-        cells = [between(one, metric, size) for one in found]
+        cells = [percentile_range_text(one, metric, size) for one in found]
         if any(cell != "-" for cell in cells):
             rows.append((label, *cells))
     if any(one.error is not None for one in found):
-        rows.append(("P(better than baseline)", *(chance(one) for one in found)))
+        rows.append(("P(better than baseline)", *(chance_with_error(one) for one in found)))
     if any(one.ties for one in found):
-        rows.append(("ties: both miss the target", *(percent(one.ties) for one in found)))
+        rows.append(("ties: both miss the target", *(rounded_percent(one.ties) for one in found)))
     if any(one.meets is not None for one in found):
-        rows.append(("meets the target, share of draws", *(percent(one.meets) for one in found)))
+        rows.append(
+            ("meets the target, share of draws", *(rounded_percent(one.meets) for one in found))
+        )
     return rows
 
 
-def between(one: Sureness, metric: str, size: float) -> str:
+def percentile_range_text(one: Sureness, metric: str, size: float) -> str:
     """Return the range of a metric in words; the baseline's ratio to itself has none."""
     some = one.range(metric)
     if some is None or some["p10"] == some["p90"]:
         return "-"
-    return f"{end_words(metric, some['p10'], size)} to {end_words(metric, some['p90'], size)}"
+    return f"{range_end_label(metric, some['p10'], size)} to {range_end_label(metric, some['p90'], size)}"
 
 
-def chance(one: Sureness) -> str:
+def chance_with_error(one: Sureness) -> str:
     """Return the chance to be better with its standard error, both in per cent; none of the
     baseline itself.
     """
     if one.error is None:
         return "-"
-    return f"{percent(one.probability)} ± {one.error * 100:.1f}"
+    return f"{rounded_percent(one.probability)} ± {one.error * 100:.1f}"
 
 
 def range_lines(names: Sequence[str], found: Sequence[Sureness]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tco.chain.inputs import HEADLINE_SYSTEM
 from tco.chain.result import set_of
 from tco.outputs.comparison import COMPARISON_ROW, OF_RESULT
-from tco.outputs.premises import marked, premises_without_halls, shared, title_of
+from tco.outputs.premises import marked, premises_without_halls, values_by_scenario, workload_title
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, significant
 from tco.studies.ranking import Ranked, Ranking
@@ -42,7 +42,7 @@ def ranking_answer(found: Ranking) -> Answer:
     said = {
         "ranked_by": found.metric,
         "baseline": HEADLINE_SYSTEM,
-        "inputs": shared(results),
+        "inputs": values_by_scenario(results),
         "rows": found.rows,
     }
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
@@ -56,7 +56,7 @@ def ranking_table(found: Ranking) -> Table:
     placed = sorted(found.rows, key=lambda row: (row.rank is None, row.rank or 0))
     rows = [line_of(row, found.metric, size) for row in placed]
     results = [row.result for row in found.rows]
-    title = f"{len(rows)} systems by cost: {title_of(results)}"
+    title = f"{len(rows)} systems by cost: {workload_title(results)}"
     below = [
         "Measured: runs published on this chip, or in brackets on its relatives. How sure a rank "
         "is: tco compare SYSTEM SYSTEM."

@@ -136,15 +136,15 @@ class Record:
             missing = (
                 value is None
                 and not isinstance(member.shape, Maybe)
-                and type(None) not in kinds_of(member.shape)
+                and type(None) not in shape_types(member.shape)
             )
             if not (member.optional and (missing or value is LEFT_OUT)):
-                found[member.key] = plain(value, member.shape)
+                found[member.key] = json_value(value, member.shape)
         return found
 
     def cells(self, one: Any) -> list[Any]:
         """Return the cells of a row of a CSV: a flag as 1 or 0, names in one cell."""
-        return [flat(member.of(one)) for member in self.members if member.csv]
+        return [csv_value(member.of(one)) for member in self.members if member.csv]
 
     def table(
         self,
@@ -159,7 +159,7 @@ class Record:
         """
         shown = [member for member in self.members if member.label is not None]
         rows = [[member.text(one) for member in shown] for one in many]
-        align = "".join("r" if is_number(member.shape) else "l" for member in shown)
+        align = "".join("r" if is_numeric_shape(member.shape) else "l" for member in shown)
         return Table(
             [member.label or "" for member in shown], [*rows, *last], title, above, below, align
         )
@@ -170,7 +170,7 @@ class Record:
         return {
             "type": "object",
             "required": needed,
-            "properties": {member.key: schema_of(member.shape) for member in self.members},
+            "properties": {member.key: json_schema_of(member.shape) for member in self.members},
         }
 
 
@@ -207,7 +207,7 @@ class Document(Record):
         said = [of(one) if callable(of) else of or {} for one in many]
         more = [key for key in (said[0] if said else {}) if key not in row.header]
         cells = [
-            [*row.cells(one), *(flat(its[key]) for key in more)]
+            [*row.cells(one), *(csv_value(its[key]) for key in more)]
             for one, its in zip(many, said, strict=True)
         ]
         return Answer(
@@ -255,7 +255,7 @@ def to_json(content: dict[str, Any]) -> str:
     )
 
 
-def number(value: Any) -> float | int | None:
+def json_number_or_none(value: Any) -> float | int | None:
     """Return a value as a JSON number, whole where it is whole; none for None and for what is no
     finite number.
     """
@@ -287,48 +287,48 @@ def read_from(one: Any, read: Callable[[Any], Any] | str) -> Any:
     return reduce(named_in, read.split("."), one) if isinstance(read, str) else read(one)
 
 
-def plain(value: Any, shape: Any) -> Any:
+def json_value(value: Any, shape: Any) -> Any:
     """Return a value as JSON has it; where its shape is never null, what is no finite number stays,
     and is refused as a defect.
     """
     if value is None:
         return None
     if isinstance(shape, Maybe):
-        return plain(value, shape.shape)
+        return json_value(value, shape.shape)
     if isinstance(shape, Record):
         return shape.json(value)
     if isinstance(shape, list):
-        return [plain(one, shape[0]) for one in value]
+        return [json_value(one, shape[0]) for one in value]
     if isinstance(shape, dict):
         (inner,) = shape.values()
-        return {key: plain(one, inner) for key, one in value.items()}
+        return {key: json_value(one, inner) for key, one in value.items()}
     if is_tuple(shape):
         return record_of(shape).json(value)
-    kinds = kinds_of(shape)
+    kinds = shape_types(shape)
     if float not in kinds or isinstance(value, (str, bool)):
         return value
-    found = number(value)
+    found = json_number_or_none(value)
     return value if found is None and type(None) not in kinds else found
 
 
-def flat(value: Any) -> Any:
+def csv_value(value: Any) -> Any:
     """Return a value as a cell of a CSV."""
     if isinstance(value, (list, tuple)):
         return ";".join(map(str, value))
     return None if value is LEFT_OUT else int(value) if isinstance(value, bool) else value
 
 
-def kinds_of(shape: Any) -> tuple[Any, ...]:
+def shape_types(shape: Any) -> tuple[Any, ...]:
     """Return the types of a simple shape."""
     return get_args(shape) if isinstance(shape, UnionType) else (shape,)
 
 
-def is_number(shape: Any) -> bool:
+def is_numeric_shape(shape: Any) -> bool:
     """Say whether a shape is a number, or none."""
     return (
         isinstance(shape, (type, UnionType))
-        and {float, int} & {*kinds_of(shape)} != set()
-        and str not in kinds_of(shape)
+        and {float, int} & {*shape_types(shape)} != set()
+        and str not in shape_types(shape)
     )
 
 
@@ -342,22 +342,25 @@ def record_of(shape: Any) -> Record:
     return Record(*(Member(name, kind) for name, kind in get_type_hints(shape).items()))
 
 
-def schema_of(shape: Any) -> dict[str, Any]:
+def json_schema_of(shape: Any) -> dict[str, Any]:
     """Return the JSON Schema of a shape."""
     if isinstance(shape, Maybe):
-        inner = schema_of(shape.shape)
+        inner = json_schema_of(shape.shape)
         return {**inner, "type": sorted({"null", inner["type"]})}
     if isinstance(shape, Record):
         return shape.schema()
     if isinstance(shape, list):
-        return {"type": "array", "items": schema_of(shape[0])}
+        return {"type": "array", "items": json_schema_of(shape[0])}
     if isinstance(shape, dict):
-        return {"type": "object", "additionalProperties": schema_of(next(iter(shape.values())))}
+        return {
+            "type": "object",
+            "additionalProperties": json_schema_of(next(iter(shape.values()))),
+        }
     if is_tuple(shape):
         return record_of(shape).schema()
     if get_origin(shape) is Literal:
         return {"enum": list(get_args(shape))}
-    names = sorted({NAMES[kind] for kind in kinds_of(shape)})
+    names = sorted({NAMES[kind] for kind in shape_types(shape)})
     return {"type": names if len(names) > 1 else names[0]}
 
 

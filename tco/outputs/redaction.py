@@ -28,12 +28,12 @@ FIGURE = re.compile(
 )  # a word that is a number, with what stands around it
 
 
-def alike(one: Any, other: Any) -> Any:
+def redact_differences(one: Any, other: Any) -> Any:
     """Return a document without what differs from its other making: null for a number, a word for a
     text, and the same in all that is within.
     """
     if isinstance(one, dict) and isinstance(other, dict):
-        return {key: alike(value, other.get(key)) for key, value in one.items()}
+        return {key: redact_differences(value, other.get(key)) for key, value in one.items()}
     if hasattr(one, "_fields"):
         return one._replace(
             **{
@@ -43,7 +43,9 @@ def alike(one: Any, other: Any) -> Any:
             }
         )
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return [alike(*pair) for pair in paired(list(one), list(other), name_of)]
+        return [
+            redact_differences(*pair) for pair in paired(list(one), list(other), entry_identity)
+        ]
     if type(one) is type(other) and one == other:
         return one
     return alike_text(one, other) if isinstance(one, str) else blank(one)
@@ -76,11 +78,11 @@ def alike_text(one: str, other: Any) -> str:
 
 def lines_alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
     """Return lines without what differs; of those that are withheld as a whole one stands for all."""
-    lines = alike(list(one), list(other))
+    lines = redact_differences(list(one), list(other))
     return list(dict.fromkeys(SENTENCE if line == WITHHELD else line for line in lines))
 
 
-def name_of(entry: Any) -> Any:
+def entry_identity(entry: Any) -> Any:
     """Return what tells an entry of a list apart from the others."""
     if isinstance(entry, dict):
         return tuple((key, entry[key]) for key in NAMES if isinstance(entry.get(key), (str, int)))
@@ -117,7 +119,10 @@ def alike_rows(one: Sequence[Sequence[Any]], other: Sequence[Sequence[Any]]) -> 
     """
     pairs = paired(list(one), list(other), lambda row: row[0] if row else "")
     return [
-        [alike(cell, its) for cell, its in zip(row, like or [None] * len(row), strict=False)]
+        [
+            redact_differences(cell, its)
+            for cell, its in zip(row, like or [None] * len(row), strict=False)
+        ]
         for row, like in pairs
     ]
 
@@ -127,7 +132,7 @@ MEMBERS: dict[
 ] = {  # of a table, or a page: how it stands alike; figures and the what-if whole or not at all
     **dict.fromkeys(
         ("columns", "title", "tables", "folded", "sections"),
-        lambda one, other: alike(one, other or type(one)()),
+        lambda one, other: redact_differences(one, other or type(one)()),
     ),
     **dict.fromkeys(("above", "below", "words", "verdict", "premises"), lines_alike),
     "rows": alike_rows,
@@ -136,6 +141,6 @@ MEMBERS: dict[
     ],
     "what_if": lambda one, other: one if one == other else None,
     "notes": lambda one, other: [
-        note for note in alike(list(one), list(other)) if note != WITHHELD
+        note for note in redact_differences(list(one), list(other)) if note != WITHHELD
     ],
 }

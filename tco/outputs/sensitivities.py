@@ -56,7 +56,7 @@ def partners(one: tuple[Sensitivity, Swing]) -> str:
     return " ".join(other if path == first else first for first, other in both)
 
 
-def plan_words(found: Sensitivity) -> str:
+def plan_treatment(found: Sensitivity) -> str:
     """Say how plans were found."""
     return "held" if found.hold else "re-optimised"
 
@@ -140,7 +140,7 @@ SENSITIVITY = Document(
         str | None,
         lambda found: found.sides[1].scenario.name if found.sides[1:] else None,
     ),
-    Member("plan", read=plan_words),
+    Member("plan", read=plan_treatment),
     Member(
         "inputs", [Record(INPUT, INDICES)], lambda found: [(found, one) for one in found.swings]
     ),
@@ -202,12 +202,15 @@ def sensitivity_table(found: Sensitivity) -> Table:
     ]
     rows = []
     for one in moving[:SHOWN]:
-        ends = [end_words(one.at_low, one.meets_low), end_words(one.at_high, one.meets_high)]
+        ends = [
+            tornado_end_label(one.at_low, one.meets_low),
+            tornado_end_label(one.at_high, one.meets_high),
+        ]
         row = [
             short_name(one.given.path),
-            range_words(one.given),
+            input_range_text(one.given),
             *ends,
-            bar(one, centre, farthest),
+            tornado_bar(one, centre, farthest),
         ]
         if found.drivers:
             driver = found.drivers.get(one.given.path)
@@ -221,7 +224,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
         else f"{found.metric} misses the target"
     )
     above = [
-        f"{now}; each input alone at its P5 and P95, the plan {plan_words(found)}, its batch "
+        f"{now}; each input alone at its P5 and P95, the plan {plan_treatment(found)}, its batch "
         "solved for the target"
     ]
     return Table(columns, rows, title, above, remarks(found, len(moving)), align="lrrrlrr")
@@ -292,7 +295,7 @@ def flip_lines(found: Sensitivity) -> list[str]:
     ]
 
 
-def range_words(given: Input) -> str:
+def input_range_text(given: Input) -> str:
     """Return the range of an input, marked where nobody states it."""
     _, low, high, unit = in_shown_unit(given)
     return f"{weak(given.kind)}{significant(low)} to {significant(high)} {unit}".rstrip()
@@ -303,12 +306,12 @@ def share_words(share: float) -> str:
     return f"{share * 100:.0f} %" if abs(share) >= 0.1 else f"{share * 100:.1f} %"
 
 
-def end_words(value: float | None, meets: bool) -> str:
+def tornado_end_label(value: float | None, meets: bool) -> str:
     """Return the metric at an end, marked where the target is not met."""
     return ("-" if value is None else significant(value)) + ("" if meets else f" {MISSED}")
 
 
-def bar(one: Swing, centre: float, farthest: float) -> str:
+def tornado_bar(one: Swing, centre: float, farthest: float) -> str:
     """Return the bar of an input: how far either end lies from the middle, to the left if below."""
     marks = [" "] * HALF + ["│"] + [" "] * HALF
     ends = [

@@ -96,7 +96,7 @@ def service_table(found: Sequence[Service]) -> Table:
     ]
     above += [purchase_text(service) for service in found]
     below = [
-        f"{one.result.scenario}, {phase}: {axes_text(axes)}"
+        f"{one.result.scenario}, {phase}: {pool_engines_text(axes)}"
         for one in found
         for phase, axes in one.plan.items()
     ]
@@ -141,7 +141,7 @@ def range_text(service: Service) -> str:
     return f"{service.result.scenario}: {ends}."
 
 
-def axes_text(axes: dict[str, Any]) -> str:
+def pool_engines_text(axes: dict[str, Any]) -> str:
     """Return the engines of a pool in words."""
     rest = ", ".join(
         f"{name} {value:g}" for name, value in axes.items() if name not in ("engines", "chips")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.catalog import Catalogue, Source
 from tco.catalog.halls import COOLING, in_each_hall
-from tco.catalog.rows import ALTERNATIVE, Row, attribute, to_input
+from tco.catalog.rows import ALTERNATIVE, CatalogueRow, attribute, to_input
 from tco.foundation.errors import TcoError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import Input
@@ -32,7 +32,7 @@ class Shelf(NamedTuple):
     item: Record
 
 
-class Kind(NamedTuple):
+class DocumentKind(NamedTuple):
     """A kind of document that scenarios are put together from."""
 
     one: str  # what one is called
@@ -41,12 +41,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {  # by the name of their folder, and of their commands
-    "sites": Kind("site", "site", ("name", "base", "country", "tenure", "cooling", "grid")),
-    "terms": Kind("set of terms", "terms", ("name", "perspective", "date")),
-    "workloads": Kind("workload", "workload", ("name", "kind", "model", "precision")),
-    "clusters": Kind("cluster", "cluster", ("name", "switch", "port")),
-    "perspectives": Kind("perspective", "terms", ("name", "base", "owner", "pays")),
-    "traffic": Kind("traffic", "traffic", ("name", "promises")),
+    "sites": DocumentKind("site", "site", ("name", "base", "country", "tenure", "cooling", "grid")),
+    "terms": DocumentKind("set of terms", "terms", ("name", "perspective", "date")),
+    "workloads": DocumentKind("workload", "workload", ("name", "kind", "model", "precision")),
+    "clusters": DocumentKind("cluster", "cluster", ("name", "switch", "port")),
+    "perspectives": DocumentKind("perspective", "terms", ("name", "base", "owner", "pays")),
+    "traffic": DocumentKind("traffic", "traffic", ("name", "promises")),
 }
 
 
@@ -62,7 +62,7 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield every part with its latest price; one that is built up from silicon, or comes inside
     another, has none of its own.
     """
-    from tco.economics.dates import table_of  # other lists go without it
+    from tco.economics.dates import source_table_name
 
     tables = [folder / "accelerators.csv" for folder in catalogue.folders]
     called = [
@@ -74,7 +74,7 @@ def parts_listed(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
         set[str](),
     )  # the first name of each chip
     for (part, _), rows in catalogue.part_rows.items():
-        files.setdefault(part, table_of(rows[0].where))
+        files.setdefault(part, source_table_name(rows[0].where))
         if any(row.overlay for row in rows):
             own.add(part)
     for part, known in sorted(catalogue.parts.items()):
@@ -153,7 +153,7 @@ def metrics_listed(_: Catalogue) -> list[dict[str, str]]:
 def documents_listed(folder: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     """Yield the documents of a kind: some texts of each, and whether it is a person's own."""
     for name in catalogue.ids(folder):
-        texts, _ = page_of(catalogue, folder, name)
+        texts, _ = document_contents(catalogue, folder, name)
         said = {key: texts[key][0] for key in KINDS[folder].texts if key in texts}
         yield {
             "id": name,
@@ -249,7 +249,7 @@ CHECKS = {
 FINDING = Record(Member("finding", read=str, label="finding"))
 
 
-def cell(value: Any) -> str | float:
+def item_cell(value: Any) -> str | float:
     """Return a value of an item as a text; a number with a fraction stays one, for tables to round."""
     if isinstance(value, float):
         return value
@@ -258,7 +258,7 @@ def cell(value: Any) -> str | float:
     return "" if value is None else str(value)
 
 
-def list_answer(name: str, catalogue: Catalogue) -> Answer:
+def shelf_list_answer(name: str, catalogue: Catalogue) -> Answer:
     """Return the items of a shelf, with a column for whatever any of them has."""
     found, members = list(SHELVES[name].found(catalogue)), SHELVES[name].item.members
     items = [
@@ -272,7 +272,7 @@ def list_answer(name: str, catalogue: Catalogue) -> Answer:
     keys = dict.fromkeys(key for item in items for key in item) or ("id",)
     row, rows = (
         Record(*(Member(key, label=key, show=6) for key in keys)),
-        [{key: cell(item.get(key)) for key in keys} for item in items],
+        [{key: item_cell(item.get(key)) for key in keys} for item in items],
     )
     return LISTS[name].answer(
         catalogue, found, lambda: [row.table(rows, f"{len(items)} {name}")], (row, rows)
@@ -309,7 +309,7 @@ def row_label(row: Mapping[str, Any]) -> str:
     return f"({row['attribute']})" if row["use"] == ALTERNATIVE else str(row["attribute"])
 
 
-def span(row: Mapping[str, Any]) -> str:
+def format_row_range(row: Mapping[str, Any]) -> str:
     """Return the range of a row in one cell."""
     return (
         ""
@@ -321,7 +321,7 @@ def span(row: Mapping[str, Any]) -> str:
 STATED = Record(  # what a row states, of a part or in a document
     Member("value", float | None, label="value", show=6),
     Member("unit", label="unit"),
-    Member("low", float | None, label="low to high", show=span),
+    Member("low", float | None, label="low to high", show=format_row_range),
     Member("high", float | None),
     Member("as_of", label="as of"),
     Member("kind", label="kind", show=lambda row: row["kind"] + " (own)" * row.get("own", False)),
@@ -337,7 +337,7 @@ PART_ROW = Record(
 PART = Document("parts-show", "part", Member("rows", [PART_ROW]))
 
 
-def part_row(catalogue: Catalogue, part: str, name: str, row: Row) -> dict[str, Any]:
+def part_row(catalogue: Catalogue, part: str, name: str, row: CatalogueRow) -> dict[str, Any]:
     """Return a row of a part as it is written, with how direct it is."""
     near = catalogue.with_directness(
         to_input(row, f"parts.{part}.{name}", attribute("parts", name, row.where))
@@ -457,7 +457,9 @@ def figures_table(system: System, figures: Figures) -> Table:
     rows: list[Sequence[str]] = []
     for name in (key.split("_")[1] for key in figures.chip if key.startswith("peak_")):
         key = f"peak_{name}_flop_per_s"
-        peaks = [scaled(place.get(key), 1e15) for place in (figures.chip, figures.domain)]
+        peaks = [
+            scaled_number_text(place.get(key), 1e15) for place in (figures.chip, figures.domain)
+        ]
         rows.append(
             (
                 f"dense {name.upper()} peak, PFLOP/s",
@@ -472,7 +474,10 @@ def figures_table(system: System, figures: Figures) -> Table:
         rows.append(
             (
                 label,
-                *(scaled(place.get(key), scale) for place in (figures.chip, figures.domain)),
+                *(
+                    scaled_number_text(place.get(key), scale)
+                    for place in (figures.chip, figures.domain)
+                ),
                 "",
             )
         )
@@ -481,7 +486,7 @@ def figures_table(system: System, figures: Figures) -> Table:
     )
 
 
-def scaled(value: Any, scale: float) -> str:
+def scaled_number_text(value: Any, scale: float) -> str:
     """Return a number in a larger unit; nothing for None."""
     return "" if value is None else significant(float(value) / scale, 5)
 
@@ -699,7 +704,7 @@ def page_answer(folder: str, catalogue: Catalogue, name: str) -> Answer:
     """Return the page of a document: its texts, each with where it is said, above its values, what
     is to be said of each below.
     """
-    said, values = page_of(catalogue, folder, name)
+    said, values = document_contents(catalogue, folder, name)
     nothing, group = dict.fromkeys(VALUE.header, ""), KINDS[folder].group
     above = [
         nothing | {"path": f"{group}.{key}", "value": text, "from": where}
@@ -741,7 +746,9 @@ StatedRows = dict[
 ]  # path and hall -> row; the hall is empty of what all halls share
 
 
-def page_of(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, list[dict[str, Any]]]:
+def document_contents(
+    catalogue: Catalogue, folder: str, name: str
+) -> tuple[Texts, list[dict[str, Any]]]:
     """Return the texts of a document and the rows of its values.
 
     Those of the document it is `base`d on stand below its own. A site has a row for each hall.
@@ -783,7 +790,9 @@ def stated_in(catalogue: Catalogue, folder: str, name: str) -> tuple[Texts, Stat
                         where,
                     )
                 continue
-            cells = in_place(Row(entry, f"{path}:{key}", is_own), kind.group, "", key).cells
+            cells = in_place(
+                CatalogueRow(entry, f"{path}:{key}", is_own), kind.group, "", key
+            ).cells
             input_path = f"{kind.group}.{key}"
             if not hall:
                 rows = without_path(rows, input_path)
@@ -812,7 +821,7 @@ def cells_shown(cells: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown(shelf: str, catalogue: Catalogue, name: str) -> Answer:
+def entry_answer(shelf: str, catalogue: Catalogue, name: str) -> Answer:
     """Return the page of one of a shelf, which its id alone asks for."""
     pages = {"parts": part_answer, "models": model_answer, "sources": source_answer}
     return pages[shelf](catalogue, name) if shelf in pages else page_answer(shelf, catalogue, name)

@@ -18,7 +18,7 @@ from tco.studies.variable import Moment
 VALUE = float | str | None  # a number, or a date
 
 
-def plain_value(found: Solution, value: float | None) -> float | str | None:
+def solution_input_value(found: Solution, value: float | None) -> float | str | None:
     """Return a value of the input as documents carry it: a number, or a date."""
     return None if value is None else found.today.plain(value)
 
@@ -29,13 +29,14 @@ def setting(found: Solution, one: Break) -> str:
 
 
 REACHED = Record(
-    Member("value", VALUE, lambda one: plain_value(*one[:2])),
+    Member("value", VALUE, lambda one: solution_input_value(*one[:2])),
     Member("metric", float, "2.metric"),
     Member("metric_before", float, "2.short"),
     Member("step", bool, lambda one: one[2].metric != one[2].short),
 )
 POINT = Record(
-    Member("value", VALUE, lambda one: plain_value(*one[:2])), Member("metric", float | None, "2")
+    Member("value", VALUE, lambda one: solution_input_value(*one[:2])),
+    Member("metric", float | None, "2"),
 )
 SOLVE = Document(
     "solve",
@@ -47,15 +48,17 @@ SOLVE = Document(
     Member("target", float | None),
     Member("input", read="path"),
     Member("unit", read="today.unit"),
-    Member("today", VALUE, lambda found: plain_value(found, found.today.value)),
+    Member("today", VALUE, lambda found: solution_input_value(found, found.today.value)),
     Member("crossing", bool, lambda found: bool(found.breaks)),
     Member(
         "value",
         VALUE,
-        lambda found: plain_value(found, found.breaks[0].value if found.breaks else None),
+        lambda found: solution_input_value(found, found.breaks[0].value if found.breaks else None),
     ),
     Member(
-        "values", [VALUE], lambda found: [plain_value(found, one.value) for one in found.breaks]
+        "values",
+        [VALUE],
+        lambda found: [solution_input_value(found, one.value) for one in found.breaks],
     ),
     Member(
         "set", str | None, lambda found: setting(found, found.breaks[0]) if found.breaks else None
@@ -90,7 +93,7 @@ def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
     )
 
 
-def shown(found: Solution, value: float | None, digits: int = 6) -> str:
+def input_value_text(found: Solution, value: float | None, digits: int = 6) -> str:
     """Return a value of the input as tables show it."""
     return (
         ""
@@ -116,16 +119,21 @@ def solution_table(found: Solution) -> Table:
         f"{found.scenario}: {short_name(found.path)} at which {found.metric} {target_words(found)}"
     )
     ends = [
-        f"{shown(found, value, 3)} {unit_words(found)}".rstrip()
+        f"{input_value_text(found, value, 3)} {unit_words(found)}".rstrip()
         for value, _ in (found.points[0], found.points[-1])
     ]
     above = [f"search range {ends[0]} to {ends[1]}, plan {found.plan}"]
-    rows = [["today", shown(found, found.today.value), "", significant(found.centre, 6)]]
+    rows = [["today", input_value_text(found, found.today.value), "", significant(found.centre, 6)]]
     step = "the month it is reached" if found.today.stepwise else "a step over the target"
     for one in found.breaks:
         words = step if one.metric != one.short else "target"
         rows.append(
-            [words, shown(found, one.value), change(found, one.value), significant(one.metric, 6)]
+            [
+                words,
+                input_value_text(found, one.value),
+                change(found, one.value),
+                significant(one.metric, 6),
+            ]
         )
     below = (
         [f"--set '{setting(found, found.breaks[0])}'"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.outputs.record import Answer, Document, Member, Record, plain, record_of
+from tco.outputs.record import Answer, Document, Member, Record, json_value, record_of
 from tco.outputs.table import Table, significant
 from tco.studies.sweep.answer import Check
 from tco.studies.sweep.run import Span, Summary, Sweep
@@ -39,12 +39,12 @@ def sweep_answer(catalogue: Catalogue, found: Sweep, said: Summary, answer: list
         catalogue,
         (found, said, answer),
         lambda: sweep_tables(found, said, answer),
-        listed(found, said),
+        sweep_csv_rows(found, said),
         found.notes,
     )
 
 
-def listed(found: Sweep, said: Summary) -> tuple[Record, list[Any]]:
+def sweep_csv_rows(found: Sweep, said: Summary) -> tuple[Record, list[Any]]:
     """Return the rows of a CSV, and their record."""
     if said.shown is None:
         return record_of(Span), said.spans
@@ -55,7 +55,7 @@ def listed(found: Sweep, said: Summary) -> tuple[Record, list[Any]]:
         )
     )
     return record, [
-        [plain(cell, field.shape) for cell, field in zip(row, record.members, strict=True)]
+        [json_value(cell, field.shape) for cell, field in zip(row, record.members, strict=True)]
         for row in said.shown.itertuples(index=False)
     ]
 
@@ -82,7 +82,7 @@ def sweep_tables(found: Sweep, said: Summary, answer: list[Check]) -> list[Table
     title = str(study.document.get("title", study.name))
     if said.shown is None and not said.spans:
         return [Table((), (), title, above, below)]
-    record, many = listed(found, said)
+    record, many = sweep_csv_rows(found, said)
     cells = [
         [cell if isinstance(cell, str) else significant(cell) or "-" for cell in record.cells(one)]
         for one in many

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tco.foundation.provenance import SOURCED
-from tco.foundation.streams import plain
+from tco.foundation.streams import printable_line
 
 FORMULA_STARTS = ("=", "+", "-", "@")  # a spreadsheet would run a text that begins like this
 
@@ -73,7 +73,7 @@ def headed(label: str, unit: str) -> str:
 
 def unmarked(text: str) -> str:
     """Return a text on one line of Markdown in which no tag opens and no link leads anywhere."""
-    return plain(text).replace("<", "&lt;").replace("](", "]\\(")
+    return printable_line(text).replace("<", "&lt;").replace("](", "]\\(")
 
 
 def to_markdown(table: Table) -> str:
@@ -115,5 +115,5 @@ def csv_cell(cell: Any) -> str:
         if not math.isfinite(cell):
             return ""
         return repr(int(cell) if float(cell).is_integer() and abs(cell) < 2**53 else float(cell))
-    text = plain(str(cell))
+    text = printable_line(str(cell))
     return "'" + text if text.lstrip().startswith(FORMULA_STARTS) else text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tco.foundation.streams import plain
+from tco.foundation.streams import printable_line
 from tco.outputs.table import Table, is_heading
 
 GAP, PIPED = 2, 3  # blanks between columns on a terminal and in a pipe
@@ -26,10 +26,10 @@ def to_text(table: Table, width: int | None) -> str:
     lines = [
         line
         for text in (*([table.title] if table.title else []), *table.above)
-        for line in folded(plain(text), room)
+        for line in folded(printable_line(text), room)
     ]
     lines += grid(table, room, gap) if table.columns else []
-    lines += [line for text in table.below for line in folded(plain(text), room)]
+    lines += [line for text in table.below for line in folded(printable_line(text), room)]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -37,16 +37,20 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     """Return the rows of a table, in as many blocks of columns as the width asks for, the first
     column before each.
     """
-    cells = [[plain(cell) for cell in row] for row in (table.columns, *table.rows)]
+    cells = [[printable_line(cell) for cell in row] for row in (table.columns, *table.rows)]
     columns = list(zip(*(row for row in cells if not is_heading(row)), strict=True))
     least = [
-        max(narrowest(column[0]), *(room_of(cell, table.side(at)) for cell in column[1:]), 0)
+        max(
+            narrowest(column[0]),
+            *(minimum_cell_width(cell, table.side(at)) for cell in column[1:]),
+            0,
+        )
         for at, column in enumerate(columns)
     ]
     lines: list[str] = []
-    for block in blocks(least, width, gap):
+    for block in column_blocks(least, width, gap):
         sides = [table.side(at) for at in block]
-        rooms = fitted(
+        rooms = fit_column_widths(
             [max(map(len, columns[at])) for at in block],
             [least[at] for at in block],
             sides,
@@ -65,7 +69,7 @@ def grid(table: Table, width: int, gap: int) -> list[str]:
     return lines
 
 
-def room_of(cell: str, side: str) -> int:
+def minimum_cell_width(cell: str, side: str) -> int:
     """Return the least room of a cell: a short number stays whole, a text may be folded between its
     words.
     """
@@ -83,7 +87,7 @@ def narrowest(text: str) -> int:
     """Return the length of the longest piece of a text that no line breaks, with what it is
     indented by.
     """
-    return indent_of(text) + max((len(piece) for _, piece in pieces(text)), default=0)
+    return indent_of(text) + max((len(piece) for _, piece in line_break_pieces(text)), default=0)
 
 
 def indent_of(text: str) -> int:
@@ -91,7 +95,7 @@ def indent_of(text: str) -> int:
     return len(text) - len(text.lstrip(" "))
 
 
-def pieces(text: str) -> Iterator[tuple[str, str]]:
+def line_break_pieces(text: str) -> Iterator[tuple[str, str]]:
     """Yield what a line may end after, each with the blanks before it."""
     gap = ""
     for word in WORDS.findall(text.strip(" ")):
@@ -109,7 +113,7 @@ def folded(text: str, width: int) -> list[str]:
     """
     indent = min(indent_of(text), max(width - 1, 0))
     lines, line = [], " " * indent
-    for gap, piece in pieces(text):
+    for gap, piece in line_break_pieces(text):
         whole = line + (gap if line.strip() else "") + piece
         if len(whole) > width and line.strip():
             lines.append(line)
@@ -121,7 +125,7 @@ def folded(text: str, width: int) -> list[str]:
     return [*lines, line]
 
 
-def blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
+def column_blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
     """Return which columns stand beside each other: as many as have the least room they need."""
     found: list[list[int]] = [[0]]
     for at in range(1, len(least)):
@@ -133,7 +137,9 @@ def blocks(least: Sequence[int], width: int, gap: int) -> list[list[int]]:
     return found
 
 
-def fitted(rooms: list[int], least: list[int], sides: Sequence[str], space: int) -> list[int]:
+def fit_column_widths(
+    rooms: list[int], least: list[int], sides: Sequence[str], space: int
+) -> list[int]:
     """Return the rooms of columns that fill no more than a space.
 
     The widest gives way first: of numbers, then of texts, and below what they need only where

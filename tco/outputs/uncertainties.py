@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from tco.chain.metrics import METRICS, RATIOS
-from tco.foundation.arithmetic import mixed
-from tco.graph.run import side_by_side
-from tco.outputs.premises import SHOWN, missing_notes, premises, workload_line
-from tco.outputs.ranges import end_words, percentiles
+from tco.foundation.arithmetic import mixed_arithmetic_notes
+from tco.graph.run import fork_map
+from tco.outputs.premises import SHOWN, missing_notes, premise_lines, workload_line
+from tco.outputs.ranges import percentiles, range_end_label
 from tco.outputs.record import Answer, Document, Member, Record
 from tco.outputs.table import Table, headed, significant
 from tco.studies.uncertainty import (
     COST,
     PERCENTILES,
     Uncertainty,
+    draw_statistics,
     error_of_share,
     error_of_spread,
     share,
-    spread,
     why_endless,
 )
 
@@ -35,19 +35,19 @@ PICTURED = (
 BINS, WIDTH, DIGITS = 16, 40, 3
 
 
-def figures(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
+def statistics_by_metric(found: Uncertainty) -> dict[str, dict[str, Any] | None]:
     """Return percentiles, mean and standard deviation of every metric, with the reason where one
     has no value; None of those that have none.
     """
     drawn = found.sample.metrics
     names = [name for name in METRICS if name in drawn]
-    known = dict(side_by_side(lambda name: figures_of(name, drawn[name]), names))
+    known = dict(fork_map(lambda name: metric_statistics(name, drawn[name]), names))
     return dict.fromkeys(METRICS) | {name: known[at] for at, name in enumerate(names)}
 
 
-def figures_of(metric: str, many: Any) -> dict[str, Any] | None:
+def metric_statistics(metric: str, many: Any) -> dict[str, Any] | None:
     """Return percentiles, mean and standard deviation of a metric's draws."""
-    one = spread(metric, many)
+    one = draw_statistics(metric, many)
     return (
         one | {"reason": why_endless(metric, many)}
         if one is not None and None in one.values()
@@ -70,7 +70,7 @@ def notes(found: Uncertainty) -> list[str]:
             f"{', '.join(found.held)}: not drawn, as the structure they decide is held; without "
             "--hold it is decided in every draw"
         )
-    return [*said, *mixed(found.made_with)]
+    return [*said, *mixed_arithmetic_notes(found.made_with)]
 
 
 ERRORS = Record(
@@ -111,7 +111,7 @@ UNCERTAINTY = Document(
     Member("samples", int, lambda found: len(found.sample.meets)),
     Member("seed", int),
     Member("replan", bool, lambda found: not found.hold),
-    Member("metrics", {str: percentiles(*FIGURES)}, figures),
+    Member("metrics", {str: percentiles(*FIGURES)}, statistics_by_metric),
     Member("point", {str: float | None}, "asked.result.metrics"),
     Member(
         "probability_better_than_baseline", float | None, lambda found: share(found.sample.better)
@@ -138,7 +138,7 @@ ROW = Record(  # of a CSV: a metric with its unit, then its figures
 def uncertainty_answer(found: Uncertainty) -> Answer:
     """Return the ranges of every metric."""
     every, said = (
-        figures(found),
+        statistics_by_metric(found),
         [*notes(found), *(f"{found.asked.name}: {note}" for note in found.asked.result.notes)],
     )
     return UNCERTAINTY.answer(
@@ -163,7 +163,9 @@ def uncertainty_tables(
         point = result.metrics[metric]
         cells = [significant(None if point is None else point / size, DIGITS) or "-"]
         cells += [
-            end_words(metric, None) if one[name] is None else significant(one[name] / size, DIGITS)
+            range_end_label(metric, None)
+            if one[name] is None
+            else significant(one[name] / size, DIGITS)
             for name in PERCENTILES
         ]
         rows.append((headed(label, unit), *cells))
@@ -172,7 +174,7 @@ def uncertainty_tables(
         "seed "
         f"{found.seed}"
     )
-    above = [workload_line([result]), *premises([result]), *chances(found)]
+    above = [workload_line([result]), *premise_lines([result]), *chances(found)]
     plan = "that of the point, held" if found.hold else "re-optimised in each draw"
     below = [
         "P5 to P95: percentiles of the draws; one that misses the target lies beyond the worse "
@@ -200,10 +202,10 @@ def chances(found: Uncertainty) -> list[str]:
                 "lost",
             )
         )
-    return [f"{percent(which)} {words}." for which, words in said]
+    return [f"{percent_with_error(which)} {words}." for which, words in said]
 
 
-def percent(which: Any) -> str:
+def percent_with_error(which: Any) -> str:
     """Return a share in per cent with its standard error."""
     return f"{(share(which) or 0) * 100:.1f} % (± {(error_of_share(which) or 0) * 100:.1f})"
 
@@ -235,14 +237,14 @@ def histograms(found: Uncertainty) -> list[Table]:
         (
             f"{significant(edges[at], DIGITS)} to {significant(edges[at + 1], DIGITS)}",
             f"{count / len(kept) * 100:.1f} %",
-            bar(count / counts.max()),
+            histogram_bar(count / counts.max()),
         )
         for at, count in enumerate(counts)
     ]
     return [Table((headed(label, unit), "draws", ""), rows, align="lrl")]
 
 
-def bar(length: float) -> str:
+def histogram_bar(length: float) -> str:
     """Return a bar of a length between 0 and 1, to an eighth of a character."""
     eighths = round(length * WIDTH * 8)
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")

@@ -14,7 +14,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.accuracy import FILES
-from tco.catalog.accuracy import table as accuracy
+from tco.catalog.accuracy import accuracy_rows as accuracy
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.files import read_csv, write_atomically
 from tco.outputs.record import Answer, Document, Member, Record
@@ -96,7 +96,7 @@ def score_rows(card: dict[str, Any]) -> list[tuple[str, str, Any]]:
     ]
 
 
-def percent(value: float | None) -> str:
+def one_decimal_percent(value: float | None) -> str:
     """Return a fraction as a percentage."""
     return "-" if value is None else f"{value * 100:.1f}"
 
@@ -107,7 +107,7 @@ def score_cells(label: str, found: dict[str, Any], count: str = "n") -> list[str
     return [
         label,
         f"{int(found[count]):,}",
-        *(percent(found.get(name)) for name in ERRORS[:4]),
+        *(one_decimal_percent(found.get(name)) for name in ERRORS[:4]),
         "-" if rank is None else f"{rank:.3f}",
     ]
 
@@ -254,10 +254,10 @@ def envelope_table(
         "runs",
         *(title for _, title, _ in SHOWN),
     )
-    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], notes_of(whole))
+    return Table(columns, [*rows, ["all", "", "", *figures(whole)]], "", [], envelope_notes(whole))
 
 
-def notes_of(whole: dict[str, Any]) -> list[str]:
+def envelope_notes(whole: dict[str, Any]) -> list[str]:
     """Say what the figures are, and how two chips stand to each other."""
     notes = [
         "Runs that no other run of their envelope beats, each configuration by its newest run, at "
@@ -365,7 +365,7 @@ def ratios_answer(catalogue: Catalogue, path: Path, settings: dict[str, str]) ->
     """Return how the predicted ratios of two chips, and their ranges, lie to the measured ones:
     over all pairs, and by chip.
     """
-    found, draws = back_test.compared(path, catalogue, settings), back_test.DRAWS
+    found, draws = back_test.back_test_ratios(path, catalogue, settings), back_test.DRAWS
     by = {chip: PAIRS.json(one) for chip, one in found.chips.items()}
     whole = PAIRS.json(found.every) | {
         "median_off": found.median_off,
@@ -478,7 +478,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         raise UsageError(f"{folder}: no such folder")
     made: dict[str, list[Sequence[Any]]] = {
         name: [
-            [kind, key, *rounded(one, figures), date]
+            [kind, key, *round_figures(one, figures), date]
             for kind, fit in found.items()
             for key, one in getattr(fit, of).items()
         ]
@@ -488,7 +488,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         )
     } | {
         "orders": [
-            [kind, *rounded(fit.order, ("pairs", "right", "ratio_error")), date]
+            [kind, *round_figures(fit.order, ("pairs", "right", "ratio_error")), date]
             for kind, fit in found.items()
             if fit.order
         ],
@@ -512,7 +512,7 @@ def write_accuracy(folder: Path, found: Mapping[str, Calibration], date: str) ->
         write_atomically(path, to_csv(columns, ordered))
 
 
-def rounded(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+def round_figures(found: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Return some figures at four decimals; None where there is none."""
     return tuple(
         round(found[name], 4) if isinstance(found[name], float) else found[name] for name in names

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tco.catalog.words import short_name
 from tco.chain.result import OWN_COST, Result
 from tco.economics.cost import RENTS
-from tco.outputs.ranges import TRAINING_COST, percent
+from tco.outputs.ranges import TRAINING_COST, rounded_percent
 from tco.outputs.table import significant
 from tco.studies.comparison import Confidence, Later, PriceTurn, Regime, speed_of, why_unrated
 from tco.studies.regimes import otherwise
@@ -25,16 +25,16 @@ SOFTWARE_WORDS = {"public": "public software", "best": "the best software"}
 
 
 # ---------------------------------------------------------------- picks
-def span(regime: Regime) -> str:
+def format_speed_range(regime: Regime) -> str:
     """Return the speeds of a regime."""
     first, *rest = (f"{speed:g}" for speed in regime.speeds)
     return f"{first} to {rest[-1]}" if rest else first
 
 
-def words(regime: Regime) -> str:
+def format_regime(regime: Regime) -> str:
     """Return a regime as a sentence."""
-    where = f"{span(regime)} tokens/s" if regime.speeds else "at this workload"
-    return f"{where}: {claim(regime)}"
+    where = f"{format_speed_range(regime)} tokens/s" if regime.speeds else "at this workload"
+    return f"{where}: {regime_sentence(regime)}"
 
 
 def listed_names(names: Iterable[str]) -> str:
@@ -49,7 +49,7 @@ def tie_words(names: Sequence[str], late: Mapping[str, str] | None = None) -> st
     return f"tie of {listed_names(dated)}" if len(dated) > 1 else dated[0]
 
 
-def claim(regime: Regime) -> str:
+def regime_sentence(regime: Regime) -> str:
     """Return what is said of a regime: the picks, their regret, and when to pick otherwise."""
     if regime.kind == "nobody":
         return (
@@ -65,7 +65,7 @@ def claim(regime: Regime) -> str:
         parts.append(f"until then {tie_words(regime.available)}")
     for end in ENDS:
         if names := otherwise(regime).get(end):
-            lost = percent(1 - regime.by_software_keeps[end])
+            lost = rounded_percent(1 - regime.by_software_keeps[end])
             parts.append(f"with {SOFTWARE_WORDS[end]} {tie_words(names)} (regret {lost})")
     return "; ".join(parts)
 
@@ -73,11 +73,14 @@ def claim(regime: Regime) -> str:
 def regret_words(regime: Regime) -> str:
     """Return the mean regret of a regime's picks, and that in the worst tenth of the draws."""
     least, most = (
-        percent(1 - kept).removesuffix(" %") for kept in (regime.most or 0.0, regime.keeps or 0.0)
+        rounded_percent(1 - kept).removesuffix(" %")
+        for kept in (regime.most or 0.0, regime.keeps or 0.0)
     )
     mean = least if least == most else f"{least}-{most}"
     worst = (
-        "" if regime.worst is None else f", {percent(1 - regime.worst)} in the worst 1 of 10 draws"
+        ""
+        if regime.worst is None
+        else f", {rounded_percent(1 - regime.worst)} in the worst 1 of 10 draws"
     )
     return f"{mean} % on average{worst}"
 
@@ -92,12 +95,12 @@ def speed_lines(found: Confidence) -> list[str]:
     for regime in found.regimes:
         for speed in regime.speeds:
             if regime.foremost is None:
-                lines.append(f"{speed:g} tokens/s: {claim(regime)}")
+                lines.append(f"{speed:g} tokens/s: {regime_sentence(regime)}")
                 continue
             kept = max(regrets.get((name, speed)) or 0.0 for name in regime.picks)
             lines.append(
                 f"{speed:g} tokens/s: {tie_words(regime.picks, regime.late)}, regret "
-                f"{percent(1 - kept)}"
+                f"{rounded_percent(1 - kept)}"
             )
     return lines
 
@@ -107,14 +110,16 @@ def by_speed(regimes: Sequence[Regime], names: Mapping[int, Sequence[str]]) -> s
     spans: dict[str, list[str]] = {}
     for place, regime in enumerate(regimes):
         if picks := names.get(place):
-            spans.setdefault(tie_words(picks), []).append(span(regime) if regime.speeds else "")
+            spans.setdefault(tie_words(picks), []).append(
+                format_speed_range(regime) if regime.speeds else ""
+            )
     return ", ".join(
         f"{picks} at {listed_names(speeds)}" if all(speeds) else picks
         for picks, speeds in spans.items()
     )
 
 
-def software_words(regimes: Sequence[Regime]) -> list[str]:
+def software_bound_picks(regimes: Sequence[Regime]) -> list[str]:
     """Return the picks with software at an end of its reach, where they are others."""
     lines = []
     for end in ENDS:
@@ -138,7 +143,9 @@ def late_words(regimes: Sequence[Regime]) -> list[str]:
     }
     unit = " tokens/s" if any(regime.speeds for regime in regimes) else ""
     none = [
-        span(regime) for regime in regimes if regime.late and not regime.available and regime.speeds
+        format_speed_range(regime)
+        for regime in regimes
+        if regime.late and not regime.available and regime.speeds
     ]
     lines = [f"Best within three months: {by_speed(regimes, names)}{unit}."] if names else []
     return [
@@ -242,7 +249,7 @@ def verdict_words(found: Confidence, results: Sequence[Result]) -> list[str]:
         ((name, cost, amount),) = rated
         return [f"{name} does this work at ~{significant(cost, DIGITS)} USD {amount}"]
     if found.regimes:
-        return [*map(words, found.regimes), *unrated_words(found, results)]
+        return [*map(format_regime, found.regimes), *unrated_words(found, results)]
     rated_names = [
         name for name, cost, _ in costs if cost is not None and name not in found.unrated
     ]

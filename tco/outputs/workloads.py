@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tco.catalog import Catalogue
 from tco.outputs.curve import KEPT
-from tco.outputs.ranges import percent
+from tco.outputs.ranges import rounded_percent
 from tco.outputs.record import Answer, Document, Maybe, Member, Record
 from tco.outputs.table import Table
 from tco.studies.workloads import Cell
@@ -63,5 +63,5 @@ def cell_of(one: Cell) -> str:
     return (
         "-"
         if one.share_of_best is None
-        else f"{'*' if one.choose else ''}{percent(one.share_of_best['mean'])}"
+        else f"{'*' if one.choose else ''}{rounded_percent(one.share_of_best['mean'])}"
     )

@@ -24,7 +24,7 @@ COUNTS = ("ideal", "flops", "bytes", "launches")
 
 
 @dataclass(slots=True)
-class Line:
+class OperatorProfile:
     """One operator of a phase: its whole time, what binds it, and the time that bound alone would
     take at its peak.
     """
@@ -51,13 +51,13 @@ def bound_of(operator: Operator) -> str:
     moving = size / float(operator.bandwidth)
     if operator.link:
         return "link" if moving > float(operator.latency) else "latency"
-    computing = computing_time(operator)
+    computing = layer_compute_time(operator)
     if max(computing, moving) < float(operator.latency):
         return "latency"
     return "compute" if computing >= moving else "memory"
 
 
-def computing_time(operator: Operator) -> float:
+def layer_compute_time(operator: Operator) -> float:
     """Return the time of one layer on the matrix units, or on the engines beside them if they take
     longer.
     """
@@ -77,9 +77,9 @@ def time_by_bound(result: PassResult) -> dict[str, float]:
     return shares
 
 
-def lines_of(phase: PassResult) -> list[Line]:
+def profile_lines(phase: PassResult) -> list[OperatorProfile]:
     """Return the lines of a pass, those of one name joined; what no operator takes is the host's."""
-    found: dict[str, Line] = {}
+    found: dict[str, OperatorProfile] = {}
     for operator in phase.operators:
         if not float(operator.time):  # a collective of one chip
             continue
@@ -87,7 +87,7 @@ def lines_of(phase: PassResult) -> list[Line]:
         # a link moves another number of bytes than its buffer holds, and latency has no peak
         ideal = None
         if bound == "compute":
-            ideal = computing_time(operator)
+            ideal = layer_compute_time(operator)
         elif bound == "memory":
             ideal = float(operator.bytes) / float(operator.bandwidth)
         layers = float(operator.layers)
@@ -95,7 +95,7 @@ def lines_of(phase: PassResult) -> list[Line]:
             None if one is None else float(one) * layers
             for one in (ideal, operator.flops, operator.bytes, operator.kernels)
         ]
-        line = Line(operator.name, float(operator.time), bound, *counts)
+        line = OperatorProfile(operator.name, float(operator.time), bound, *counts)
         kept = found.setdefault(operator.name, line)
         if kept is not line:
             kept.time += line.time
@@ -104,7 +104,7 @@ def lines_of(phase: PassResult) -> list[Line]:
                 setattr(kept, name, None if one is None or other is None else one + other)
     rest = float(phase.time) - sum(line.time for line in found.values())
     if rest > 1e-9 * float(phase.time):
-        found["host"] = Line("host and scheduling", rest, "host")
+        found["host"] = OperatorProfile("host and scheduling", rest, "host")
     return list(found.values())
 
 

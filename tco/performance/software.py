@@ -31,15 +31,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog.catalogue import CONFIGURATION, RUN, Catalogue
-from tco.catalog.rows import attributes
-from tco.fabric.library import Library, library_of
+from tco.catalog.rows import input_attributes
+from tco.fabric.library import CollectiveLibrary, combined_library
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.formula import formula
 from tco.foundation.provenance import Input, days_of, period
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second, parse_quantity
 from tco.foundation.values import Readable
-from tco.performance.chip.formats import FORMATS, family_of, width_of
+from tco.performance.chip.formats import FORMATS, family_of, plain_weight_format
 
 Array = np.ndarray[Any, Any]
 SOFTWARE, ALIAS = (
@@ -115,7 +115,7 @@ def untuned_on(
         if engine == row["engine"]
         and chip in row["chips"]
         and stored in FORMATS
-        and width_of(stored) == row["weights"]
+        and plain_weight_format(stored) == row["weights"]
     )
 
 
@@ -127,28 +127,28 @@ def served_by(catalogue: Catalogue, family: str) -> dict[str, Any]:
     return known[family]
 
 
-def engines(catalogue: Catalogue) -> list[str]:
+def serving_engines(catalogue: Catalogue) -> list[str]:
     """Return the serving engines whose practice the catalogue knows."""
     return sorted(
         {owner for owner, name in catalogue.calibration_rows if name == "host_time"} - {BEST}
     )
 
 
-def engine_of(catalogue: Catalogue, family: str, name: str) -> str:
+def serving_engine_id(catalogue: Catalogue, family: str, name: str) -> str:
     """Return the id of a serving engine, or the one a family of chips runs unless a workload says
     otherwise.
     """
     if name == FAMILY:
         return str(served_by(catalogue, family)["engine"])
-    every = catalogue.once("engine names", lambda: engines(catalogue))
+    every = catalogue.once("engine names", lambda: serving_engines(catalogue))
     if name not in every:
         raise unknown("serving engine", name, every, "workload.engine")
     return name
 
 
-def library_of_engines(catalogue: Catalogue, family: str) -> Library:
+def library_of_engines(catalogue: Catalogue, family: str) -> CollectiveLibrary:
     """Return the collectives that serving engines use on a family of chips."""
-    return library_of(catalogue, map(str, served_by(catalogue, family)["libraries"]))
+    return combined_library(catalogue, map(str, served_by(catalogue, family)["libraries"]))
 
 
 # ---------------------------------------------------------------- how far software reaches
@@ -200,7 +200,7 @@ def reached_share(public: Pure, best: Pure, gap: Pure, least: Pure = 1e-15) -> A
     return floor * np.maximum(over, 1) * np.minimum(over, 1) ** gap
 
 
-class Reach(NamedTuple):
+class SoftwareMaturity(NamedTuple):
     """What stands between a chip and its work: how old the port to it is, and how far its software
     reaches.
     """
@@ -218,15 +218,15 @@ class Reach(NamedTuple):
         if self.gap is None or name not in self.best:
             return public
         with scope("software", name):
-            is_time = attributes()["performance", name].unit == "s"
+            is_time = input_attributes()["performance", name].unit == "s"
             law = reached_share if MORE in name else reached_time if is_time else reached_factor
             return law(public, values[f"performance.{BEST}.{name}"], self.gap)
 
 
-MEASURED = Reach()  # of rows and kernels that were timed
+MEASURED = SoftwareMaturity()  # of rows and kernels that were timed
 
 
-def named(catalogue: Catalogue, text: str) -> str:
+def parse_software_name(catalogue: Catalogue, text: str) -> str:
     """Return what some software is called: a level, a family, a date, or months after a release;
     anything else raises `DataError`.
     """
@@ -236,7 +236,7 @@ def named(catalogue: Catalogue, text: str) -> str:
         text not in LEVELS
         and text not in families
         and days_of(text) is None
-        and months_of(text) is None
+        and parse_months(text) is None
     ):
         raise unknown(
             "software", text, [*LEVELS, *families], f"{SOFTWARE} (or a month such as 2026-02)"
@@ -244,7 +244,7 @@ def named(catalogue: Catalogue, text: str) -> str:
     return text
 
 
-def months_of(text: str) -> float | None:
+def parse_months(text: str) -> float | None:
     """Return a time such as '6 months' in months; None of anything else."""
     if not re.match(r"\d", text):
         return None
@@ -254,7 +254,7 @@ def months_of(text: str) -> float | None:
         return None
 
 
-def month_of(text: str) -> float | None:
+def parse_calendar_month(text: str) -> float | None:
     """Return a date such as 2026-02 or 2026-02-15 in months of the calendar; a month without a day
     stands for its middle.
     """
@@ -271,7 +271,7 @@ def month_of(text: str) -> float | None:
 
 def on_the_calendar(date: str) -> float:
     """Return a date in months of the calendar, that of a year or a quarter by its middle."""
-    if (month := month_of(date)) is not None:
+    if (month := parse_calendar_month(date)) is not None:
         return month
     first, last = period(date)
     return (
@@ -279,7 +279,7 @@ def on_the_calendar(date: str) -> float:
     )
 
 
-def practised(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
+def parameters_of_family(catalogue: Catalogue, chip: str, family: str) -> dict[str, Input]:
     """Return what a chip reaches in the practice of another family, under the paths of its own;
     what that one has no word for stays.
     """
@@ -303,7 +303,7 @@ def stated_by(catalogue: Catalogue, chip: str, text: str) -> dict[str, Input]:
     if text == DRAWN:
         return {}
     if text in serving_families(catalogue):
-        return practised(catalogue, chip, text)
+        return parameters_of_family(catalogue, chip, text)
     reach = float(text == THE_BEST)
     return {
         REACH: Input(
@@ -319,7 +319,9 @@ def practice_family(catalogue: Catalogue, chip: str, text: str) -> str:
     return text if text in serving_families(catalogue) else family_of(catalogue, chip)
 
 
-def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Readable) -> Reach:
+def software_maturity(
+    catalogue: Catalogue, chip: str, text: str, date: str, values: Readable
+) -> SoftwareMaturity:
     """Return how old the port of some software to a chip is at a date, and how much of the way to
     the best it has left.
 
@@ -330,7 +332,7 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
     since = catalogue.practice("public", "approach").as_of
     dated = days_of(text) is not None
     age, month = (
-        None if dated else months_of(text),
+        None if dated else parse_months(text),
         on_the_calendar(text if dated else period(date).last.isoformat()),
     )
     if age is None and catalogue.has_part_value(chip, "released"):
@@ -348,7 +350,9 @@ def reach_of(catalogue: Catalogue, chip: str, text: str, date: str, values: Read
         "best",
         lambda: frozenset(name for owner, name in catalogue.calibration_rows if owner == BEST),
     )
-    return Reach(age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best)
+    return SoftwareMaturity(
+        age, gap_after(gap, values[APPROACH], later) if later > 0 else gap, best
+    )
 
 
 # ---------------------------------------------------------------- what nothing explains
@@ -375,7 +379,7 @@ def time_beyond(
     ) - 1
 
 
-def paths_of(
+def unexplained_time_paths(
     catalogue: Catalogue, name: str, family: str, chip: str, engine: str, model: str, system: str
 ) -> dict[str, str]:
     """Return the inputs of a scenario's unexplained time by level; a model built from its shape has

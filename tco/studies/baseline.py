@@ -15,8 +15,14 @@ from tco.chain.scenario import usual_baseline
 from tco.foundation.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.foundation.files import is_there, read_json, write_atomically
 from tco.foundation.units import convert, unit
-from tco.studies.difference import Move, Step, moves, refuse_broken, state_of
-from tco.studies.waterfall import Waypoint, against, points, steps
+from tco.studies.difference import (
+    ChangeContribution,
+    Move,
+    changed_metrics,
+    refuse_broken,
+    state_of,
+)
+from tco.studies.waterfall import Waypoint, points, ratio_drift_steps, waterfall_steps
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -57,7 +63,7 @@ class Limit(NamedTuple):
         return None
 
 
-def limit_of(text: str, option: str) -> Limit:
+def parse_limit(text: str, option: str) -> Limit:
     """Return the limit that a text states; any other text raises `UsageError`."""
     wrong = UsageError(
         f"{option} {text!r}: expected a share such as 2% or 0.02, or an amount such as 0.05USD"
@@ -108,8 +114,8 @@ def rule_of(threshold: str, max_increase: str | None, metrics: Sequence[str] | N
     `UsageError`.
     """
     rule = Rule(
-        limit_of(threshold, "--threshold"),
-        None if max_increase is None else limit_of(max_increase, "--max-increase"),
+        parse_limit(threshold, "--threshold"),
+        None if max_increase is None else parse_limit(max_increase, "--max-increase"),
         known_metrics(metrics),
     )
     for limit, option in ((rule.threshold, "--threshold"), (rule.max_increase, "--max-increase")):
@@ -214,7 +220,7 @@ def stakes_in(path: Path) -> dict[str, Any]:
     return kept
 
 
-def save(
+def save_baseline(
     path: Path, states: Mapping[str, Mapping[str, Any]], stakes: Mapping[str, Any]
 ) -> list[str]:
     """Write the states of some scenarios over what the baseline keeps of them, and return the names
@@ -272,7 +278,7 @@ def load(path: Path) -> States:
     return states
 
 
-def withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
+def is_metric_withheld(metric: str, state: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
     """Say whether a state keeps a metric back, as it tells of a person's own values; one against
     the baseline also tells of the baseline's.
     """
@@ -288,7 +294,7 @@ def drifts(
 ) -> list[Drift]:
     """Return the metrics that moved beyond what a rule allows, and the steps they moved in."""
     new = {name: state_of(result, fingerprints=False) for name, result in results.items()}
-    before, after = side_by_side(old), side_by_side(new)
+    before, after = with_baseline_ratios(old), with_baseline_ratios(new)
     ways: dict[str, list[Waypoint]] = {}
 
     def way(name: str) -> list[Waypoint]:
@@ -299,8 +305,8 @@ def drifts(
     base = usual_baseline(list(old)) if old else ""
     found = []
     for name in old:
-        for moved in filter(rule.broken, moves(before[name], after[name], 0.0)):
-            if withheld(moved.metric, old[name], old[base]):
+        for moved in filter(rule.broken, changed_metrics(before[name], after[name], 0.0)):
+            if is_metric_withheld(moved.metric, old[name], old[base]):
                 continue
             move = moved
             if move.old is not None and move.new is not None:
@@ -309,21 +315,21 @@ def drifts(
                 walked = (
                     way(name)
                     if cost is None
-                    else against(
+                    else ratio_drift_steps(
                         way(name), way(base), (start, before[base]["metrics"]), cost, move.metric
                     )
                 )
                 move = move._replace(
                     steps=tuple(
                         rested(step, cost or move.metric, results[name])
-                        for step in steps(walked, start, move.metric)
+                        for step in waterfall_steps(walked, start, move.metric)
                     )
                 )
             found.append(Drift(name, move, is_worse(move.metric, change_of(move))))
     return found
 
 
-def rested(step: Step, metric: str, result: Result) -> Step:
+def rested(step: ChangeContribution, metric: str, result: Result) -> ChangeContribution:
     """Return a step without the changed formulas that the metric does not rest on."""
     if result.origin is None or not any(cause.kind == "formula" for cause in step.causes):
         return step
@@ -336,7 +342,7 @@ def rested(step: Step, metric: str, result: Result) -> Step:
     return step._replace(causes=kept or step.causes)
 
 
-def side_by_side(states: States) -> States:
+def with_baseline_ratios(states: States) -> States:
     """Return states with what holds each against the baseline of all."""
     if not states:
         return {}
@@ -354,7 +360,7 @@ def side_by_side(states: States) -> States:
     return found
 
 
-def listed(folder: Path = FOLDER) -> dict[str, Sequence[str] | str]:
+def baseline_scenarios(folder: Path = FOLDER) -> dict[str, Sequence[str] | str]:
     """Return the scenarios of every baseline of a folder, or what is wrong with its file."""
     found: dict[str, Sequence[str] | str] = {}
     for path in sorted(folder.glob("*.json")):

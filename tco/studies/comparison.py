@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import PRICED
-from tco.chain.result import apart
+from tco.chain.result import why_incomparable
 from tco.foundation.errors import DataError
 from tco.foundation.shown import Shown
 
@@ -24,7 +24,7 @@ class SideBySide(NamedTuple):
     results: list[Result]
 
 
-class Comparison(Shown, SideBySide):
+class ScenarioComparison(Shown, SideBySide):
     """Scenarios side by side, each held against the baseline."""
 
     @property
@@ -46,7 +46,7 @@ class Comparison(Shown, SideBySide):
         return pd.DataFrame({result.scenario: result.metrics for result in self.results})
 
 
-def compared(results: Sequence[Result], baseline: str | None = None) -> Comparison:
+def compare_results(results: Sequence[Result], baseline: str | None = None) -> ScenarioComparison:
     """Return results side by side, themselves left as they are."""
     from tco.chain import scenario
 
@@ -56,7 +56,7 @@ def compared(results: Sequence[Result], baseline: str | None = None) -> Comparis
         replace(result, metrics=dict(result.metrics), notes=list(result.notes))
         for result in results
     ]
-    return Comparison(scenario.compare(own, baseline), own)
+    return ScenarioComparison(scenario.fill_ratio_to_baseline(own, baseline), own)
 
 
 class Driver(NamedTuple):
@@ -306,7 +306,7 @@ def unrated(results: Sequence[Result], baseline: str) -> dict[str, str]:
     return {
         result.scenario: why
         for result in results
-        if (why := result.costless or apart(result, reference))
+        if (why := result.costless or why_incomparable(result, reference))
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tco.chain.inputs import HEADLINE_DOCUMENTS
 from tco.foundation.files import data_directory, read_csv
-from tco.foundation.kept import kept
+from tco.foundation.kept import disk_cached
 from tco.studies.comparison import (
     AtSpeed,
     Confidence,
@@ -50,7 +50,7 @@ def confidence_of(
     if not all(is_shipped(one) for one in asked):
         return drawn_anew(asked, baseline, *how)
     key = ("confidence", how, tuple(one.name for one in asked), baseline)
-    plain = kept(key, lambda: drawn_anew(asked, baseline, *how))
+    plain = disk_cached(key, lambda: drawn_anew(asked, baseline, *how))
     sure, curve, regimes, left, choices, later, turns = plain
     return Confidence(
         [Sureness(*one)._replace(drivers=[Driver(*each) for each in one[3]]) for one in sure],

@@ -18,7 +18,7 @@ import numpy as np
 
 from tco.chain.draws import Draws
 from tco.chain.metrics import TOKENS, perf_per_tco
-from tco.chain.result import Result, apart
+from tco.chain.result import Result, why_incomparable
 from tco.performance.serving.answer import ServingResult
 from tco.performance.software import REACH
 from tco.studies.comparison import (
@@ -35,7 +35,7 @@ from tco.studies.comparison import (
     unrated,
 )
 from tco.studies.decision import Stake, choices_in, least_regret, rated, stakes
-from tco.studies.drivers import drivers_of, rank_share
+from tco.studies.drivers import leading_drivers, rank_share
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Array, Dice
 from tco.studies.regimes import Costs, regimes_of
@@ -50,7 +50,14 @@ from tco.studies.response import (
     why_undrawable,
 )
 from tco.studies.turning import Priced, price_turns
-from tco.studies.uncertainty import COST, error_of_share, sample_of, share, spread, why_endless
+from tco.studies.uncertainty import (
+    COST,
+    draw_statistics,
+    error_of_share,
+    sample_of,
+    share,
+    why_endless,
+)
 
 DRAWS, SEED = 512, 0
 FEW = 128  # of them in which software lies at an end
@@ -64,7 +71,7 @@ ENDS = {
 UNREACHED = "no plan that fits memory gives a user {:g} tokens/s"
 
 
-class Side(NamedTuple):
+class CurveSamples(NamedTuple):
     """A scenario of a comparison, and what became of it in the draws; or why it has none."""
 
     result: Result
@@ -126,7 +133,7 @@ def confidence_in(
     times as much as the base case does.
     """
     dice = Dice(asked[0].catalogue, seed, 0, DRAWS)
-    sides = [side_of(one, speeds, dice, hold, ranges) for one in asked]
+    sides = [sample_scenario(one, speeds, dice, hold, ranges) for one in asked]
     if racks is not None:
         sides = [
             side._replace(dearer=on_racks(one, side.speeds, racks))
@@ -140,7 +147,7 @@ def confidence_in(
     curve = [
         staked(point, names, table, ends)
         for side in sides
-        for point in along(side, base, ranges, dice)
+        for point in costs_by_speed(side, base, ranges, dice)
     ]
     regimes = regimes_of(names, rated_at, costs, drawn, late_racks([side.result for side in sides]))
     samples = {
@@ -149,12 +156,12 @@ def confidence_in(
         if side.response is not None and side.made is not None
     }
     if why:
-        from tco.studies.evidence import explained  # few ask for it
+        from tco.studies.evidence import regime_with_evidence
 
         drawn_at = dict(zip(rated_at or (None,), costs, strict=True)) if names else {}
         catalogue = asked[0].catalogue
         regimes = [
-            explained(one, rivals, drawn_at[middle_of(one)].drawn, catalogue)
+            regime_with_evidence(one, rivals, drawn_at[middle_speed(one)].drawn, catalogue)
             if (rivals := quantity_of(one, sides, dice, samples))
             else one
             for one in regimes
@@ -178,7 +185,7 @@ def confidence_in(
 
 def turns_at(
     speed: float | None,
-    sides: Sequence[Side],
+    sides: Sequence[CurveSamples],
     regimes: Sequence[Regime],
     costs: Mapping[Any, Costs],
     names: Sequence[str],
@@ -199,7 +206,7 @@ def foremost_at(costs: Costs, names: Sequence[str]) -> str:
     return names[least_regret(costs.drawn)[0]]
 
 
-def priced_alone(side: Side, speed: float | None, metric: str) -> Priced:
+def priced_alone(side: CurveSamples, speed: float | None, metric: str) -> Priced:
     """Return what the work costs a rack with each input moved alone."""
     ranges = side.response.ranges if side.response is not None else {}
     alone = (
@@ -258,15 +265,15 @@ def choices_of(
     ]
 
 
-def side_of(
+def sample_scenario(
     asked: Evaluation, speeds: tuple[float, ...], dice: Dice, hold: bool, ranges: bool
-) -> Side:
+) -> CurveSamples:
     """Evaluate a scenario in all draws, or with every input at its value."""
     result = asked.result
     own = speeds if speed_of(result) is not None else ()
     others = [speed for speed in own if speed != speed_of(result)]
     if (why := why_undrawable(asked, hold)) is not None:
-        return Side(result, own, reason=why)
+        return CurveSamples(result, own, reason=why)
     response = response_of(asked, hold)
     if not ranges:
         speed = speed_of(result)
@@ -275,9 +282,9 @@ def side_of(
             if speed is None
             else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
         )
-        return Side(result, own, response, None if found is None else Sampled(found, found))
+        return CurveSamples(result, own, response, None if found is None else Sampled(found, found))
     ends = [{REACH: end} for end in ENDS.values()] if REACH in response.ranges else []
-    return Side(result, own, response, response.sampled(dice, others, ends, FEW))
+    return CurveSamples(result, own, response, response.sampled(dice, others, ends, FEW))
 
 
 def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[float, float]:
@@ -303,10 +310,12 @@ def on_racks(asked: Evaluation, speeds: Sequence[float], racks: int) -> dict[flo
 
 
 # ---------------------------------------------------------------- at each speed
-def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
+def costs_by_speed(
+    own: CurveSamples, base: CurveSamples, ranges: bool, dice: Dice
+) -> Iterator[AtSpeed]:
     """Yield what a scenario costs at each speed, and how it stands to the baseline there."""
-    alike = own is base or not apart(own.result, base.result)
-    costs, references = points_of(own), points_of(base) if alike else {}
+    alike = own is base or not why_incomparable(own.result, base.result)
+    costs, references = monotone_costs_by_speed(own), monotone_costs_by_speed(base) if alike else {}
     for speed in own.speeds:
         cost, reference = costs[speed], references.get(speed)
         ratio = None if cost is None or reference is None else float(perf_per_tco(reference, cost))
@@ -320,7 +329,7 @@ def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
             yield found
             continue
         reached = own.at(own.made.drawn, speed).meets
-        middle = spread(COST, own.seen(own.made.drawn, speed, COST))
+        middle = draw_statistics(COST, own.seen(own.made.drawn, speed, COST))
         found = found._replace(
             meets=share(reached),
             median_usd_per_million_output_tokens=None if middle is None else middle["p50"],
@@ -333,7 +342,7 @@ def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
         )
         better = many > 1
         yield found._replace(
-            range=range_of("perf_per_tco_vs_baseline", many, ALONG),
+            range=metric_percentiles("perf_per_tco_vs_baseline", many, ALONG),
             probability_better_than_baseline=share(better),
             probability_error=error_of_share(better),
             ties=share(np.isnan(many)),
@@ -348,7 +357,7 @@ def along(own: Side, base: Side, ranges: bool, dice: Dice) -> Iterator[AtSpeed]:
         )
 
 
-def points_of(side: Side) -> dict[float, float | None]:
+def monotone_costs_by_speed(side: CurveSamples) -> dict[float, float | None]:
     """Return what a million output tokens cost at each speed; what a quicker plan costs is never
     too much for a slower promise.
     """
@@ -361,7 +370,9 @@ def points_of(side: Side) -> dict[float, float | None]:
     return found
 
 
-def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | None]] | None:
+def at_ends(
+    own: CurveSamples, base: CurveSamples, speed: float
+) -> dict[str, dict[str, float | None]] | None:
     """Return performance per cost and the chance to beat the baseline with the software of all at
     either end of its reach.
     """
@@ -377,7 +388,7 @@ def at_ends(own: Side, base: Side, speed: float) -> dict[str, dict[str, float | 
     return found
 
 
-def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | None:
+def software_share(own: CurveSamples, base: CurveSamples, many: Array, dice: Dice) -> float | None:
     """Return the share of the ratio's variance that goes away once it is known how far software
     reaches.
     """
@@ -389,7 +400,7 @@ def software_share(own: Side, base: Side, many: Array, dice: Dice) -> float | No
 
 
 def contest(
-    sides: Sequence[Side], base: Side, ranges: bool
+    sides: Sequence[CurveSamples], base: CurveSamples, ranges: bool
 ) -> tuple[list[str], tuple[float, ...], list[Costs], bool]:
     """Return who is held against whom, at which speeds, and what the work of each costs in every
     draw at each of them.
@@ -429,13 +440,13 @@ def contest(
     return [side.result.scenario for side in rated], base.speeds, costs, ranges
 
 
-def middle_of(regime: Regime) -> float | None:
+def middle_speed(regime: Regime) -> float | None:
     """Return the speed in the middle of a regime's; none where no speed is asked for."""
     return regime.speeds[len(regime.speeds) // 2] if regime.speeds else None
 
 
 def quantity_of(
-    regime: Regime, sides: Sequence[Side], dice: Dice, samples: dict[int, Sampled]
+    regime: Regime, sides: Sequence[CurveSamples], dice: Dice, samples: dict[int, Sampled]
 ) -> Quantity | None:
     """Return the performance per cost of a regime's leader over its rival's, at the middle of its
     speeds; none where nobody is held against another.
@@ -455,7 +466,7 @@ def quantity_of(
         or metric is None
     ):
         return None
-    middle = middle_of(regime)
+    middle = middle_speed(regime)
     return Quantity(
         metric,
         own.response,
@@ -467,19 +478,23 @@ def quantity_of(
 
 
 # ---------------------------------------------------------------- at the workload's own speed
-def sureness(own: Side, base: Side, dice: Dice, samples: dict[int, Any], hold: bool) -> Sureness:
+def sureness(
+    own: CurveSamples, base: CurveSamples, dice: Dice, samples: dict[int, Any], hold: bool
+) -> Sureness:
     """Hold what became of a scenario against what became of its baseline."""
     if own.response is None or own.made is None:
         return Sureness({}, None, None, [], own.reason)
     alike = (
-        base.response is not None and base.made is not None and not apart(own.result, base.result)
+        base.response is not None
+        and base.made is not None
+        and not why_incomparable(own.result, base.result)
     )
     sample = sample_of(own.made.drawn, base.made.drawn if alike else None)  # type: ignore[union-attr]
-    ranges = {metric: range_of(metric, many) for metric, many in sample.metrics.items()}
+    ranges = {metric: metric_percentiles(metric, many) for metric, many in sample.metrics.items()}
     drivers: list[Driver] = []
     if alike and own is not base and (metric := rated_by([own.result, base.result])) is not None:
         ratio = Quantity(metric, own.response, base.response, dice, samples)
-        drivers = drivers_of(ratio.ranges, ratio.ways(), ratio.together)
+        drivers = leading_drivers(ratio.ranges, ratio.ways(), ratio.together)
     error = None if own is base else error_of_share(sample.better)
     return Sureness(
         ranges,
@@ -493,13 +508,13 @@ def sureness(own: Side, base: Side, dice: Dice, samples: dict[int, Any], hold: b
     )
 
 
-def range_of(
+def metric_percentiles(
     metric: str, many: Array, shown: Sequence[str] = SHOWN
 ) -> dict[str, float | str | None] | None:
     """Return percentiles of the draws of a metric, with the reason where one has no value; none
     where there are none.
     """
-    found = spread(metric, many)
+    found = draw_statistics(metric, many)
     if found is None:
         return None
     some: dict[str, float | str | None] = {at: found[at] for at in shown}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tco.studies.comparison import Confidence, Later, Regime, late_racks
-from tco.studies.curve import DRAWS, Side, contest, on_racks
+from tco.studies.curve import DRAWS, CurveSamples, contest, on_racks
 from tco.studies.evaluation import Evaluation
 from tco.studies.ranges import Dice
 from tco.studies.regimes import regimes_of
@@ -63,9 +63,9 @@ def ordered_at(evaluation: Evaluation, date: str) -> Evaluation:
     )
 
 
-def drawn_side(evaluation: Evaluation, speeds: tuple[float, ...], dice: Dice) -> Side:
+def drawn_side(evaluation: Evaluation, speeds: tuple[float, ...], dice: Dice) -> CurveSamples:
     """Return a scenario in all draws, without what moves it."""
-    side = Side(evaluation.result, speeds, reason=why_undrawable(evaluation) or "")
+    side = CurveSamples(evaluation.result, speeds, reason=why_undrawable(evaluation) or "")
     if side.reason:
         return side
     response = response_of(evaluation)

@@ -23,7 +23,7 @@ import numpy as np
 from tco.chain.draws import Draws, Many
 from tco.chain.metrics import MORE_IS_BETTER
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan
-from tco.studies.curve import DRAWS, SEED, range_of
+from tco.studies.curve import DRAWS, SEED, metric_percentiles
 from tco.studies.ranges import Array, Dice
 from tco.studies.response import Response, response_of, valued
 
@@ -86,13 +86,13 @@ def add_bands(frontier: Frontier, hold: bool) -> None:
         own = replace(
             response,
             structure=response.structure
-            and response.structure._replace(plan=plan_at(frontier.held, place)),
+            and response.structure._replace(plan=plan_of_point(frontier.held, place)),
         )
         (bands[place],) = bands_in(at_speeds(own, draws, speeds[place : place + 1]))
     frontier.bands = [bands[place] for place in range(len(speeds))]
 
 
-def plan_at(plans: ServingPlan, place: int) -> ServingPlan:
+def plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
     """Return the plan of one point."""
     decode, prefill = (
         [float(axis[place]) for axis in pool] for pool in (plans.decode, plans.prefill)
@@ -116,7 +116,8 @@ def bands_in(made: Draws) -> list[Band]:
     }
     every = [{metric: many[place] for metric, many in draws.items()} for place in range(points)]
     return [
-        Band({metric: range_of(metric, many) for metric, many in own.items()}, own) for own in every
+        Band({metric: metric_percentiles(metric, many) for metric, many in own.items()}, own)
+        for own in every
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tco.chain.metrics import AGAINST_BASELINE
 from tco.chain.result import Result
-from tco.chain.saved import hold, is_number
+from tco.chain.saved import hold, is_finite_number
 from tco.chain.structure import plain_plan, plan_from
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import making
@@ -33,7 +33,7 @@ STATE = {  # what a state is made of
 }
 
 
-def rounded(value: float) -> float:
+def round_saved_number(value: float) -> float:
     """Return a number at the 12 significant digits files keep."""
     return float(f"{value:.12g}")
 
@@ -62,12 +62,12 @@ def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
         if result.structure
         else {},
         "metrics": {
-            name: rounded(value)
+            name: round_saved_number(value)
             for name, value in result.metrics.items()
             if value is not None and name not in AGAINST_BASELINE
         },
         "texts": dict(sorted(result.texts.items())),
-        "quantities": quantities(result.bill),
+        "quantities": quantities_by_path(result.bill),
         "inputs": {
             path: list(given.shown or (given.value, given.unit))
             for path, given in sorted(result.inputs.items())
@@ -76,10 +76,10 @@ def state_of(result: Result, fingerprints: bool = True) -> dict[str, Any]:
     }
 
 
-def quantities(bill: Any) -> dict[str, float]:
+def quantities_by_path(bill: Any) -> dict[str, float]:
     """Return how many of each part stand at each place of the tree."""
     return {
-        path: rounded(quantity)
+        path: round_saved_number(quantity)
         for path, quantity in sorted(
             (line.path, line.quantity) for line in (bill.lines if bill else ())
         )
@@ -101,7 +101,7 @@ def refuse_broken(state: Any, where: str) -> None:
         if not (
             isinstance(given, list)
             and len(given) == 2
-            and is_number(given[0])
+            and is_finite_number(given[0])
             and isinstance(given[1], str)
         ):
             raise DataError(
@@ -116,7 +116,9 @@ class Again(NamedTuple):
     quantities: dict[str, float]
 
 
-def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogue) -> Again:
+def reevaluate_state(
+    state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogue
+) -> Again:
     """Evaluate a state with today's program and data: what it was asked for, on texts and
     quantities as `kept`.
     """
@@ -137,7 +139,7 @@ def again(state: Mapping[str, Any], kept: Mapping[str, str], catalogue: Catalogu
     chain = run(inputs, inputs.values())
     return Again(
         {name: float(value) for name, value in chain.metrics.items() if value is not None},
-        quantities(chain.bill),
+        quantities_by_path(chain.bill),
     )
 
 
@@ -156,7 +158,7 @@ PRICES = (
 PROGRAM = ("version", "formula", "fit", "code")
 
 
-class Cause(NamedTuple):
+class ChangeCause(NamedTuple):
     """One thing that differs: an input, a text, a quantity or a formula."""
 
     # of an input: price, quantity, assumption, data; of the program: version, formula, fit, code
@@ -189,12 +191,12 @@ class Cause(NamedTuple):
         return self.kind in PROGRAM
 
 
-class Step(NamedTuple):
+class ChangeContribution(NamedTuple):
     """What one change adds to a metric, all earlier ones kept; the differences of all steps sum to
     the whole, their ratios multiply to it.
     """
 
-    causes: tuple[Cause, ...]
+    causes: tuple[ChangeCause, ...]
     difference: float  # in the unit of the metric
     ratio: float | None
 
@@ -206,7 +208,7 @@ class Move(NamedTuple):
     old: float | None
     new: float | None
     change: float | None  # relative
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ChangeContribution, ...] = ()
 
 
 def show(value: Any) -> str:
@@ -237,16 +239,16 @@ def input_kind(path: str) -> str:
     )
 
 
-def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
+def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[ChangeCause]:
     """Return every input, text, quantity and formula that differs between two states."""
     found = (
-        [Cause("assumption", "system", old["system"], new["system"], "")]
+        [ChangeCause("assumption", "system", old["system"], new["system"], "")]
         if old["system"] != new["system"]
         else []
     )
     texts = sorted(old["texts"].keys() | new["texts"].keys())
     found += [
-        Cause("assumption", path, a, b, "")
+        ChangeCause("assumption", path, a, b, "")
         for path in texts
         if (a := old["texts"].get(path)) != (b := new["texts"].get(path))
     ]
@@ -259,13 +261,17 @@ def causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) ->
 
 def quantity_causes(
     old: dict[str, float], new: dict[str, float], tolerance: float = 1e-9
-) -> list[Cause]:
+) -> list[ChangeCause]:
     """Return the places of the tree where another number of parts stands."""
     pairs = ((path, old.get(path), new.get(path)) for path in sorted(old.keys() | new.keys()))
-    return [Cause("quantity", path, a, b, "") for path, a, b in pairs if differs(a, b, tolerance)]
+    return [
+        ChangeCause("quantity", path, a, b, "") for path, a, b in pairs if differs(a, b, tolerance)
+    ]
 
 
-def input_causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Cause]:
+def input_causes(
+    old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9
+) -> list[ChangeCause]:
     """Return the inputs that differ, both sides in the unit the later one is written in."""
     found = []
     for path in sorted(old.keys() | new.keys()):
@@ -273,13 +279,16 @@ def input_causes(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e
         unit = (after or before or [0, ""])[1] or (before or after or [0, ""])[
             1
         ]  # a pure number may be set without its unit
-        earlier, later = before and in_unit(before, unit), after and in_unit(after, unit)
+        earlier, later = (
+            before and value_in_unit_or_text(before, unit),
+            after and value_in_unit_or_text(after, unit),
+        )
         if differs(earlier, later, tolerance):
-            found.append(Cause(input_kind(path), path, earlier, later, unit))
+            found.append(ChangeCause(input_kind(path), path, earlier, later, unit))
     return found
 
 
-def in_unit(given: Any, unit: str) -> Any:
+def value_in_unit_or_text(given: Any, unit: str) -> Any:
     """Return a number and its unit in another unit; where that cannot be, as a text."""
     value, own = given
     try:
@@ -288,19 +297,21 @@ def in_unit(given: Any, unit: str) -> Any:
         return f"{value:g} {own}"
 
 
-def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> list[Cause]:
+def formula_causes(old: dict[str, str], new: dict[str, str], alone: bool) -> list[ChangeCause]:
     """Return the formulas whose fingerprint differs; where nothing else does, also those that only
     one side rests on.
     """
     names = old.keys() | new.keys() if alone and old and new else old.keys() & new.keys()
     return [
-        Cause("formula", name, old.get(name), new.get(name), "")
+        ChangeCause("formula", name, old.get(name), new.get(name), "")
         for name in sorted(names)
         if old.get(name) != new.get(name)
     ]
 
 
-def moves(old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9) -> list[Move]:
+def changed_metrics(
+    old: dict[str, Any], new: dict[str, Any], tolerance: float = 1e-9
+) -> list[Move]:
     """Return every metric that differs between two states."""
     before, after = old["metrics"], new["metrics"]
     found = []

@@ -26,7 +26,7 @@ import numpy as np
 
 from tco.studies.comparison import Driver
 from tco.studies.ranges import STEPS, Array, Range
-from tco.studies.response import CENTRE, places_of
+from tco.studies.response import CENTRE, three_point_deviates
 
 DEGREE = 3  # of the polynomial
 FEW = 100  # draws that have the metric; of fewer nothing is said
@@ -75,7 +75,7 @@ def indices(function: Callable[[Array], Array], a: Array, b: Array) -> Indices:
 
 
 # ---------------------------------------------------------------- knowing an input
-def explained(y: Array, places: Sequence[Array]) -> float:
+def r_squared_adjusted(y: Array, places: Sequence[Array]) -> float:
     """Return the share of the variance of some numbers that polynomials in the places of some
     inputs explain together.
 
@@ -98,7 +98,7 @@ def first_order(values: Array, places: Mapping[str, Array]) -> dict[str, float]:
     if kept.sum() < FEW or (values[kept] <= 0).any() or np.ptp(values[kept]) == 0:
         return {}
     y = np.log(values[kept])
-    return {path: explained(y, [place[kept]]) for path, place in places.items()}
+    return {path: r_squared_adjusted(y, [place[kept]]) for path, place in places.items()}
 
 
 def narrowing(share: float) -> float:
@@ -118,7 +118,9 @@ def rank_share(values: Array, places: Sequence[Array]) -> float | None:
     _, which, many = np.unique(values[kept], return_inverse=True, return_counts=True)
     if kept.sum() < FEW or len(many) < 2:
         return None
-    return explained((np.cumsum(many) - many / 2)[which.ravel()], [place[kept] for place in places])
+    return r_squared_adjusted(
+        (np.cumsum(many) - many / 2)[which.ravel()], [place[kept] for place in places]
+    )
 
 
 NAMED = 3  # inputs an answer names
@@ -131,13 +133,13 @@ Together = Callable[
 ]  # places of some inputs, moved together -> the ratio there
 
 
-def drivers_of(
+def leading_drivers(
     ranges: Mapping[str, Range], ratios: Mapping[str, Array], together: Together, count: int = NAMED
 ) -> list[Driver]:
     """Return the inputs that move the performance per cost most, those first at an end of which
     only one of the two meets the target.
     """
-    swings = {path: swing_of(many) for path, many in ratios.items()}
+    swings = {path: ratio_swing(many) for path, many in ratios.items()}
     most = sorted(
         (path for path, swing in swings.items() if swing),
         key=lambda path: (-abs(swings[path]), path),
@@ -156,7 +158,7 @@ def drivers_of(
     ]
 
 
-def swing_of(ratios: Array) -> float:
+def ratio_swing(ratios: Array) -> float:
     """Return how far a ratio moves from the low of an input to its high: without end where it is
     without, or where it is a tie at one of them.
     """
@@ -183,25 +185,28 @@ def flips_of(
     ]
     smooth = [(path, far) for path, far in turned if ranges[path].shape != STEPS]
     found = [
-        (path, float(places_of(ranges[path])[far]))
+        (path, float(three_point_deviates(ranges[path])[far]))
         for path, far in turned
         if ranges[path].shape == STEPS
     ]
     if smooth:
         moved = {path: np.full((len(smooth), FINE), ranges[path].home) for path, _ in smooth}
         for row, (path, far) in enumerate(smooth):
-            moved[path][row] = np.linspace(ranges[path].home, places_of(ranges[path])[far], FINE)
+            moved[path][row] = np.linspace(
+                ranges[path].home, three_point_deviates(ranges[path])[far], FINE
+            )
         looked = together({path: many.ravel() for path, many in moved.items()}).reshape(
             len(smooth), FINE
         )
         found += [
-            (path, passed(moved[path][row], looked[row])) for row, (path, _) in enumerate(smooth)
+            (path, crossing_deviate(moved[path][row], looked[row]))
+            for row, (path, _) in enumerate(smooth)
         ]
     nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
     return {path: float(ranges[path].at(np.array(place))) for path, place in nearest}
 
 
-def passed(places: Array, ratios: Array) -> float:
+def crossing_deviate(places: Array, ratios: Array) -> float:
     """Return the first place at which a ratio passes one; between two of them its logarithm is
     taken to be a line.
     """
@@ -245,7 +250,7 @@ def pairs_that_flip(
             continue
         gain = np.where(known, side * np.log(centre / np.where(known, many, centre)), -np.inf)
         if gain.max() > STILL:
-            far[path] = float(places_of(ranges[path])[gain.argmax()])
+            far[path] = float(three_point_deviates(ranges[path])[gain.argmax()])
             gains[path] = float(gain.max())
     names = sorted(gains, key=lambda path: (-gains[path], path))
     pairs = near_enough(

@@ -236,7 +236,7 @@ def own_and_baseline(
     """
     from tco.chain.inputs import HEADLINE_SYSTEM
     from tco.chain.metrics import AGAINST_BASELINE, METRICS, PRICED, priced_by
-    from tco.chain.result import apart
+    from tco.chain.result import why_incomparable
 
     refuse_unknown("metric", [metric], METRICS)
     (own,) = evaluate_each([name], data, settings, variant, priced=False)
@@ -248,7 +248,7 @@ def own_and_baseline(
             )
         return metric, [own]
     (other,) = evaluate_each([baseline or HEADLINE_SYSTEM], data, settings, priced=False)
-    if (why := apart(own.result, other.result)) is not None:
+    if (why := why_incomparable(own.result, other.result)) is not None:
         raise DataError(f"{metric} of {name} says nothing: {why}; --baseline names another")
     return priced_by(own.result.metrics) or priced_by(other.result.metrics) or PRICED[0], [
         own,

@@ -26,8 +26,8 @@ from tco.foundation.values import as_number
 from tco.performance.deployment import EFFICIENCY
 from tco.studies.comparison import Measurement, Notice, Regime
 from tco.studies.decision import shares_of_best
-from tco.studies.drivers import drivers_of, narrowing, rank_share
-from tco.studies.information import error_of, gain, measured
+from tco.studies.drivers import leading_drivers, narrowing, rank_share
+from tco.studies.information import gain, noisy_deviates, standardised_measurement_error
 from tco.studies.ranges import Array, Range
 from tco.studies.response import Quantity
 from tco.studies.validation.fit import COLUMNS
@@ -56,7 +56,9 @@ def kind_of_rows() -> Mapping[str, str]:
     return found
 
 
-def explained(regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogue) -> Regime:
+def regime_with_evidence(
+    regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogue
+) -> Regime:
     """Return a regime with the inputs that move the ratio of its leader to its rival, and the
     measurements that would narrow it.
 
@@ -65,7 +67,7 @@ def explained(regime: Regime, ratio: Quantity, costs: Array, catalogue: Catalogu
     """
     places = {path: ratio.dice.places(one) for path, one in ratio.ranges.items()}
     return regime._replace(
-        drivers=drivers_of(ratio.ranges, ratio.ways(), ratio.together, DRIVERS),
+        drivers=leading_drivers(ratio.ranges, ratio.ways(), ratio.together, DRIVERS),
         measurements=measurements_of(ratio.drawn(), ratio.ranges, places, costs, catalogue),
     )
 
@@ -97,7 +99,10 @@ def measurements_of(
     found = []
     for share, kind, whose in most:
         seen = [places[path][reached] for path in groups[kind, whose]]
-        errors = [error_of(catalogue, kind, ranges[path]) for path in groups[kind, whose]]
+        errors = [
+            standardised_measurement_error(catalogue, kind, ranges[path])
+            for path in groups[kind, whose]
+        ]
         if share > 0:
             found.append(
                 Measurement(
@@ -105,7 +110,7 @@ def measurements_of(
                     whose,
                     narrowing(share),
                     gain(kept, seen),
-                    gain(kept, measured(seen, errors)),
+                    gain(kept, noisy_deviates(seen, errors)),
                 )
             )
     return found

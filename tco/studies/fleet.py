@@ -47,7 +47,7 @@ class Stage(NamedTuple):
     hall_cooling: str | None  # of the hall that its racks fill
 
 
-class Fleet(NamedTuple):
+class FleetRollout(NamedTuple):
     """All waves in the order in which they come."""
 
     stages: list[Stage]
@@ -69,7 +69,7 @@ def wave_of(text: str) -> Wave:
 
 def fleet_of(
     waves: Sequence[Wave], budget: str | None, data: Path | None, settings: Mapping[str, str]
-) -> Fleet:
+) -> FleetRollout:
     """Return what a fleet comes to; waves that take more than the budget raise `DataError`."""
     limit = None if budget is None else parsed(budget, "--power")
     taken = sum(parsed(wave.power, wave.scenario) for wave in waves)
@@ -101,7 +101,7 @@ def fleet_of(
             for name, pair in sums.items()
         }
         stages.append(Stage(one.name, date, arrives, own, so_far, one.result.hall_cooling))
-    return Fleet(stages, limit, asked, late)
+    return FleetRollout(stages, limit, asked, late)
 
 
 def late_notes(name: str, result: Result) -> list[str]:

@@ -45,7 +45,7 @@ from tco.performance.serving.plans import (
     depths_of,
     request_of,
 )
-from tco.performance.serving.search import offered_axes, pass_at, shortfall
+from tco.performance.serving.search import memory_shortfall_reason, offered_axes, pass_at
 from tco.studies.evaluation import Evaluation, catalogue_for
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Pool:
+class PoolScenario:
     """A scenario whose system serves one phase or both."""
 
     asked: Evaluation
@@ -96,7 +96,7 @@ class Pool:
 
 def pool_of(
     catalogue: Catalogue, name: str, settings: Mapping[str, str], serving: Scenario | None = None
-) -> Pool:
+) -> PoolScenario:
     """Return a scenario as a pool; with `serving` it takes on that scenario's workload, at its own
     prices.
     """
@@ -139,7 +139,7 @@ def pool_of(
             "zero"
         )
     result = evaluate(scenario, settings, catalogue=catalogue, refuse=False)
-    return Pool(
+    return PoolScenario(
         Evaluation(name, settings, catalogue, result), scenario, *server_of(inputs, values), values
     )
 
@@ -216,8 +216,8 @@ TOLD = (
 class Frontier(Shown):
     """The points no other plan beats in both interactivity and cost, the quickest first."""
 
-    decode: Pool
-    prefill: Pool
+    decode: PoolScenario
+    prefill: PoolScenario
     separate: bool  # the pools hand caches over through the scale-out network
     points: list[Point] = field(default_factory=list)
     held: ServingPlan | None = (
@@ -275,7 +275,7 @@ class Frontiers(Shown, list[Frontier]):
         return self.to_frame()[list(TOLD)]
 
 
-def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
+def evaluate_plan_grid(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> Grid:
     """Evaluate every pair of plans of a decode and a prefill pool."""
     values = decode.values
     request, limit = request_of(values), values["workload.ttft"] or np.inf
@@ -288,7 +288,7 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     before = PrefillPlan(
         *(axis[:, :, None] for axis in offered_axes(prefill.machine, prefill.model, prompt))
     )
-    step = phases.decode(decode.machine, decode.model, plan, request)
+    step = phases.decode_pass(decode.machine, decode.model, plan, request)
     ready = phases.prefill_pool(prefill.machine, prefill.model, before, request)
     made = phases.decode_rate(plan.sequences, attention_chips(plan), step.per_token)
     whole_prompt = ready.until_read
@@ -333,9 +333,9 @@ def grid_of(decode: Pool, prefill: Pool, separate: bool) -> Grid:
     cost = np.where(held & whole & soon, joined.usd_per_million(hour, rate, 1.0), np.inf)
     reason = ""
     if not np.any(held):
-        reason = f"no decode plan: {shortfall(step.memory, decode.machine)}"
+        reason = f"no decode plan: {memory_shortfall_reason(step.memory, decode.machine)}"
     elif not np.any(whole):
-        reason = f"no prefill plan: {shortfall(ready.memory, prefill.machine)}"
+        reason = f"no prefill plan: {memory_shortfall_reason(ready.memory, prefill.machine)}"
     elif not np.any(np.isfinite(cost)):
         reason = f"no pair of plans gives the first token within {limit:g} s"
     return Grid(plan, before, step, rate, share, first, handed, cache, cost, hour, reason)
@@ -350,11 +350,11 @@ def undominated(speed: Array, cost: Array) -> Array:
     return order[cost[order] < best]
 
 
-def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
+def frontier_of(decode: PoolScenario, prefill: PoolScenario, separate: bool) -> Frontier:
     """Return the frontier of one system, or of a decode and a prefill pool."""
     if reason := decode.misfit or prefill.misfit:
         return Frontier(decode, prefill, separate, reason=reason)
-    grid = grid_of(decode, prefill, separate)
+    grid = evaluate_plan_grid(decode, prefill, separate)
     feasible = int(np.count_nonzero(np.isfinite(grid.cost)))
     made = Frontier(
         decode, prefill, separate, plans=grid.cost.size, feasible=feasible, reason=grid.reason
@@ -370,7 +370,7 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     )
     rows, batches = np.unravel_index(kept, best.shape)
     places = best[rows, batches], rows, batches
-    made.points = points_of(made, grid, places)
+    made.points = frontier_points(made, grid, places)
     own, before = (
         [np.broadcast_to(axis, grid.cost.shape)[places] for axis in plan]
         for plan in (grid.decode, grid.prefill)
@@ -379,7 +379,9 @@ def frontier_of(decode: Pool, prefill: Pool, separate: bool) -> Frontier:
     return made
 
 
-def points_of(frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]) -> list[Point]:
+def frontier_points(
+    frontier: Frontier, grid: Grid, places: tuple[Array, Array, Array]
+) -> list[Point]:
     """Return the points at some places of the grid."""
     values, separate = frontier.decode.values, frontier.separate
 
@@ -468,7 +470,7 @@ def mark_cheapest(frontiers: Sequence[Frontier]) -> None:
             frontier.points[position] = points[place]._replace(cheapest=True)
 
 
-def frontiers_of(
+def system_frontiers(
     decoding: Sequence[tuple[str, Catalogue]],
     prefilling: Sequence[tuple[str, Catalogue]],
     settings: Mapping[str, str],
@@ -518,7 +520,7 @@ def frontier(
         [(name, catalogue_for(name, data) if isfile(name) else shared) for name in part]
         for part in (scenarios, prefill)
     )
-    found = Frontiers(frontiers_of(decoding, prefilling, dict(set or {})))
+    found = Frontiers(system_frontiers(decoding, prefilling, dict(set or {})))
     if ranges:
         from tco.studies.designs import add_bands  # draws are not what most ask for
 

@@ -111,17 +111,20 @@ def gigawatts(
     its racks raises `DataError`.
     """
     parsed(power, "--power")
-    return [of_system(one) for one in evaluate_each(systems, data, {**settings, SITE_POWER: power})]
+    return [
+        filled_site_capex(one)
+        for one in evaluate_each(systems, data, {**settings, SITE_POWER: power})
+    ]
 
 
-def of_system(asked: Evaluation) -> Gigawatt:
+def filled_site_capex(asked: Evaluation) -> Gigawatt:
     """Return what a filled site comes to."""
     result = asked.result
     hall = filled_hall(asked)
     sums: dict[str, float] = {}
     for line in result.lines:
         if not line.recurs and line.asset != WAITING:  # nothing is bought by waiting
-            kind = kind_of(asked.catalogue, line)
+            kind = purchase_category(asked.catalogue, line)
             sums[kind] = sums.get(kind, 0.0) + float(line.amount) * hall["worlds"]
     if not sums:
         raise DataError(
@@ -134,12 +137,12 @@ def of_system(asked: Evaluation) -> Gigawatt:
         hall,
         sum(usd for _, usd in lines),
         lines,
-        range_of(asked),
+        cost_per_watt_percentiles(asked),
         published_of(asked.catalogue, result.system),
     )
 
 
-def kind_of(catalogue: Catalogue, line: Flow) -> str:
+def purchase_category(catalogue: Catalogue, line: Flow) -> str:
     """Return what kind of part a line buys: that of its class of asset, of servers that of the file
     its part stands in.
     """
@@ -157,7 +160,7 @@ def kind_of(catalogue: Catalogue, line: Flow) -> str:
     return FILES.get(where.stem) or FILES.get(where.parent.name, BOARDS)
 
 
-def range_of(asked: Evaluation) -> dict[str, float]:
+def cost_per_watt_percentiles(asked: Evaluation) -> dict[str, float]:
     """Return percentiles of the dollars a watt, of draws of every input with a range; racks and
     plan stay as they are.
     """
@@ -175,7 +178,7 @@ def range_of(asked: Evaluation) -> dict[str, float]:
 
 def published_of(catalogue: Catalogue, system: str) -> list[Said]:
     """Return what the published figures say of a watt of a system in all, whoever counts."""
-    from tco.studies.published import range_of as stated
+    from tco.studies.published import published_interval as stated
 
     path = catalogue.published["gigawatt"]
     document = catalogue.toml(path)

@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tco.catalog import Catalogue, load_catalogue
 from tco.chain.inputs import HEADLINE_SYSTEM, Scenario, load_scenario
 from tco.chain.scenario import evaluate
-from tco.economics.dates import BILL, moves
+from tco.economics.dates import BILL, is_dated_price
 from tco.economics.guards import COLUMNS, GUARDS
 from tco.foundation.errors import DataError
 from tco.foundation.files import data_directory
 from tco.foundation.provenance import Input, period
-from tco.studies.published import INDEPENDENT, figure, moving, result_of
+from tco.studies.published import (
+    INDEPENDENT,
+    evaluate_published_figure,
+    evaluate_published_row,
+    moving,
+)
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -55,7 +60,9 @@ def prices_in_force(catalogue: Catalogue) -> dict[str, Input]:
             if line.asset in BILL and not line.recurs
             for path in line.inputs
         ]
-        found |= {path: result.inputs[path] for path in paths if moves(result.inputs[path])}
+        found |= {
+            path: result.inputs[path] for path in paths if is_dated_price(result.inputs[path])
+        }
     return dict(sorted(found.items()))
 
 
@@ -87,8 +94,8 @@ def failing_changes(
     prices: dict[str, Input],
 ) -> Iterator[tuple[str, float]]:
     """Yield the changes of a price in force, as path and factor, that make a figure fail."""
-    ask = partial(result_of, catalogue, scenario)
-    base = figure(row, where, ask, catalogue)
+    ask = partial(evaluate_published_row, catalogue, scenario)
+    base = evaluate_published_figure(row, where, ask, catalogue)
     if base.kind != INDEPENDENT or not base.ok:
         return
     result = ask(row)
@@ -119,7 +126,7 @@ def _holds(
     does not.
     """
     try:
-        return figure(row, where, ask, catalogue).ok
+        return evaluate_published_figure(row, where, ask, catalogue).ok
     except DataError:
         return False
 
@@ -141,7 +148,7 @@ def write_guards(guards: list[Guard], path: Path) -> None:
             writer.writerow((guard.given.path, guard.given.as_of, *counts, ";".join(guard.figures)))
 
 
-def main() -> None:
+def rewrite_guards() -> None:
     """Measure the shipped catalogue and write `data/guards.csv`."""
     catalogue = load_catalogue()
     path = data_directory() / GUARDS
@@ -151,4 +158,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    rewrite_guards()

@@ -44,7 +44,7 @@ def gain(shares: Array, seen: Sequence[Array]) -> float:
     return max(float(kept.mean() - shares.mean(axis=1).max()), 0.0)
 
 
-def measured(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
+def noisy_deviates(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
     """Return the places of inputs as a measurement sees them, each off by a share of its own width."""
     random = np.random.default_rng(0)
     return [
@@ -53,7 +53,7 @@ def measured(places: Sequence[Array], errors: Sequence[float]) -> list[Array]:
     ]
 
 
-def error_of(catalogue: Catalogue, kind: str, one: Range) -> float:
+def standardised_measurement_error(catalogue: Catalogue, kind: str, one: Range) -> float:
     """Return by how much a measured row of a kind misses an input, over how far its belief spreads:
     both in logarithms; nothing of a wide share.
     """

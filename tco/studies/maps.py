@@ -22,7 +22,7 @@ from tco.foundation.shown import Shown
 from tco.studies.evaluation import Evaluation, evaluate_each
 from tco.studies.ranges import Array
 from tco.studies.response import response_of, valued
-from tco.studies.variable import Ends, amount_of, between, spaced, told_in
+from tco.studies.variable import Ends, amount_of, log_or_linear_grid, search_interval, told_in
 
 if TYPE_CHECKING:
     from tco.chain.result import Result
@@ -121,7 +121,9 @@ def field_of(
     ]
     if all(side.result.metrics[metric] is None for side in sides):
         sides[0].metric(metric)  # says why
-    x, y = (axis_of(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True))
+    x, y = (
+        map_axis_around(sides, path, pair, steps) for path, pair in zip(vary, ends, strict=True)
+    )
     return Map(
         list(scenarios),
         metric,
@@ -132,12 +134,17 @@ def field_of(
     )
 
 
-def axis_of(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
+def map_axis_around(sides: Sequence[Evaluation], path: str, ends: Ends, steps: int) -> MapAxis:
     """Return an input's values between two ends, or around that of today; in equal ratios where all
     are above zero.
     """
     today = told_in(amount_of(sides, path)[0], ends)
-    return MapAxis(path, today.unit, spaced(*between(path, today, ends, WIDE), steps), today.value)
+    return MapAxis(
+        path,
+        today.unit,
+        log_or_linear_grid(*search_interval(path, today, ends, WIDE), steps),
+        today.value,
+    )
 
 
 def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:
@@ -168,9 +175,11 @@ def map_of(
     """Return who has the best of a metric as two inputs move; inputs that move it nowhere raise
     `DataError`.
 
-    >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD") >>> found =
-    map_of(["trn3-nl32x2", "gb200-nvl72"], ("workload.interactivity", "parts.gb200-gpu.price"),
-    ends=ends) >>> found.values.shape == (2, len(found.y.values), len(found.x.values)) True
+    >>> ends = ("10 token/s", "80 token/s"), ("20000 USD", "60000 USD")
+    >>> inputs = "workload.interactivity", "parts.gb200-gpu.price"
+    >>> found = map_of(["trn3-nl32x2", "gb200-nvl72"], inputs, ends=ends)
+    >>> found.values.shape == (2, len(found.y.values), len(found.x.values))
+    True
     """
     if metric in RATIOS or metric in NEITHER:
         raise UsageError(f"{metric}: of it no scenario has the best; name a cost or a rate")

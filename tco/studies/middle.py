@@ -26,7 +26,7 @@ NAMED = 3  # inputs that an answer names
 ALIKE = 1e-6  # share of a value by which its median may differ and be it
 
 
-class Cause(NamedTuple):
+class OffMedianInput(NamedTuple):
     """An input whose value is not the median of its belief, and how many times as much the work
     costs with it there.
     """
@@ -46,7 +46,7 @@ class BaseCase(NamedTuple):
     usd_per_million_output_tokens: float
     at_medians_usd_per_million_output_tokens: float
     median_usd_per_million_output_tokens: float
-    causes: list[Cause]
+    causes: list[OffMedianInput]
 
     @property
     def medians(self) -> float:
@@ -106,7 +106,7 @@ def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
         return None
     factors = costs / costs[0]
     causes = [
-        Cause(path, response.ranges[path].value, medians[path], float(factors[place]))
+        OffMedianInput(path, response.ranges[path].value, medians[path], float(factors[place]))
         for place, path in enumerate(moved, 2)
     ]
     causes = sorted(

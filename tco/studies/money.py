@@ -180,14 +180,14 @@ class Project:
                 "nothing is let or sold, so nothing is gained: --set money.rent or "
                 "money.token_price"
             )
-        whole = worth(
+        whole = net_present_value(
             costs, self.rate
         )  # both prices that pay it back are those at which income, linear in them, is as much
-        hour = -whole / worth(self.income(self.lead, 1.0, 0.0), self.rate)
+        hour = -whole / net_present_value(self.income(self.lead, 1.0, 0.0), self.rate)
         tokens = (
             None
             if self.tokens is None
-            else -whole / worth(self.income(self.lead, 0.0, 1.0), self.rate)
+            else -whole / net_present_value(self.income(self.lead, 0.0, 1.0), self.rate)
         )
         linear = (
             rent > 0 and not self.values["money.take_or_pay"]
@@ -195,7 +195,9 @@ class Project:
         utilisation = (
             self.break_even(
                 hour,
-                hour * worth([one for one in costs if one.line == ENERGY], self.rate) / whole,
+                hour
+                * net_present_value([one for one in costs if one.line == ENERGY], self.rate)
+                / whole,
                 rent,
             )
             if linear
@@ -207,7 +209,7 @@ class Project:
             one._replace(month=one.month - self.lead) for one in costs if one.month <= self.lead
         ]
         tied = float(sum(one.usd for one in ahead))
-        carrying = worth(ahead, self.rate) - tied
+        carrying = net_present_value(ahead, self.rate) - tied
         found = (
             ordered,
             npv,
@@ -254,7 +256,7 @@ class Project:
         last = self.months if self.after is None else self.swap
         yield from self.recurring(self.flows, lead, 1, last)
         if self.after is not None:
-            yield from bought(self.result, self.after, lead + self.swap)
+            yield from upgrade_payments(self.result, self.after, lead + self.swap)
             yield from self.recurring(self.after.lines, lead, self.swap + 1, self.months)
 
     def recurring(
@@ -355,7 +357,7 @@ class Project:
     # ---------------------------------------------------------------- what follows
     def net(self, costs: list[Payment], income: list[Payment]) -> float:
         """Return what is gained, at month 0."""
-        return -worth([*costs, *income], self.rate)
+        return -net_present_value([*costs, *income], self.rate)
 
     def turns(self, costs: list[Payment]) -> int | None:
         """Return the first month by which renting the chips would have cost what owning them has,
@@ -400,7 +402,7 @@ def by_month(payments: Sequence[Payment]) -> tuple[Any, Any]:
     return np.arange(float(when.min()), float(when.max()) + 1), paid
 
 
-def worth(payments: Sequence[Payment], rate: Any) -> float:
+def net_present_value(payments: Sequence[Payment], rate: Any) -> float:
     """Return what payments are worth at month 0."""
     time, paid = by_month(payments)
     return float(discounted(paid, rate, time).sum())
@@ -441,7 +443,7 @@ def payback(payments: Sequence[Payment]) -> int | None:
 FORM = re.compile(r"(?P<key>[\w-]+)=(?P<value>[^@=]+)@(?P<month>\d+)")
 
 
-class Swap(NamedTuple):
+class SystemUpgrade(NamedTuple):
     """A variant of the system that stands from a month of operation on."""
 
     key: str
@@ -449,32 +451,32 @@ class Swap(NamedTuple):
     month: int  # of operation, the last of the old parts
 
 
-def swap_of(text: str) -> Swap:
+def swap_of(text: str) -> SystemUpgrade:
     """Return the swap that `KEY=VALUE@MONTH` names; anything else raises `UsageError`."""
     found = FORM.fullmatch(text)
     if found is None or not int(found["month"]):
         raise UsageError(
             f"--swap {text}: expected a variant and a month of operation, such as switch=gen2@24"
         )
-    return Swap(found["key"], found["value"], int(found["month"]))
+    return SystemUpgrade(found["key"], found["value"], int(found["month"]))
 
 
-def bought(before: Result, after: Result, month: int) -> Iterator[Payment]:
+def upgrade_payments(before: Result, after: Result, month: int) -> Iterator[Payment]:
     """Yield what the parts cost that the new variant has more of, in the month they are put in: the
     old ones fetch nothing.
     """
-    had = quantities(before)
+    had = priced_part_counts(before)
     prices = (
         {line.part: line.unit_price for line in after.bill.lines if line.unit_price is not None}
         if after.bill
         else {}
     )
-    for part, count in quantities(after).items():
+    for part, count in priced_part_counts(after).items():
         if part in prices and count > had.get(part, 0.0):
             yield Payment(month, prices[part] * (count - had.get(part, 0.0)), f"swap/{part}")
 
 
-def quantities(result: Result) -> dict[str, float]:
+def priced_part_counts(result: Result) -> dict[str, float]:
     """Return how many of each part that is priced by itself stand in a world."""
     found: dict[str, float] = {}
     for line in result.bill.lines if result.bill else []:

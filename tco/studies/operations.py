@@ -15,17 +15,23 @@ from typing import Any, NamedTuple
 from tco.catalog import Catalogue
 from tco.chain.metrics import METRICS
 from tco.chain.result import Result
-from tco.fabric.algorithms import called, named, offered, reach, ways
+from tco.fabric.algorithms import (
+    algorithm_named,
+    algorithms_for,
+    reach,
+    timings_of_available,
+    with_caller_overhead,
+)
 from tco.fabric.costs import algorithm_bandwidth, bus_factor
 from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import EXCHANGES
-from tco.fabric.links import Group, Links
-from tco.fabric.timing import Timing
+from tco.fabric.links import Links, RankGroup
+from tco.fabric.timing import AlgorithmTiming
 from tco.foundation.errors import DataError, UsageError, refuse_unknown, unknown
 from tco.foundation.values import Values
 from tco.performance.chip.engine_kernels import Correction, asked_correction, is_of_engine
 from tco.performance.chip.formats import Computed, computed_on, family_of
-from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, chip_on, kernel
+from tco.performance.chip.kernel_times import BARE, SHAPES, KernelTime, chip_on, kernel_timing
 from tco.performance.chip.products import Tiling, operands, tiling, traits_of
 from tco.performance.layer.machine import WAITS
 from tco.performance.layer.operators import waited_for
@@ -61,7 +67,7 @@ class Measured(NamedTuple):
     parts: dict[str, float]
 
 
-def parts_of(timing: Timing, ends: float) -> dict[str, float]:
+def collective_time_breakdown(timing: AlgorithmTiming, ends: float) -> dict[str, float]:
     """Return what a time consists of, in microseconds: trips to memory are a part of the start as
     the engine counts it.
     """
@@ -90,23 +96,27 @@ def parts_of(timing: Timing, ends: float) -> dict[str, float]:
 
 
 def candidate_rows(
-    links: Links, operation: str, group: Group, size: float | Tokens, algorithm: str | None = None
+    links: Links,
+    operation: str,
+    group: RankGroup,
+    size: float | Tokens,
+    algorithm: str | None = None,
 ) -> list[Measured]:
     """Return every algorithm: the one asked for, or the quickest the library offers; then the
     others it offers, then the rest of the fabric's.
     """
     at = reach(links, group)
-    found = ways(at, operation, size)
-    open_ = offered(
+    found = algorithms_for(at, operation, size)
+    open_ = timings_of_available(
         at,
         operation,
-        found if algorithm is None else {algorithm: named(found, operation, algorithm)},
+        found if algorithm is None else {algorithm: algorithm_named(found, operation, algorithm)},
         size,
     )
     best = min(open_, key=lambda name: float(open_[name].time))
-    rest = offered(at, operation, found, size)
+    rest = timings_of_available(at, operation, found, size)
     made = {
-        name: rest[name] if name in rest else called(at, operation, way(), size)
+        name: rest[name] if name in rest else with_caller_overhead(at, operation, way(), size)
         for name, way in found.items()
     }
     rows, moved = [], float(reported_bytes(at, size))
@@ -115,7 +125,9 @@ def candidate_rows(
     ):
         time = float(timing.time)
         bus = bus_bandwidth(operation, group.ranks, moved, time)
-        parts = parts_of(timing, float(links.latencies.ends) * float(timing.kernels))
+        parts = collective_time_breakdown(
+            timing, float(links.latencies.ends) * float(timing.kernels)
+        )
         rows.append(
             Measured(
                 moved, name, time * 1e6, moved / time / 1e9, bus, name == best, name in rest, parts
@@ -195,7 +207,7 @@ class KernelAnswer:
     form: Computed
     library: str
     shape: dict[str, Any]
-    made: Kernel
+    made: KernelTime
     cut: Tiling | None
     peak: float
     correction: Correction | None = None  # of an engine's kernel
@@ -219,7 +231,7 @@ def operation_of(name: str, phase: str) -> str:
     return phase if name == "attention" else name
 
 
-def asked(
+def answer_kernel_query(
     catalogue: Catalogue,
     values: Values,
     chip: str,
@@ -252,11 +264,11 @@ def asked(
         chip_on(catalogue, values, chip),
     )
     runs = BARE if library is None or of_engine else library
-    made, learnt, factor = kernel(on, operation, form, shape, runs, cores), None, None
+    made, learnt, factor = kernel_timing(on, operation, form, shape, runs, cores), None, None
     if library is not None and of_engine:
         learnt = asked_correction(catalogue, operation, library, precision, chip, "--library")
         physics, runs = made.time, learnt.kernel
-        made = kernel(on, operation, form, shape, BARE, cores, learnt)
+        made = kernel_timing(on, operation, form, shape, BARE, cores, learnt)
         factor = float(made.time / physics)
     if not 0 < float(made.time) < math.inf:
         raise DataError(
@@ -304,7 +316,7 @@ DECIDES = {  # the figures a phase decides; those that are a time fall with it, 
 }
 
 
-def figures(result: Result) -> list[dict[str, Any]]:
+def performance_bound_rows(result: Result) -> list[dict[str, Any]]:
     """Return every figure of performance with the bound that takes most of its phase, and the gap
     to that bound alone.
     """

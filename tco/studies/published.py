@@ -42,7 +42,7 @@ KEYS = (
 )
 
 
-class Figure(NamedTuple):
+class ReproducedFigure(NamedTuple):
     """One figure of others and what comes out here, in the unit of the publication."""
 
     kind: str  # one of KINDS
@@ -71,7 +71,7 @@ class Publication(NamedTuple):
     """The figures of one file."""
 
     name: str
-    figures: list[Figure]
+    figures: list[ReproducedFigure]
 
     def findings(self) -> Iterator[str]:
         """Yield what does not come out and should, or misses without a reason."""
@@ -139,7 +139,9 @@ BILL = {
 }  # of parts of the bill of materials, or of the whole
 
 
-def measured(result: Result, row: dict[str, Any], where: str) -> tuple[float | None, str]:
+def computed_value_and_unit(
+    result: Result, row: dict[str, Any], where: str
+) -> tuple[float | None, str]:
     """Return what a row asks of a result, and its unit."""
     metric = row["metric"]
     if metric in METRICS and "lines" not in row:
@@ -192,12 +194,14 @@ def publication(catalogue: Catalogue, name: str, kind: str | None = None) -> Pub
         refuse_unknown("key", row, KEYS, where)
         refuse_unknown("kind of figure", [str(row.get("kind"))], STATED, where)
         if kind in (None, row["kind"]) or (kind == RELATED and row["kind"] == INDEPENDENT):
-            one = figure(row, where, partial(result_of, catalogue, scenario), catalogue)
+            one = evaluate_published_figure(
+                row, where, partial(evaluate_published_row, catalogue, scenario), catalogue
+            )
             figures += [one] if kind in (None, one.kind) else []
     return Publication(name, figures)
 
 
-def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> Result:
+def evaluate_published_row(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> Result:
     """Return the result of a scenario with the system, the variant and the settings that a row
     names in place of the file's.
     """
@@ -209,18 +213,18 @@ def result_of(catalogue: Catalogue, scenario: Scenario, row: dict[str, Any]) -> 
     return evaluate(changed, catalogue=catalogue)
 
 
-def figure(
+def evaluate_published_figure(
     row: dict[str, Any],
     where: str,
     result: Callable[[dict[str, Any]], Result],
     catalogue: Catalogue,
-) -> Figure:
+) -> ReproducedFigure:
     """Return one figure, computed; `over` names the system that the row's is divided by."""
     found = result(row)
-    value, native = measured(found, row, where)
+    value, native = computed_value_and_unit(found, row, where)
     metric, other, unit = row["metric"], row.get("over"), row.get("unit", native)
     if other is not None:
-        base, _ = measured(result({**row, "system": other}), row, where)
+        base, _ = computed_value_and_unit(result({**row, "system": other}), row, where)
         value, unit, native, metric = (
             (value / base if value and base else None),
             "",
@@ -228,7 +232,7 @@ def figure(
             f"{metric} over that of {other}",
         )
     computed = None if value is None else value / parse_quantity(f"1 {unit}", native)
-    low, high = range_of(row, where)
+    low, high = published_interval(row, where)
     if named := [*row.get("lines", ()), *row.get("parts", ())]:
         metric = f"{metric} of {', '.join(named)}"
     stated = row.get("value", (low + high) / 2)
@@ -238,7 +242,7 @@ def figure(
     )
     kind = RELATED if row["kind"] == INDEPENDENT and publisher in others else row["kind"]
     said = (row["source"], row.get("note", ""), row.get("reason", ""), publisher, others)
-    return Figure(
+    return ReproducedFigure(
         kind,
         found.scenario,
         found.system,
@@ -306,7 +310,7 @@ def moving(result: Result, row: dict[str, Any], where: str) -> list[tuple[float,
 BOUGHT = ("servers", "network", "storage")  # classes of assets that the IT price is of
 
 
-def range_of(row: dict[str, Any], where: str) -> tuple[float, float]:
+def published_interval(row: dict[str, Any], where: str) -> tuple[float, float]:
     """Return what a figure may be: its value within its tolerance, or the range that is stated."""
     if "value" in row and "tolerance" in row:
         margin = abs(row["value"]) * row["tolerance"]

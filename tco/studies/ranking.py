@@ -13,14 +13,14 @@ from tco.chain.result import Result, why_absent
 from tco.economics.dates import month_text
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import data_directory
-from tco.graph.run import side_by_side
-from tco.studies.comparison import compared, rated_by
+from tco.graph.run import fork_map
+from tco.studies.comparison import compare_results, rated_by
 from tco.studies.confidence import RANKED, RANKS
 from tco.studies.curve import DRAWS, SEED
 from tco.studies.evaluation import Evaluation, catalogue_for, evaluate_each
 from tco.studies.ranges import Dice
 from tco.studies.response import response_of, valued, why_undrawable
-from tco.studies.uncertainty import spread
+from tco.studies.uncertainty import draw_statistics
 
 
 class Ranked(NamedTuple):
@@ -77,7 +77,7 @@ def ranking(
     )
     results = [
         one
-        for one in compared([one.result for one in asked], HEADLINE_SYSTEM).results
+        for one in compare_results([one.result for one in asked], HEADLINE_SYSTEM).results
         if one.system in wanted
     ]
     metric = rated_by(results) or PRICED[0]
@@ -86,7 +86,7 @@ def ranking(
         for one in asked
         if one.result.system in wanted and one.result.metrics[metric] is not None
     ]
-    found = dict(side_by_side(lambda one: middle_of(one, metric), rated))
+    found = dict(fork_map(lambda one: median_cost_of_draws(one, metric), rated))
     medians = {one.result.system: found[place] for place, one in enumerate(rated)}
     order = sorted((median, system) for system, median in medians.items() if median is not None)
     ranks = {system: place for place, (_, system) in enumerate(order, 1)}
@@ -121,7 +121,7 @@ def ranking(
     return Ranking(catalogue, metric, [ranked(one) for one in by_cost])
 
 
-def main() -> None:
+def rewrite_ranking() -> None:
     """Rewrite `data/ranking.csv`: every shipped system on the headline's terms, the least cost
     first.
     """
@@ -139,7 +139,7 @@ def main() -> None:
 MISSED = "it misses what is promised in half of the draws"
 
 
-def middle_of(one: Evaluation, metric: str) -> float | None:
+def median_cost_of_draws(one: Evaluation, metric: str) -> float | None:
     """Return the middle of what a scenario's work costs in the draws of a comparison; what has no
     draws costs what it does.
     """
@@ -147,9 +147,11 @@ def middle_of(one: Evaluation, metric: str) -> float | None:
         cost: float | None = one.result.metrics[metric]
         return cost
     response = response_of(one)
-    found = spread(metric, valued(response.drawn(Dice(one.catalogue, SEED, 0, DRAWS)), metric))
+    found = draw_statistics(
+        metric, valued(response.drawn(Dice(one.catalogue, SEED, 0, DRAWS)), metric)
+    )
     return None if found is None else found["p50"]
 
 
 if __name__ == "__main__":
-    main()
+    rewrite_ranking()

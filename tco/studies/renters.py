@@ -27,7 +27,9 @@ def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) 
 
     A side that has none by it is left out, and says so. A rent that is set stands as it is.
     """
-    known = Counter(pair for evaluation in evaluations for pair in {*pairs_of(evaluation)})
+    known = Counter(
+        pair for evaluation in evaluations for pair in {*rent_statistic_publishers(evaluation)}
+    )
     if not known:
         return list(evaluations)
     ranks = list(RENTS)
@@ -46,7 +48,7 @@ def of_one_statistic(evaluations: Sequence[Evaluation], how: Mapping[str, Any]) 
     return renters
 
 
-def pairs_of(evaluation: Evaluation) -> list[tuple[str, str]]:
+def rent_statistic_publishers(evaluation: Evaluation) -> list[tuple[str, str]]:
     """Return every statistic and publisher by which the chips of a renter might be paid for, at the
     commitment he asks for.
     """

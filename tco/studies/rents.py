@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tco.catalog.rows import Row, live, to_input
+from tco.catalog.rows import CatalogueRow, live, to_input
 from tco.catalog.rows import attribute as attribute_of
 from tco.economics.cost import RENTS
 from tco.foundation.errors import DataError, unknown
@@ -48,21 +48,21 @@ def rents_of(
         if chip not in chips:
             raise unknown("chip that is let", asked, chips)
         chips = [chip]
-    rents = [one for chip in chips for one in of_chip(catalogue, chip, settings)]
+    rents = [one for chip in chips for one in chip_rents(catalogue, chip, settings)]
     return catalogue, rents
 
 
-def of_chip(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
+def chip_rents(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> list[Rent]:
     """Return every rent of a chip, by statistic and date."""
     costs: dict[str, float | None] = {}
     found = []
     for name in RENTS:
-        rows: Sequence[Row] = catalogue.part_rows.get((chip, name), [])
+        rows: Sequence[CatalogueRow] = catalogue.part_rows.get((chip, name), [])
         path = f"parts.{chip}.{name}"
         for row in sorted(live(rows, True, path), key=lambda row: row.begins) if rows else ():
             given = to_input(row, path, attribute_of("parts", name, row.where))
             if given.as_of not in costs:
-                costs[given.as_of] = cost_of(
+                costs[given.as_of] = supplier_chip_hour_cost(
                     catalogue, chip, {**settings, "terms.date": given.as_of}
                 )
             cost = costs[given.as_of]
@@ -80,7 +80,9 @@ def of_chip(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> lis
     return found
 
 
-def cost_of(catalogue: Catalogue, chip: str, settings: Mapping[str, str]) -> float | None:
+def supplier_chip_hour_cost(
+    catalogue: Catalogue, chip: str, settings: Mapping[str, str]
+) -> float | None:
     """Return what an hour of a chip costs who lets it: a cloud, or of chips that nobody else may
     buy their builder; none where no price is known.
     """

@@ -15,9 +15,9 @@ from tco.catalog.systems import System
 from tco.chain.inputs import system_inputs
 from tco.chain.metrics import PRICED
 from tco.chain.result import Result
-from tco.fabric.scopes import Scope, fabric_scopes
+from tco.fabric.scopes import FabricScope, fabric_scopes
 from tco.foundation.errors import DataError
-from tco.studies.comparison import Confidence, Sureness, compared
+from tco.studies.comparison import Confidence, Sureness, compare_results
 from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import Evaluation, catalogue_of, evaluate_each
 from tco.studies.frontier import Frontier, frontier_of, mark_cheapest, pool_of
@@ -34,7 +34,7 @@ class Fabric(NamedTuple):
     """A system's scale-up fabric."""
 
     system: System
-    scopes: Sequence[Scope]
+    scopes: Sequence[FabricScope]
 
 
 class Material(NamedTuple):
@@ -72,24 +72,26 @@ def material_of(
                 f"{one.result.scenario}: a saved result holds no formulas, a report needs its "
                 "scenario"
             )
-    base, results = compared([one.result for one in asked], baseline)
+    base, results = compare_results([one.result for one in asked], baseline)
     asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     notes: list[str] = []
     tornados = [
         tornado
         for one in asked
         if (
-            tornado := attempted(partial(tornado_of, one, asked, base, data), one, "tornado", notes)
+            tornado := study_or_note(
+                partial(tornado_of, one, asked, base, data), one, "tornado", notes
+            )
         )
     ]
-    frontiers = frontiers_of(
+    frontiers = evaluation_frontiers(
         [one for one in asked if one.result.texts["workload.kind"] == "serving"], notes
     )
     fabrics = {(one.result.system, str(variant_of(one))): one for one in asked}
     scopes = [
         found
         for one in fabrics.values()
-        if (found := attempted(partial(fabric_of, one), one, "fabric", notes))
+        if (found := study_or_note(partial(fabric_of, one), one, "fabric", notes))
     ]
     field = field_between(asked, tornados, data, settings, notes)
     return Material(
@@ -105,7 +107,9 @@ def material_of(
     )
 
 
-def attempted(make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]) -> T | None:
+def study_or_note(
+    make: Callable[[], T], asked: Evaluation, what: str, notes: list[str]
+) -> T | None:
     """Return a study of a scenario, or a note why there is none."""
     try:
         return make()
@@ -168,14 +172,14 @@ def field_between(
         data,
         settings,
     )
-    return attempted(make, rated[0], "map", notes)
+    return study_or_note(make, rated[0], "map", notes)
 
 
-def frontiers_of(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
+def evaluation_frontiers(asked: Sequence[Evaluation], notes: list[str]) -> list[Frontier]:
     """Return what interactivity costs on every system that can be asked, held against each other."""
     found = []
     for one in asked:
-        pool = attempted(
+        pool = study_or_note(
             partial(pool_of, one.catalogue, one.name, one.settings), one, "frontier", notes
         )
         if pool is not None:

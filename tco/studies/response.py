@@ -22,7 +22,7 @@ from tco.chain.metrics import PERFORMANCE
 from tco.foundation.errors import DataError
 from tco.foundation.provenance import P95
 from tco.studies.evaluation import Evaluation
-from tco.studies.ranges import Array, Dice, Range, ranges_of
+from tco.studies.ranges import Array, Dice, Range, beliefs_of
 
 if TYPE_CHECKING:
     from tco.catalog import Catalogue
@@ -128,7 +128,7 @@ def response_of(asked: Evaluation, hold: bool = False) -> Response:
     that is held: a plan is one of so many chips.
     """
     ranges = {
-        path: one for path, one in ranges_of(asked.result).items() if not (hold and one.steps)
+        path: one for path, one in beliefs_of(asked.result).items() if not (hold and one.steps)
     }
     return Response(
         asked.scenario,
@@ -163,7 +163,7 @@ def why_undrawable(asked: Evaluation, hold: bool = False) -> str | None:
         )
     if result.costless:
         return f"it {result.costless}"
-    return None if ranges_of(result) else "no input of it has a range"
+    return None if beliefs_of(result) else "no input of it has a range"
 
 
 def decides(asked: Evaluation, path: str) -> bool:
@@ -190,7 +190,7 @@ def ended(value: Any) -> float | None:
 
 
 # ---------------------------------------------------------------- one input at a time
-def places_of(one: Range) -> Array:
+def three_point_deviates(one: Range) -> Array:
     """Return the places at which an input is looked at: P5, its value, P95."""
     return np.array([-P95, one.home, P95])
 

@@ -33,7 +33,7 @@ from tco.studies.drivers import (
     pairs_that_flip,
 )
 from tco.studies.evaluation import Evaluation, own_and_baseline
-from tco.studies.ranges import Array, Dice, range_of, ranges_of
+from tco.studies.ranges import Array, Dice, belief_of, beliefs_of
 from tco.studies.response import Quantity, decides, ended, response_of
 
 DRAWS = 2048  # from which the worth of knowing an input is told
@@ -196,7 +196,7 @@ def sensitivity(
     ranged = {
         path: side.result.inputs[path]
         for side in reversed(sides)
-        for path in ranges_of(side.result)
+        for path in beliefs_of(side.result)
     }
     if not ranged:
         raise DataError(f"{scenario}: none of its inputs has a range")
@@ -214,10 +214,10 @@ def sensitivity(
             pairs_that_flip(quantity.ranges, ways, quantity.together),
         )
     swings = sorted(
-        (swing_of(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
+        (input_swing(ranged[path], way, ratio, flips.get(path)) for path, way in ways.items()),
         key=rank,
     )
-    drivers = drivers_of(quantity, sides, swings, sobol, seed) if sobol else {}
+    drivers = sobol_indices_by_input(quantity, sides, swings, sobol, seed) if sobol else {}
     centre = quantity.over(
         [
             np.array([np.nan if (value := side.result.metrics[read]) is None else value])
@@ -225,11 +225,18 @@ def sensitivity(
         ]
     )
     return Sensitivity(
-        metric, sides, hold, ended(float(centre[0])), swings, drivers, shares_of(quantity), pairs
+        metric,
+        sides,
+        hold,
+        ended(float(centre[0])),
+        swings,
+        drivers,
+        variance_shares(quantity),
+        pairs,
     )
 
 
-def shares_of(quantity: Quantity) -> dict[str, float]:
+def variance_shares(quantity: Quantity) -> dict[str, float]:
     """Return the share of the metric's variance over the draws that have it which knowing each
     input takes away.
     """
@@ -247,7 +254,7 @@ def rank(one: Swing) -> tuple[float, str]:
     return -np.inf if one.swing is None else -abs(one.swing), one.given.path
 
 
-def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> Swing:
+def input_swing(given: Input, way: Array, ratio: bool, flips_at: float | None) -> Swing:
     """Return the swing of an input from what the metric is at its low, its value and its high; one
     that is but rounding is none.
     """
@@ -261,7 +268,7 @@ def swing_of(given: Input, way: Array, ratio: bool, flips_at: float | None) -> S
 
 
 # ---------------------------------------------------------------- all together
-def drivers_of(
+def sobol_indices_by_input(
     quantity: Quantity, sides: Sequence[Evaluation], swings: Sequence[Swing], count: int, seed: int
 ) -> dict[str, Indices]:
     """Return the Sobol indices of the inputs that move a metric, all others at their values, on
@@ -277,7 +284,7 @@ def drivers_of(
     if not moving:
         return {}
     a, b = (
-        np.column_stack([spread(one, part[:, at]) for at, one in enumerate(moving)])
+        np.column_stack([input_quantiles(one, part[:, at]) for at, one in enumerate(moving)])
         for part in design(count, len(moving), seed)
     )
 
@@ -302,10 +309,10 @@ def drivers_of(
     }
 
 
-def spread(given: Input, places: Array) -> Array:
+def input_quantiles(given: Input, places: Array) -> Array:
     """Return an input at quantiles: its value at one half, low and high at 5 % and 95 %, normal in
     its logarithm where all are above zero.
     """
     from scipy.special import ndtri
 
-    return range_of(given).at(ndtri(places))
+    return belief_of(given).at(ndtri(places))

@@ -25,8 +25,8 @@ from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError, refuse_unknown
 from tco.performance.service.fleet import (
     REQUESTS,
-    Fleet,
     Search,
+    ServingFleet,
     chips_with_spares,
     quantile_error,
 )
@@ -39,7 +39,7 @@ from tco.performance.service.traffic import (
     load_traffic,
     promise_of,
 )
-from tco.performance.serving.plans import describe, request_of
+from tco.performance.serving.plans import decode_plan_document, request_of
 from tco.studies.evaluation import catalogue_for
 
 HOURS_A_MONTH = 730.5
@@ -83,7 +83,7 @@ class Service(NamedTuple):
     traffic: Traffic
     promises: tuple[Promise, ...]
     router: str
-    fleet: Fleet
+    fleet: ServingFleet
     plan: dict[str, Any]
     metrics: dict[str, float]
     errors: dict[str, float]  # standard errors of what was simulated
@@ -94,7 +94,7 @@ class Service(NamedTuple):
     )
 
 
-def asked_of(
+def inputs_for_traffic(
     catalogue: Catalogue,
     name: str,
     settings: Mapping[str, str],
@@ -124,7 +124,7 @@ def asked_of(
     return inputs, own
 
 
-def service(
+def size_serving_fleet(
     scenario: str,
     traffic: str,
     promises: Sequence[str] = (),
@@ -145,7 +145,7 @@ def service(
     `samples` the cost has a range: that of the same plan in steady state, prices and practice drawn
     together.
 
-    >>> found = service("gb200-nvl72", "chat", ["ttft p90 <= 5 s"])
+    >>> found = size_serving_fleet("gb200-nvl72", "chat", ["ttft p90 <= 5 s"])
     >>> found.metrics["ttft_p90_s"] <= 5
     True
     """
@@ -157,7 +157,7 @@ def service(
     if not asked:
         raise DataError(f"{traffic}: promises nothing; say --promise, such as 'ttft p99 <= 2 s'")
     rest = {path: text for path, text in given.items() if path not in own}
-    inputs, settings = asked_of(catalogue, scenario, rest, variant or {}, found)
+    inputs, settings = inputs_for_traffic(catalogue, scenario, rest, variant or {}, found)
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
@@ -178,7 +178,7 @@ def service(
             f"{scenario}: no plan keeps {', '.join(map(str, asked))} under {found.id}: {nearest}"
         )
     values.check_given(inputs.is_known)
-    metrics = metrics_of(result, found, asked, fleet, goodput)
+    metrics = fleet_metrics(result, found, asked, fleet, goodput)
     if racks is not None and metrics["racks"] > racks:
         raise DataError(f"{scenario}: {too_few_racks(racks, search.rate, fleet, metrics)}")
     errors = {
@@ -186,7 +186,11 @@ def service(
         for name, times in fleet.times.items()
         for at in PERCENTILES
     }
-    spread = range_of(scenario, settings, data, fleet, metrics, samples, seed) if samples else None
+    spread = (
+        token_cost_percentiles(scenario, settings, data, fleet, metrics, samples, seed)
+        if samples
+        else None
+    )
     plan = {
         "decode" if fleet.reader else "both": described(fleet.decoder.plan, machine)
         | {"engines": fleet.decoders}
@@ -205,7 +209,7 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
     found, missed = list[Service](), list[DataError]()
     for name in scenarios:
         try:
-            found.append(service(name, *asked, **how))
+            found.append(size_serving_fleet(name, *asked, **how))
         except DataError as error:
             missed.append(error)
     if not found:
@@ -219,11 +223,15 @@ def services(scenarios: Sequence[str], *asked: Any, **how: Any) -> tuple[list[Se
 def described(plan: Any, machine: Any, *without: str) -> dict[str, Any]:
     """Return the axes of a plan by name."""
     return {"chips": int(plan.chips)} | {
-        name: axis for name, axis in describe(plan, machine.links).items() if name not in without
+        name: axis
+        for name, axis in decode_plan_document(plan, machine.links).items()
+        if name not in without
     }
 
 
-def too_few_racks(racks: float, rate: float, fleet: Fleet, metrics: Mapping[str, float]) -> str:
+def too_few_racks(
+    racks: float, rate: float, fleet: ServingFleet, metrics: Mapping[str, float]
+) -> str:
     """Return why some racks do not hold a rate of requests."""
     needs = f"{rate:g} requests/s need {metrics['racks']:g} racks"
     domain_racks = metrics["racks"] / fleet.domains
@@ -237,11 +245,11 @@ def too_few_racks(racks: float, rate: float, fleet: Fleet, metrics: Mapping[str,
     return f"{needs}; {racks:g} could hold about {could:.3g}"
 
 
-def metrics_of(
+def fleet_metrics(
     result: Result,
     traffic: Traffic,
     promises: Sequence[Promise],
-    fleet: Fleet,
+    fleet: ServingFleet,
     goodput: float,
 ) -> dict[str, float]:
     """Return the figures of a fleet, by metric.
@@ -301,11 +309,11 @@ def metrics_of(
     }
 
 
-def range_of(
+def token_cost_percentiles(
     scenario: str,
     settings: Mapping[str, str],
     data: Path | None,
-    fleet: Fleet,
+    fleet: ServingFleet,
     metrics: Mapping[str, float],
     samples: int,
     seed: int,
@@ -313,7 +321,7 @@ def range_of(
     """Return percentiles of the cost of tokens: those of pools in steady state at the fleet's
     speed, over their own base case.
     """
-    from tco.studies.uncertainty import spread, uncertainty  # most answers draw nothing
+    from tco.studies.uncertainty import draw_statistics, uncertainty
 
     cost = "usd_per_million_output_tokens"
     speed = {
@@ -323,7 +331,10 @@ def range_of(
     drawn = uncertainty(
         scenario, samples=samples, seed=seed, set={**settings, **speed}, data=data, hold=True
     )
-    base, found = drawn.asked.result.metrics[cost], spread(cost, drawn.sample.metrics[cost])
+    base, found = (
+        drawn.asked.result.metrics[cost],
+        draw_statistics(cost, drawn.sample.metrics[cost]),
+    )
     if base is None or found is None:
         return None
     return {

@@ -25,14 +25,14 @@ from tco.foundation.units import parse_quantity
 from tco.studies.evaluation import Evaluation, evaluate_each, own_and_baseline
 from tco.studies.variable import (
     DATE,
-    Amount,
     Ends,
     Moment,
+    VariedInput,
     amount_of,
-    grid_of,
+    input_grid,
     inputs_of,
     moment_of,
-    months_of,
+    month_end_days,
     told_in,
 )
 
@@ -60,7 +60,7 @@ class Mover:
 
     side: Evaluation
     path: str
-    amount: Amount
+    amount: VariedInput
     moves: bool  # whether the side rests on the input
     plan: Any  # that is held; none: it is searched at every value
     metric: str
@@ -86,7 +86,7 @@ class Solution(Shown):
     metric: str
     words: str  # the target as it was asked for
     path: str
-    today: Amount
+    today: VariedInput
     movers: Sequence[Mover]
     target: float | None  # none where it moves with the input: what the second mover has
     centre: float  # the metric today
@@ -181,7 +181,7 @@ def solve(
     metric, words = target_of(until)
     read, sides = own_and_baseline(scenario, metric, data, set or {}, variant or {}, baseline)
     centre, target = ratio_or_own([side.metric(read) for side in sides]), None
-    if is_number(words):
+    if is_number_text(words):
         target = level(words, centre, metric)
     else:  # equal to another scenario: a ratio is so where the costs behind it are
         metric, sides = read, [sides[0], *evaluate_each([words], data, set or {}, priced=False)]
@@ -196,9 +196,9 @@ def solve(
     ]
     searched = any(one.moves and one.plan is None for one in movers)
     grid = (
-        months_of(today, ends)
+        month_end_days(today, ends)
         if isinstance(today, Moment)
-        else grid_of(vary, today, ends, SEARCHED if searched else POINTS)
+        else input_grid(vary, today, ends, SEARCHED if searched else POINTS)
     )
     asked = Solution(scenario, metric, words, vary, today, movers, target, centre)
     fill(asked, grid)
@@ -227,7 +227,7 @@ def fill(asked: Solution, grid: list[float]) -> None:
     if (today := asked.today.value) is not None:
         asked.breaks.sort(key=lambda one: abs(one.value - today))
     asked.reason = "" if asked.breaks else no_crossing(asked, known)
-    asked.notes = notes_of(asked, grid, known)
+    asked.notes = solution_notes(asked, grid, known)
 
 
 # ---------------------------------------------------------------- what is asked
@@ -241,7 +241,7 @@ def target_of(until: str) -> tuple[str, str]:
     return metric, words
 
 
-def is_number(words: str) -> bool:
+def is_number_text(words: str) -> bool:
     """Say whether a target is a number, and not the name of a scenario."""
     return re.match(r"[+-]?(\d|\.\d)", words) is not None
 
@@ -271,7 +271,7 @@ def ratio_or_own(values: Sequence[float]) -> float:
     return float(perf_per_tco(other[0], own)) if other else own
 
 
-def mover(side: Evaluation, path: str, amount: Amount, metric: str, hold: bool) -> Mover:
+def mover(side: Evaluation, path: str, amount: VariedInput, metric: str, hold: bool) -> Mover:
     """Return a side whose input moves: its plan is held where it cannot rest on the input, as
     another search would only find it again.
     """
@@ -322,7 +322,7 @@ def no_crossing(asked: Solution, known: Sequence[float]) -> str:
     return f"{where}, {side} that of {asked.words} everywhere"
 
 
-def notes_of(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
+def solution_notes(asked: Solution, grid: Sequence[float], known: Sequence[float]) -> list[str]:
     """Return what is to be said beside: other scenarios that move along, values without an answer,
     steps.
     """

@@ -27,7 +27,7 @@ SAID = {
 }
 
 
-class Trace(NamedTuple):
+class RequestTrace(NamedTuple):
     """Requests in the order they came: seconds, tokens, and sessions by number."""
 
     arrived: Any
@@ -37,7 +37,7 @@ class Trace(NamedTuple):
     prefix: Any
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> RequestTrace:
     """Read a trace; a gap, a text or a number that cannot be raises `DataError` with its line and
     column.
     """
@@ -78,10 +78,10 @@ def read_trace(path: Path) -> Trace:
             f"{path}: {len(arrived)} requests in no time, expected {LEAST} or more that come one "
             "after another"
         )
-    return Trace(*(np.frombuffer(many) if len(many) else None for many in kept.values()))
+    return RequestTrace(*(np.frombuffer(many) if len(many) else None for many in kept.values()))
 
 
-def figures_of(trace: Trace) -> dict[str, float]:
+def trace_statistics(trace: RequestTrace) -> dict[str, float]:
     """Return what a trace comes to, by the names of the values of traffic."""
     gaps, count = np.diff(trace.arrived), len(trace.arrived)
     found = {
@@ -107,9 +107,9 @@ def figures_of(trace: Trace) -> dict[str, float]:
     return found
 
 
-def traffic_text(trace: Trace, name: str) -> str:
+def traffic_text(trace: RequestTrace, name: str) -> str:
     """Return the document of traffic that a trace comes to."""
-    found = figures_of(trace)
+    found = trace_statistics(trace)
     unit = {"thinking_time": "s"}
     said = [
         f"# Summed up from {json.dumps(name)}: {len(trace.arrived):,} requests.\nname = "

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tco.catalog.rows import attributes
+from tco.catalog.rows import input_attributes
 from tco.foundation.provenance import P95
 from tco.studies.comparison import PriceTurn
 from tco.studies.decision import shares_of_best
@@ -49,7 +49,7 @@ class Priced(NamedTuple):
 def is_price(path: str) -> bool:
     """Say whether an input is a price of a stated date."""
     group, _, rest = path.partition(".")
-    attribute = attributes().get((group, rest.rpartition(".")[2]))
+    attribute = input_attributes().get((group, rest.rpartition(".")[2]))
     return (
         group in GROUPS
         and attribute is not None

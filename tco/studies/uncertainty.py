@@ -18,16 +18,16 @@ import numpy as np
 
 from tco.chain.draws import CELLS, Draws
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE, RATIOS, priced_by
-from tco.chain.result import apart
+from tco.chain.result import why_incomparable
 from tco.chain.scenario import costs_of_work
 from tco.foundation.arithmetic import arithmetic
 from tco.foundation.errors import DataError
 from tco.foundation.formula import finite
 from tco.foundation.shown import Shown
-from tco.graph.run import side_by_side
-from tco.studies.comparison import compared
+from tco.graph.run import fork_map
+from tco.studies.comparison import compare_results
 from tco.studies.evaluation import Evaluation, evaluate_each
-from tco.studies.ranges import Array, Dice, Range, ranges_of
+from tco.studies.ranges import Array, Dice, Range, beliefs_of
 from tco.studies.response import Response, drawable, ratios
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def uncertainty(
     with how far it is.
 
     >>> found = uncertainty("gb200-nvl72", samples=200)
-    >>> hour = spread("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
+    >>> hour = draw_statistics("tco_usd_per_chip_hour", found.sample.metrics["tco_usd_per_chip_hour"])
     >>> hour["p10"] < hour["p50"] < hour["p90"]
     True
     """
@@ -149,14 +149,18 @@ def uncertainty(
     names = [scenario] if baseline in (None, scenario) else [scenario, str(baseline)]
     asked = evaluate_each(names, data, dict(set or {}))
     if baseline is not None:
-        results = compared([one.result for one in asked], asked[-1].result.scenario).results
+        results = compare_results([one.result for one in asked], asked[-1].result.scenario).results
         asked = [one._replace(result=result) for one, result in zip(asked, results, strict=True)]
     own, other = asked[0], None if baseline is None else asked[-1]
     sides = {one.name: drawable(one, hold) for one in asked}
-    alike = None if other is None or apart(own.result, other.result) else sides[other.name]
-    parts, kinds = blocks(Experiment(sides[own.name], alike, seed, samples), workers, cluster, tell)
+    alike = (
+        None if other is None or why_incomparable(own.result, other.result) else sides[other.name]
+    )
+    parts, kinds = sample_in_blocks(
+        Experiment(sides[own.name], alike, seed, samples), workers, cluster, tell
+    )
     ranges = {path: found for one in sides.values() for path, found in one.ranges.items()}
-    held = sorted({path for one in asked for path in ranges_of(one.result)} - ranges.keys())
+    held = sorted({path for one in asked for path in beliefs_of(one.result)} - ranges.keys())
     return Uncertainty(
         own, other, seed, dict(sorted(ranges.items())), joint(parts), kinds, hold, held
     )
@@ -189,11 +193,11 @@ class Experiment(NamedTuple):
             if self.baseline is None or self.baseline is self.own
             else [self.own, self.baseline]
         )
-        found = dict(side_by_side(lambda one: one.drawn(dice), sides))
+        found = dict(fork_map(lambda one: one.drawn(dice), sides))
         return sample_of(found[0], None if self.baseline is None else found[len(sides) - 1])
 
 
-def blocks(
+def sample_in_blocks(
     asked: Experiment,
     workers: int | None,
     cluster: str | None,
@@ -214,7 +218,7 @@ def blocks(
     if workers is None and cluster is None:
         pieces = (
             Piece(number, sample, arithmetic())
-            for number, sample in side_by_side(asked.block, range(count))
+            for number, sample in fork_map(asked.block, range(count))
         )
     else:
         pieces = done_by(
@@ -276,7 +280,7 @@ def joint(parts: list[Sample]) -> Sample:
 
 
 # ---------------------------------------------------------------- figures of draws
-def counted(metric: str, many: Array) -> Array:
+def rankable_draws(metric: str, many: Array) -> Array:
     """Return the draws of a metric in which it counts: those of a ratio that are no tie; of all
     else a draw without it is beyond the worse end.
     """
@@ -290,11 +294,11 @@ def counted(metric: str, many: Array) -> Array:
     )
 
 
-def spread(metric: str, many: Array) -> dict[str, float | None] | None:
+def draw_statistics(metric: str, many: Array) -> dict[str, float | None] | None:
     """Return percentiles, mean and standard deviation of a metric's draws, none of those without an
     end; None where fewer than two draws have it.
     """
-    known = counted(metric, many)
+    known = rankable_draws(metric, many)
     if np.count_nonzero(np.isfinite(known)) < 2:
         return None
     at = quantiles(known, np.array(list(PERCENTILES.values())) / 100)
@@ -311,7 +315,7 @@ def spread(metric: str, many: Array) -> dict[str, float | None] | None:
 
 def why_endless(metric: str, many: Array) -> str:
     """Say why a percentile, or the mean, of a metric's draws has no value."""
-    known = counted(metric, many)
+    known = rankable_draws(metric, many)
     missed = f"{float((~np.isfinite(known)).mean()) * 100:.2g} %"
     if metric in RATIOS:
         return (
@@ -360,7 +364,7 @@ def error_of_spread(metric: str, many: Array) -> dict[str, float | None] | None:
     Of a percentile: half the distance between those of the draws whose rank lies one standard
     deviation, sqrt(q (1 - q) / n), on either side.
     """
-    known = counted(metric, many)
+    known = rankable_draws(metric, many)
     if np.count_nonzero(np.isfinite(known)) < 2:
         return None
     at = np.array(list(PERCENTILES.values())) / 100

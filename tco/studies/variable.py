@@ -28,7 +28,7 @@ OPTIONS = ("--from", "--to")
 Ends = tuple[str | None, str | None]
 
 
-class Amount(NamedTuple):
+class VariedInput(NamedTuple):
     """An input today: none where it has no value; the unit it is told in, and that of the bounds it
     lies within.
     """
@@ -51,7 +51,7 @@ class Amount(NamedTuple):
         return value
 
 
-class Moment(Amount):
+class Moment(VariedInput):
     """A date: its value is the number of its last day, and what is looked at are months."""
 
     @property
@@ -62,7 +62,7 @@ class Moment(Amount):
     def text(self, value: float) -> str:
         """Return the month that ends with the day, else the day."""
         day = date.fromordinal(int(value))
-        return f"{day:%Y-%m}" if day == end_of_month(month_of(day)) else f"{day:%Y-%m-%d}"
+        return f"{day:%Y-%m}" if day == end_of_month(month_number(day)) else f"{day:%Y-%m-%d}"
 
     def plain(self, value: float) -> float | str:
         """Return the date as documents carry it."""
@@ -70,11 +70,11 @@ class Moment(Amount):
 
     def months_to(self, value: float) -> int:
         """Return the months from today's date to another."""
-        one, other = (month_of(date.fromordinal(int(day))) for day in (self.value or 0, value))
+        one, other = (month_number(date.fromordinal(int(day))) for day in (self.value or 0, value))
         return other - one
 
 
-def month_of(day: date) -> int:
+def month_number(day: date) -> int:
     """Return the number of a day's month."""
     return day.year * 12 + day.month - 1
 
@@ -90,7 +90,7 @@ def inputs_of(side: Evaluation) -> Inputs:
     return Inputs(side.catalogue, side.scenario, dict(side.settings), dict(side.variant))
 
 
-def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[Evaluation]]:
+def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[VariedInput, Sequence[Evaluation]]:
     """Return an input as it is today, given or derived, and the sides it moves; an unknown path, or
     one that is a text, raises `DataError`.
     """
@@ -100,7 +100,7 @@ def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[
     if resting:
         given = resting[0].result.inputs[path]
         value, unit = given.shown or (given.value, given.unit)
-        return Amount(value, unit, given.unit), resting
+        return VariedInput(value, unit, given.unit), resting
     own = sides[0]
     built = [
         (side, found)
@@ -108,13 +108,13 @@ def amount_of(sides: Sequence[Evaluation], path: str) -> tuple[Amount, Sequence[
         if path.endswith(".price") and (found := built_up(side)) is not None and found.path == path
     ]
     if built:
-        return Amount(built[0][1].value, "USD", "USD"), [side for side, _ in built]
+        return VariedInput(built[0][1].value, "USD", "USD"), [side for side, _ in built]
     for root in own.again({}, own.result.plan, trace=True).nodes.values():
         for node in walk(root):
             if node.path == path:
-                return Amount(float(node.value), node.unit, node.unit), [own]
+                return VariedInput(float(node.value), node.unit, node.unit), [own]
     unit = inputs_of(own).unit_of(path)
-    return Amount(None, unit, unit), [own]
+    return VariedInput(None, unit, unit), [own]
 
 
 def moment_of(side: Evaluation) -> Moment:
@@ -122,7 +122,7 @@ def moment_of(side: Evaluation) -> Moment:
     return Moment(float(period(side.result.texts[DATE], DATE).last.toordinal()), "date", "date")
 
 
-def told_in(today: Amount, ends: Ends) -> Amount:
+def told_in(today: VariedInput, ends: Ends) -> VariedInput:
     """Return an input in the unit the ends are given in, if they name another that it may have."""
     named = next(
         (
@@ -142,7 +142,7 @@ def told_in(today: Amount, ends: Ends) -> Amount:
 
 
 # ---------------------------------------------------------------- where it is looked at
-def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float | None]:
+def ends_of(path: str, today: VariedInput, ends: Ends) -> tuple[float | None, float | None]:
     """Return the ends that are given, in the unit the input is told in; what lies beyond the
     input's bounds raises `DataError`.
     """
@@ -168,7 +168,7 @@ def ends_of(path: str, today: Amount, ends: Ends) -> tuple[float | None, float |
     return found[0], found[1]
 
 
-def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, float]:
+def search_interval(path: str, today: VariedInput, ends: Ends, wide: float) -> tuple[float, float]:
     """Return the ends that are given, and in place of those that are not some that lie `wide` times
     around today's value.
     """
@@ -184,24 +184,24 @@ def between(path: str, today: Amount, ends: Ends, wide: float) -> tuple[float, f
     return low, high
 
 
-def spaced(low: float, high: float, count: int) -> list[float]:
+def log_or_linear_grid(low: float, high: float, count: int) -> list[float]:
     """Return values from one to another, in equal ratios where all are above zero."""
     many = np.geomspace(low, high, count) if low > 0 else np.linspace(low, high, count)
     return [low, *many[1:-1].tolist(), high]
 
 
-def grid_of(path: str, today: Amount, ends: Ends, count: int) -> list[float]:
+def input_grid(path: str, today: VariedInput, ends: Ends, count: int) -> list[float]:
     """Return the values at which a metric is looked at, today's among them if it lies between the
     ends.
     """
-    low, high = between(path, today, ends, WIDE)
-    values = spaced(low, high, count)
+    low, high = search_interval(path, today, ends, WIDE)
+    values = log_or_linear_grid(low, high, count)
     return sorted(
         {*values, today.value} if today.value is not None and low < today.value < high else values
     )
 
 
-def months_of(today: Moment, ends: Ends) -> list[float]:
+def month_end_days(today: Moment, ends: Ends) -> list[float]:
     """Return the last days of the months between two dates, an end that is a single day, and
     today's date if it lies between.
     """
@@ -211,12 +211,12 @@ def months_of(today: Moment, ends: Ends) -> list[float]:
         for end, option in zip(ends, OPTIONS, strict=True)
     ]
     start = given[0].first if given[0] else own
-    end = given[1].last if given[1] else end_of_month(month_of(start) + AHEAD)
+    end = given[1].last if given[1] else end_of_month(month_number(start) + AHEAD)
     span = (
         f"--from {ends[0] or today.text(own.toordinal())} --to "
         f"{ends[1] or today.text(end.toordinal())}"
     )
-    months = range(month_of(start), month_of(end) + 1)
+    months = range(month_number(start), month_number(end) + 1)
     if len(months) > MONTHS:
         raise UsageError(f"{span}: {len(months)} months, expected {MONTHS} at most")
     days = (

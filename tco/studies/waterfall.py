@@ -30,22 +30,22 @@ from tco.foundation.errors import DataError, TcoError, located
 from tco.foundation.files import read_json
 from tco.foundation.shown import Shown
 from tco.performance.chip.formats import family_of
-from tco.performance.software import practised, served_by
+from tco.performance.software import parameters_of_family, served_by
 from tco.studies.chip_price import chip_of
 from tco.studies.difference import (
-    Cause,
+    ChangeCause,
+    ChangeContribution,
     Move,
-    Step,
-    again,
     causes,
+    changed_metrics,
     differs,
     formula_causes,
-    in_unit,
     input_causes,
-    moves,
     quantity_causes,
+    reevaluate_state,
     refuse_broken,
     state_of,
+    value_in_unit_or_text,
 )
 from tco.studies.evaluation import SAVED, Evaluation, catalogue_for, evaluate_each
 
@@ -145,21 +145,22 @@ def between_systems(
     found = next(known, None)
     if found is None:
         return None
-    steps = list(walked(own, other, found))
+    steps = list(counterfactual_steps(own, other, found))
     at = steps[-1].end if steps else float(mine[found])
     return Counterfactual(found, own.result, other.result, steps, float(its[found]) - at)
 
 
-def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
+def counterfactual_steps(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
     """Yield the steps."""
     settings: dict[str, str] = {}
     base, at = own.result, float(own.result.metrics[metric])
     for cause, asked in asked_apart(own.result, other.result):
         settings |= asked
-        result = attempted(partial(own.again, settings, refuse=False))
+        result = result_or_none(partial(own.again, settings, refuse=False))
         if result is not None and result.metrics[metric] is not None:
             said = [
-                ", ".join(words(one, path) for path in asked) for one in (own.result, other.result)
+                ", ".join(document_or_input_text(one, path) for path in asked)
+                for one in (own.result, other.result)
             ]
             yield Stride(
                 cause, "asked", said[0], said[1], at, at := float(result.metrics[metric]), asked
@@ -192,7 +193,7 @@ def walked(own: Evaluation, other: Evaluation, metric: str) -> Iterator[Stride]:
     for swap in speeds(own, other):
         settings |= swap.settings
         waiting[swap.cause] = swap.settings
-        result = attempted(partial(own.again, settings, refuse=False))
+        result = result_or_none(partial(own.again, settings, refuse=False))
         if result is not None and result.metrics[metric] is not None:
             took = float(result.metrics[metric]) / float(result.metrics[USED])
             all_put = {path: text for some in waiting.values() for path, text in some.items()}
@@ -226,7 +227,7 @@ def asked_apart(own: Result, other: Result) -> Iterator[tuple[str, dict[str, str
         yield "settings", put
 
 
-def words(result: Result, path: str) -> str:
+def document_or_input_text(result: Result, path: str) -> str:
     """Return what a result has of a document or an input."""
     origin = result.origin
     given = result.inputs.get(path)
@@ -239,12 +240,12 @@ def cost_groups(result: Result, chip: str) -> dict[str, float]:
     """Return what a chip-hour costs by group of lines."""
     found: dict[str, float] = {}
     for line in result.lines:
-        group = group_of(line, chip)
+        group = cost_group(line, chip)
         found[group] = found.get(group, 0.0) + float(line.usd_per_chip_hour)
     return found
 
 
-def group_of(line: Flow, chip: str) -> str:
+def cost_group(line: Flow, chip: str) -> str:
     """Return the group of a line; the memory inside a chip is of the chip."""
     if line.asset == "servers":
         return CHIP if chip in line.path.split("/") else RACK
@@ -260,7 +261,7 @@ def hours_paid(result: Result) -> float:
     return float(result.metrics[USED]) / float(result.metrics[HOUR])
 
 
-class Swap(NamedTuple):
+class ReplacedInputs(NamedTuple):
     """Inputs of one system with the values of the other, as settings, and what both have in words."""
 
     cause: str
@@ -269,18 +270,18 @@ class Swap(NamedTuple):
     there: str
 
 
-def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
+def speeds(own: Evaluation, other: Evaluation) -> Iterator[ReplacedInputs]:
     """Yield the groups of inputs that decide how fast a system is."""
     mine, its = chip_of(own.catalogue, own.result), chip_of(other.catalogue, other.result)
     for cause, figures in FIGURES.items() if mine != its else ():
         put = {}
         for name, metric in figures.items():
-            value, path = figure(other.result, metric), f"parts.{mine}.{name}"
+            value, path = chip_metric(other.result, metric), f"parts.{mine}.{name}"
             if value and (name != "dma_bandwidth" or path in own.result.inputs):
-                put[path] = text_of((value, attribute("parts", name, path).unit))
+                put[path] = setting_text((value, attribute("parts", name, path).unit))
         metric, size, unit = SHOWN[cause]
-        figures_of = (figure(one.result, metric) for one in (own, other))
-        yield Swap(
+        figures_of = (chip_metric(one.result, metric) for one in (own, other))
+        yield ReplacedInputs(
             cause,
             put,
             *("-" if value is None else f"{value / size:,.4g} {unit}" for value in figures_of),
@@ -294,16 +295,20 @@ def speeds(own: Evaluation, other: Evaluation) -> Iterator[Swap]:
         own.result.inputs.get(f"performance.{family}.launch_time"),
         other.result.inputs.get(f"performance.{its_family}.launch_time"),
     )
-    yield Swap("latency", quick, *(f"{one.value * 1e6:.3g} us" if one else "-" for one in launches))
+    yield ReplacedInputs(
+        "latency", quick, *(f"{one.value * 1e6:.3g} us" if one else "-" for one in launches)
+    )
     engines = [str(served_by(own.catalogue, name)["engine"]) for name in (family, its_family)]
     put = {path: text for path, text in taken.items() if path not in quick}
     if own.result.texts["workload.kind"] == "serving":
-        yield Swap("software", put | {"workload.engine": engines[1]}, engines[0], engines[1])
+        yield ReplacedInputs(
+            "software", put | {"workload.engine": engines[1]}, engines[0], engines[1]
+        )
     else:
-        yield Swap("software", put, family, its_family)
+        yield ReplacedInputs("software", put, family, its_family)
 
 
-def figure(result: Result, metric: str) -> float | None:
+def chip_metric(result: Result, metric: str) -> float | None:
     """Return a figure of a chip; a format that it does not compute in it computes as BF16."""
     value: float | None = result.metrics[metric] or (
         result.metrics["peak_bf16_flop_per_s"] if metric.startswith("peak") else None
@@ -318,15 +323,15 @@ def practice_of(own: Evaluation, other: Evaluation, family: str, its: str) -> di
     chip = chip_of(own.catalogue, own.result)
     found = {
         path: other.result.inputs.get(path.replace(f".{family}.", f".{its}."), known)
-        for path, known in practised(own.catalogue, chip, its).items()
+        for path, known in parameters_of_family(own.catalogue, chip, its).items()
     }
-    return {path: text_of((given.value, given.unit)) for path, given in found.items()}
+    return {path: setting_text((given.value, given.unit)) for path, given in found.items()}
 
 
 ROUNDING = 1e-11  # of the digits that files keep
 STATE, INPUT, TEXT, SYSTEM = range(4)  # the order in which things change
 FIT = "tco-calibration"  # the source of what is fitted
-CODE = Cause("code", "", None, None, "")  # what neither a fingerprint nor a quantity names
+CODE = ChangeCause("code", "", None, None, "")  # what neither a fingerprint nor a quantity names
 
 Metrics = Mapping[str, float]
 
@@ -337,7 +342,7 @@ class Waypoint(NamedTuple):
     """
 
     place: tuple[int, str]
-    causes: tuple[Cause, ...]
+    causes: tuple[ChangeCause, ...]
     metrics: Metrics
 
 
@@ -351,8 +356,8 @@ def points(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> li
 
 def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> Iterator[Waypoint]:
     """Yield the points between two states; one whose values alone make no whole has no metrics."""
-    kept = {path: text_of(given) for path, given in old["inputs"].items()} | old["texts"]
-    found = attempted(partial(again, old, kept, catalogue))
+    kept = {path: setting_text(given) for path, given in old["inputs"].items()} | old["texts"]
+    found = result_or_none(partial(reevaluate_state, old, kept, catalogue))
     if found is None:
         return  # the earlier state cannot be had any more
     yield Waypoint((STATE, ""), program_causes(old, new, found.quantities), found.metrics)
@@ -360,23 +365,25 @@ def changes(old: dict[str, Any], new: dict[str, Any], catalogue: Catalogue) -> I
     for cause in input_causes(old["inputs"], new["inputs"]):
         if cause.path not in new["inputs"] or (elsewhere and cause.old is None):
             continue  # gone, or an input of the other system
-        kept[cause.path] = text_of(new["inputs"][cause.path])
-        made = attempted(partial(again, old, kept, catalogue))
+        kept[cause.path] = setting_text(new["inputs"][cause.path])
+        made = result_or_none(partial(reevaluate_state, old, kept, catalogue))
         yield Waypoint(
-            (INPUT, cause.path), (fitted(cause, catalogue),), made.metrics if made else {}
+            (INPUT, cause.path),
+            (attribute_cause_to_fit(cause, catalogue),),
+            made.metrics if made else {},
         )
     for path, text in new["texts"].items():
         if old["texts"].get(path) != text:
             kept[path] = text
-            made = attempted(partial(again, old, kept, catalogue))
+            made = result_or_none(partial(reevaluate_state, old, kept, catalogue))
             yield Waypoint(
                 (TEXT, path),
-                (Cause("assumption", path, old["texts"].get(path), text, ""),),
+                (ChangeCause("assumption", path, old["texts"].get(path), text, ""),),
                 made.metrics if made else {},
             )
 
 
-def attempted(ask: Callable[[], Found]) -> Found | None:
+def result_or_none(ask: Callable[[], Found]) -> Found | None:
     """Return an answer after a change; none where its values do not go together, and count with
     what follows.
     """
@@ -386,13 +393,13 @@ def attempted(ask: Callable[[], Found]) -> Found | None:
         return None
 
 
-def text_of(given: Sequence[Any]) -> str:
+def setting_text(given: Sequence[Any]) -> str:
     """Return a kept quantity as a setting."""
     value, unit = given
     return f"{value!r} {unit}".strip()
 
 
-def fitted(cause: Cause, catalogue: Catalogue) -> Cause:
+def attribute_cause_to_fit(cause: ChangeCause, catalogue: Catalogue) -> ChangeCause:
     """Return the change of an input as one of the program's fit, where the new value is that of the
     calibration.
     """
@@ -403,14 +410,14 @@ def fitted(cause: Cause, catalogue: Catalogue) -> Cause:
     if fit.source != FIT:
         return cause  # a vendor's number, or a prior
     set_by_user = fit.overlay or differs(
-        cause.new, in_unit(fit.shown or (fit.value, fit.unit), cause.unit), ROUNDING
+        cause.new, value_in_unit_or_text(fit.shown or (fit.value, fit.unit), cause.unit), ROUNDING
     )
     return cause if set_by_user else cause._replace(kind="fit")
 
 
 def program_causes(
     old: dict[str, Any], new: dict[str, Any], today: dict[str, float]
-) -> tuple[Cause, ...]:
+) -> tuple[ChangeCause, ...]:
     """Return what changed though no input did: version and formulas by name, quantities of the
     tree, or what no input reads of the data.
     """
@@ -423,12 +430,12 @@ def program_causes(
         *([("data", "data_hash")] if not tree and not formulas else []),
     )
     hashes = [
-        Cause(kind, "", old[key], new[key], "") for kind, key in pairs if old[key] != new[key]
+        ChangeCause(kind, "", old[key], new[key], "") for kind, key in pairs if old[key] != new[key]
     ]
     return (*hashes, *formulas, *tree) or (CODE,)
 
 
-def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[Cause, ...]:
+def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[ChangeCause, ...]:
     """Return what is left when inputs and texts are those of the later state."""
     if not whole:
         return (
@@ -436,10 +443,10 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
             *program_causes(old, new, new["quantities"]),
         )
     if old["system"] != new["system"]:
-        return (Cause("assumption", "system", old["system"], new["system"], ""),)
+        return (ChangeCause("assumption", "system", old["system"], new["system"], ""),)
     before, after = old["variant"], new["variant"]
     found = [
-        Cause("assumption", f"variant {key}", before.get(key), after.get(key), "")
+        ChangeCause("assumption", f"variant {key}", before.get(key), after.get(key), "")
         for key in sorted(before.keys() | after.keys())
     ]
     found = [cause for cause in found if cause.old != cause.new] or quantity_causes(
@@ -448,12 +455,14 @@ def last_causes(old: dict[str, Any], new: dict[str, Any], whole: bool) -> tuple[
     return tuple(found) or (CODE,)
 
 
-def steps(way: Sequence[Waypoint], start: Metrics, metric: str) -> tuple[Step, ...]:
+def waterfall_steps(
+    way: Sequence[Waypoint], start: Metrics, metric: str
+) -> tuple[ChangeContribution, ...]:
     """Return what each change adds to a metric, from its value at the start to that of the last
     point; the differences sum to the drift.
     """
-    found: list[tuple[tuple[Cause, ...], float]] = []
-    at, open_causes = start[metric], tuple[Cause, ...]()
+    found: list[tuple[tuple[ChangeCause, ...], float]] = []
+    at, open_causes = start[metric], tuple[ChangeCause, ...]()
     for point in way:
         value = point.metrics.get(metric)
         if value is None:
@@ -463,12 +472,12 @@ def steps(way: Sequence[Waypoint], start: Metrics, metric: str) -> tuple[Step, .
             at, open_causes = value, ()
     values = [start[metric], *(value for _, value in found[:-1]), way[-1].metrics[metric]]
     return tuple(
-        Step(causes, b - a, b / a if a else None)
+        ChangeContribution(causes, b - a, b / a if a else None)
         for (causes, _), a, b in zip(found, values, values[1:], strict=False)
     )
 
 
-def against(
+def ratio_drift_steps(
     own: Sequence[Waypoint],
     other: Sequence[Waypoint],
     start: tuple[Metrics, Metrics],
@@ -479,7 +488,7 @@ def against(
     changes in both at once.
     """
     here, there = start[0].get(cost), start[1].get(cost)
-    causes: dict[tuple[int, str], tuple[Cause, ...]] = {}
+    causes: dict[tuple[int, str], tuple[ChangeCause, ...]] = {}
     for point in (*own, *other):
         causes[point.place] = tuple(dict.fromkeys((*causes.get(point.place, ()), *point.causes)))
     mine, theirs = ({point.place: point.metrics.get(cost) for point in way} for way in (own, other))
@@ -501,7 +510,7 @@ class Differing(NamedTuple):
     """The metrics that moved, step by step, and all that differs beside them."""
 
     moves: list[Move]
-    causes: list[Cause]
+    causes: list[ChangeCause]
 
 
 class Difference(Shown, Differing):
@@ -518,8 +527,8 @@ class Difference(Shown, Differing):
             else f"{self.way.metric} {self.way.ends[0]:.3g} -> {self.way.ends[1]:.3g}, "
         )
         return (
-            f"{way}{counted(len(self.moves), 'metric')} and "
-            f"{counted(len(self.causes), 'input')} differ"
+            f"{way}{difference_count_text(len(self.moves), 'metric')} and "
+            f"{difference_count_text(len(self.causes), 'input')} differ"
         )
 
     def to_frame(self) -> Any:
@@ -553,12 +562,12 @@ class Difference(Shown, Differing):
         )
 
 
-def counted(number: int, what: str) -> str:
+def difference_count_text(number: int, what: str) -> str:
     """Return how many there are of something."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-class Side(NamedTuple):
+class DiffState(NamedTuple):
     """What is held against another: its state, and if it can be asked anew what it was asked as."""
 
     state: dict[str, Any]
@@ -575,14 +584,14 @@ def diff(
     """Return what changed from `a` to `b`, and why; `set` replaces inputs of `b` only. Between
     systems the way of a cost, or of `metric`, is told.
     """
-    old, new = side_of(a, data), side_of(b, data, dict(set or {}))
+    old, new = load_diff_state(a, data), load_diff_state(b, data, dict(set or {}))
     catalogue = catalogue_for(None if not isinstance(a, str) else a, data)
-    moved = moves(old.state, new.state)
+    moved = changed_metrics(old.state, new.state)
     way = points(old.state, new.state, catalogue) if moved else []
     walked = [
         m
         if m.old is None or m.new is None
-        else m._replace(steps=steps(way, old.state["metrics"], m.metric))
+        else m._replace(steps=waterfall_steps(way, old.state["metrics"], m.metric))
         for m in moved
     ]
     found = Difference(walked, causes(old.state, new.state))
@@ -591,9 +600,9 @@ def diff(
     return found
 
 
-def side_of(
+def load_diff_state(
     name: str | Path | Result, data: Path | None, settings: Mapping[str, str] | None = None
-) -> Side:
+) -> DiffState:
     """Return a scenario or a saved result, or the state that the JSON of `tco price` carries."""
     from tco.chain.result import SCHEMA, Result
 
@@ -607,10 +616,10 @@ def side_of(
             if isinstance(document, dict) and "state" in document:
                 refuse_broken(document["state"], "state")
         if isinstance(document, dict) and "state" in document:
-            return Side(dict(document["state"]))
+            return DiffState(dict(document["state"]))
         if (
             isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA
         ):  # that of another command, such as `compare`
             raise DataError(f"{wrong}: its schema is {document['schema']!r}")
     (asked,) = evaluate_each([name], data, settings or {})
-    return Side(state_of(asked.result), None if asked.saved else asked)
+    return DiffState(state_of(asked.result), None if asked.saved else asked)

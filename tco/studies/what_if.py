@@ -55,12 +55,12 @@ def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask
         return ""
     others = {other: setting for other, setting in settings.items() if other != path}
     try:
-        if path not in TEXTS and moves(result, ask(others, structure=result.structure)):
+        if path not in TEXTS and metrics_differ(result, ask(others, structure=result.structure)):
             return ""
         without = ask(others)
     except DataError:  # there is no answer without it
         return ""
-    if moves(result, without):
+    if metrics_differ(result, without):
         return ""
     if path in TEXTS and result.texts[path] == without.texts.get(path):
         return ""  # it is what it is without being set
@@ -79,7 +79,7 @@ def why_unmoved(path: str, result: Result, settings: Mapping[str, Any], ask: Ask
     )
 
 
-def moves(one: Result, other: Result) -> bool:
+def metrics_differ(one: Result, other: Result) -> bool:
     """Say whether two answers differ in a metric."""
     return any(not same(value, other.metrics[name]) for name, value in one.metrics.items())
 
@@ -139,7 +139,7 @@ def holding(
     asked, same = {**settings, **what_if}, partial(ask, structure=result.structure)
     held, values = same(asked), inputs.values()
     if held.plan is not None and held.structure is not None:
-        need, have = memory_of(inputs, values, held)
+        need, have = needed_and_usable_memory(inputs, values, held)
         if need > have:
             reason = (
                 f"the plan that is held needs {need / GB:.1f} GB a chip, {have / GB:.1f} GB "
@@ -161,10 +161,10 @@ def holding(
     decided = [
         path
         for path in what_if
-        if not moves(
+        if not metrics_differ(
             held, same({**settings, **{one: text for one, text in what_if.items() if one != path}})
         )
-        and moves(result, ask({**settings, path: what_if[path]}))
+        and metrics_differ(result, ask({**settings, path: what_if[path]}))
     ]
     held.notes = [
         note
@@ -183,7 +183,7 @@ def holding(
     return held
 
 
-def memory_of(inputs: Inputs, values: Values, held: Result) -> tuple[float, float]:
+def needed_and_usable_memory(inputs: Inputs, values: Values, held: Result) -> tuple[float, float]:
     """Return what the plan of an answer needs of a chip's memory, and what is usable."""
     if isinstance(held.serving, ServingResult):
         machine, _ = server_of(inputs, values)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tco.studies.comparison import compared
+from tco.studies.comparison import compare_results
 from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import evaluate_each
 
@@ -46,7 +46,7 @@ def cells_of(
 ) -> list[Cell]:
     """Return the cells of one workload."""
     asked = evaluate_each(names, data, {**settings, "workload": workload}, refuse=False)
-    base, _ = compared([one.result for one in asked])
+    base, _ = compare_results([one.result for one in asked])
     found = confidence_of(asked, base)
     picks = {speed: regime.picks for regime in found.regimes for speed in regime.speeds or (None,)}
     points: list[tuple[float | None, str, float | None, Mapping[str, float] | None]]

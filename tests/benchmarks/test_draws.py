@@ -11,7 +11,7 @@ import pytest
 
 import tco
 from tests.chain import CELLS, HEADLINE
-from tests.studies.room import Dice, ranges_of, settings_of
+from tests.studies.room import Dice, beliefs_of, settings_of
 
 DRAWS = CELLS
 FEW = 512
@@ -66,7 +66,7 @@ def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
     """The draws of one table, sizes of clusters and choices among parts drawn as well: 20,000 a
     second are the mark of a machine at rest.
     """
-    ranges = ranges_of(tco.evaluate(name, catalogue=catalogue))
+    ranges = beliefs_of(tco.evaluate(name, catalogue=catalogue))
     dice = Dice(catalogue, 0, 0, FEW)
     thrown = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
     benchmark.pedantic(
@@ -82,7 +82,7 @@ def test_values_of_all_inputs(benchmark, catalogue):
     """Twenty million values a second, of all distributions and causes as the inputs of a headline
     rack have them, on a machine at rest.
     """
-    ranges = ranges_of(tco.evaluate(HEADLINE[0], catalogue=catalogue))
+    ranges = beliefs_of(tco.evaluate(HEADLINE[0], catalogue=catalogue))
 
     def throw():
         dice = Dice(catalogue, 0, 0, DRAWS)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from tco.outputs.page.report import page_of
-from tco.outputs.page.write import written
+from tco.outputs.page.report import report_page
+from tco.outputs.page.write import render_page
 from tco.studies.reporting import material_of
 from tests.chain import HEADLINE
 from tests.outputs.chromium import BINARY, WIDE, Opened, browser
@@ -26,8 +26,8 @@ return times.sort((one, other) => one - other); }"""
 
 
 def headline() -> str:
-    return written(
-        page_of(material_of(HEADLINE, None, None, {}), ["tco", "report"], ["tco", "compare"])
+    return render_page(
+        report_page(material_of(HEADLINE, None, None, {}), ["tco", "report"], ["tco", "compare"])
     )
 
 

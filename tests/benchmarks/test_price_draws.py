@@ -10,9 +10,9 @@ import pytest
 
 import tco
 from tco.chain.draws import programs_of
-from tco.graph.run import Run
+from tco.graph.run import ScheduleRunner
 from tests.chain import CELLS, load_scenario
-from tests.studies.room import Dice, ranges_of, settings_of
+from tests.studies.room import Dice, beliefs_of, settings_of
 
 PRICED = ("tco_usd_per_chip_hour", "capex_usd_per_chip")
 OF_THE_WORK = ("performance.", "workload.")
@@ -25,7 +25,7 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     second of CPU time on a machine at rest.
     """
     result = tco.evaluate(name, catalogue=catalogue)
-    ranges, dice = ranges_of(result), Dice(catalogue, 0, 0, CELLS)
+    ranges, dice = beliefs_of(result), Dice(catalogue, 0, 0, CELLS)
     drawn = settings_of(
         ranges,
         {
@@ -41,7 +41,7 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     ((lot, (names,), _),) = list(programs.known.values())
     kernel = lot.kernel(frozenset(drawn), {})
     values = kernel.values({path: many for path, (many, _) in drawn.items()})
-    price = Run(
+    price = ScheduleRunner(
         kernel.schedule([kernel.made[names[f"metric {metric}"]] for metric in PRICED], values),
         values,
         CELLS,

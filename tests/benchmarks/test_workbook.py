@@ -5,12 +5,12 @@ from __future__ import annotations
 from tco import evaluate
 from tests.chain import HEADLINE
 from tests.outputs.room import workbook_of
-from tests.studies.room import compared
+from tests.studies.room import compare_results
 
 
 def test_four_racks_side_by_side(benchmark, catalogue):
     def export():
-        base, results = compared(
+        base, results = compare_results(
             [evaluate(name, catalogue=catalogue, trace=True) for name in HEADLINE]
         )
         return workbook_of(results, catalogue, base, "tco export")

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.catalog.rows import Row, at_date
+from tco.catalog.rows import CatalogueRow, at_date
 
 
 def dated(*dates):
-    return [Row({"as_of": date}, date, False) for date in dates]
+    return [CatalogueRow({"as_of": date}, date, False) for date in dates]
 
 
 SERIES = dated("2025-06", "2024-12-15", "2025", "2025-12-01", "2026-03")

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from tests.registry import unit_table
-from tests.shipped import DATA, attributes, checks, load_model, load_system, read_csv
+from tests.shipped import DATA, checks, input_attributes, load_model, load_system, read_csv
 
 DOCUMENTS = [  # group of the values, folder
     ("site", "sites"),
@@ -70,12 +70,16 @@ def test_models(catalogue):
 
 
 def test_units_of_attributes_are_in_the_table():
-    assert [found.unit for found in attributes().values() if found.unit not in unit_table()] == []
+    assert [
+        found.unit for found in input_attributes().values() if found.unit not in unit_table()
+    ] == []
 
 
 def test_bounds_of_attributes_are_in_order():
-    assert [key for key, found in attributes().items() if not found.minimum < found.maximum] == []
-    below = {name for (_, name), found in attributes().items() if found.minimum < 0}
+    assert [
+        key for key, found in input_attributes().items() if not found.minimum < found.maximum
+    ] == []
+    below = {name for (_, name), found in input_attributes().items() if found.minimum < 0}
     assert below == {
         "unexplained_serving",
         "unexplained_training",

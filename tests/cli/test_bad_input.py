@@ -345,10 +345,14 @@ def test_a_port_of_no_rate_is_refused(option):
 
 
 def test_what_is_no_finite_number_is_none_in_every_form():
-    from tests.outputs.room import number, significant, to_csv
+    from tests.outputs.room import json_number_or_none, significant, to_csv
 
     for endless in (float("nan"), float("inf"), float("-inf")):
-        assert (number(endless), significant(endless), to_csv(["x", "y"], [[endless, 1.5]])) == (
+        assert (
+            json_number_or_none(endless),
+            significant(endless),
+            to_csv(["x", "y"], [[endless, 1.5]]),
+        ) == (
             None,
             "-",
             "x,y\n,1.5\n",

@@ -25,7 +25,7 @@ from tests.chain import METRICS, metrics
 from tests.cli import app, document, emit, tco, testing
 from tests.outputs.room import DOCUMENTS, published_schema
 from tests.registry import REGISTRY, equation
-from tests.shipped import DATA, attributes
+from tests.shipped import DATA, input_attributes
 
 METRIC = "output_tokens_per_usd"
 
@@ -110,7 +110,7 @@ def test_the_cost_line_of_the_page(own, monkeypatch):
     row, value, line = blocks("Add a cost line")
     group, name, unit, least, most, belief, dated, words, also = next(csv.reader([row.strip()]))
     monkeypatch.setitem(
-        attributes(),
+        input_attributes(),
         (group, name),
         Attribute(
             group, name, unit, float(least), float(most), belief, dated == "yes", words, also
@@ -160,7 +160,12 @@ def commands():
 def run(code: str) -> None:
     exec(
         compile(code, "page", "exec"),
-        {"__name__": "page", "app": app, "command": options.command, "Request": options.Request},
+        {
+            "__name__": "page",
+            "app": app,
+            "command": options.command,
+            "Request": options.CommandRequest,
+        },
     )
 
 

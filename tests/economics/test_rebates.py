@@ -15,7 +15,7 @@ from tests.chain import DECEMBER, HEADLINE, bill_of, load_agreement, result
 from tests.cli import tco
 from tests.registry import FORMULA
 from tests.shipped import DATA, read_csv
-from tests.studies.room import P95, ranges_of
+from tests.studies.room import P95, beliefs_of
 
 COLUMNS = ("value", "unit", "low", "high", "as_of", "kind", "source", "note")
 
@@ -346,7 +346,7 @@ def test_what_a_share_will_be_worth_is_drawn(name):
     )
     assert bool(priced) == bool(found.metrics["rebate_usd_per_chip"])
     if priced:
-        ranges = ranges_of(found)
+        ranges = beliefs_of(found)
         assert {ranges[path].shape for path in priced} == {"lognormal"}
         ends = [
             evaluate(

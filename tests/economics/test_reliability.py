@@ -13,7 +13,7 @@ from scipy.special import lambertw
 from scipy.stats import binom
 
 from tco import DataError, evaluate
-from tco.economics.failures import chips_stopped, switches_of_a_chip, too_many
+from tco.economics.failures import chips_stopped, excess_failure_chances, switches_of_a_chip
 from tests.chain import HEADLINE, again, result
 from tests.economics.simulation import ANSWERS, SYSTEM, failure_rates, job_of, settings, simulated
 from tests.registry import FORMULA
@@ -151,7 +151,7 @@ def test_the_switches_a_chip_can_spare(name, variant, wired, spared, groups, cat
 
 @given(st.floats(1e-6, 0.9), st.integers(1, 20), st.integers(0, 4))
 def test_the_chance_that_too_many_are_down(down, parts, spared):
-    found = sum(chance for _, chance in too_many(down, parts, spared))
+    found = sum(chance for _, chance in excess_failure_chances(down, parts, spared))
     assert found == pytest.approx(binom.sf(spared, parts, down), rel=1e-9, abs=1e-15)
 
 

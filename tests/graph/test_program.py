@@ -9,9 +9,9 @@ import pytest
 
 import tco
 from tco.foundation.trace import recorded_by
-from tco.graph.kernel import Kernel
+from tco.graph.kernel import ArithmeticKernel
 from tco.graph.program import Program
-from tco.graph.run import CELLS, evaluated
+from tco.graph.run import CELLS, kernel_outputs
 from tests.chain import HEADLINE, Input
 from tests.registry import ROWS, greatest, least, over, total
 from tests.shipped import CATALOGUE
@@ -34,7 +34,7 @@ def leaves(program, values, units):
 
 
 def kernel_of(program, varying, **results):
-    kernel = Kernel(program, varying, {})
+    kernel = ArithmeticKernel(program, varying, {})
     return kernel, {name: kernel.made[program.place(value)] for name, value in results.items()}
 
 
@@ -50,7 +50,7 @@ def test_a_formula_taken_apart_is_the_formula(row):
             )
         kernel, places = kernel_of(program, [f"test.{name}" for name in varying], found=found)
         with np.errstate(all="ignore"):
-            (got,) = evaluated(
+            (got,) = kernel_outputs(
                 kernel,
                 [places["found"]],
                 kernel.values({f"test.{name}": many[name] for name in varying}),
@@ -80,7 +80,7 @@ def test_gatherings_and_what_is_computed_once():
     kernel, places = kernel_of(program, ["test.b"], **results)
     assert places["again"] == places["total"]
     values = kernel.values({"test.b": np.array([0.5, 5.0])})
-    found = dict(zip(places, evaluated(kernel, [*places.values()], values, 2), strict=True))
+    found = dict(zip(places, kernel_outputs(kernel, [*places.values()], values, 2), strict=True))
     assert found["total"].tolist() == [4.5, 9.0]
     assert found["least"].tolist() == [0.5, 1.0]
     assert found["greatest"].tolist() == [3.0, 5.0]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tco import DataError
 from tco.catalog.systems import System
-from tco.fabric.scopes import count, lanes, number, torus_of, whole_racks
+from tco.fabric.scopes import count, fabric_number, lanes, torus_of, whole_racks
 from tco.fabric.slices import slice_of
 
 LARGEST_GRAPH = 1024  # chips; a larger world is judged by its closed forms alone
@@ -81,7 +81,9 @@ def build(system: System, scope: str = "world") -> Graph:
         for rack, chip in itertools.product(range(racks), range(per_rack)):
             graph.join(("chip", rack, chip), ("switch", rack), 1.0)
         if kind == "two-star" and racks > 1:
-            graph.join(("switch", 0), ("switch", 1), number(system, "cross_share") * per_rack)
+            graph.join(
+                ("switch", 0), ("switch", 1), fabric_number(system, "cross_share") * per_rack
+            )
     return graph
 
 
@@ -112,7 +114,7 @@ def add_two_level(graph: Graph, system: System, racks: int) -> None:
     tray_lanes, plane_lanes = lanes(system, "tray"), lanes(system, "plane")
     for rack, tray in itertools.product(range(racks), range(trays)):
         chips = [("chip", rack, tray, position) for position in range(tray_chips)]
-        if number(system, "tray_hops"):
+        if fabric_number(system, "tray_hops"):
             for chip in chips:
                 graph.join(chip, ("tray-switch", rack, tray), tray_lanes)
         else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chain import fabric_of, figures_of, system_of
+from tests.chain import chip_figures, fabric_of, system_of
 from tests.registry import FORMULA, convert, parse_quantity, read_rows
 
 ROWS = read_rows("domains.csv")
@@ -16,7 +16,7 @@ def figure(catalogue, name: str, wanted: str) -> float:
     """What the catalogue gives, in the unit of the formula behind it."""
     inputs = system_of(name, catalogue=catalogue)
     values, chip, chips = inputs.values(), inputs.system.chip, inputs.system.chips
-    domain, injection = figures_of(inputs, values).domain, fabric_of(inputs)[-1].injection
+    domain, injection = chip_figures(inputs, values).domain, fabric_of(inputs)[-1].injection
     scale_out = FORMULA.edge_bandwidth(chips, values[f"parts.{chip}.scale_out_bandwidth"])
     return {
         "hbm": lambda: domain["hbm_bytes"],

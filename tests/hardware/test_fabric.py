@@ -17,7 +17,7 @@ from tco import DataError
 from tco.catalog.systems import System
 from tco.fabric.scopes import from_the_lanes, hops_apart, torus_of, whole_racks
 from tests.chain import fabric_of, system_of
-from tests.fabric import Scope, Slice, fabric_scopes, slice_of
+from tests.fabric import FabricScope, TorusSlice, fabric_scopes, slice_of
 from tests.hardware.flows import Map, all_to_all, all_to_all_by_symmetry, between
 from tests.hardware.graph import LARGEST_GRAPH, Node, build
 from tests.registry import read_rows
@@ -79,14 +79,14 @@ def symmetries(system: System, scope: str) -> list[Map]:
     return [lambda node: node if node[0] == "plane-switch" else trays(node), next_position, *swap]
 
 
-def part_of(system: System, scope: str) -> Slice:
+def part_of(system: System, scope: str) -> TorusSlice:
     """The slice of a torus that a scope is."""
     return slice_of(
         torus_of(system), math.ceil(system.chips / (max(1, system.racks) if scope == "rack" else 1))
     )
 
 
-def closed_or_pair(part: Slice, axis: int) -> bool:
+def closed_or_pair(part: TorusSlice, axis: int) -> bool:
     """Say whether every place of a dimension is like every other."""
     return part.closed[axis] or part.sizes[axis] < 3
 
@@ -255,7 +255,7 @@ def made(kind: str, chips: int, racks: float = 1, **fabric) -> System:
     )
 
 
-def scopes_of(system: System) -> list[Scope]:
+def scopes_of(system: System) -> list[FabricScope]:
     """The scopes of a fabric whose lanes carry one byte a second each, or whose chips send one."""
     plain = {"parts.x.lane_bandwidth": 1.0, "parts.x.scale_up_bandwidth": 1.0}
     return fabric_scopes(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.hardware.network import Plan, scale_out_network
+from tco.hardware.network import NetworkDesign, scale_out_network
 from tests.chain import again, bill_of, fabric_of, plain_values, result, system_of
 from tests.shipped import tiers_needed
 
@@ -111,7 +111,8 @@ def network_of(chips: float, nic: float, design: str):
     values = plain_values()
     radix = values["parts.tor-51t2.switch_capacity"] / 12.5e9
     return scale_out_network(
-        values, Plan(chips, nic, "tor-51t2", OPTIC, tiers_needed(chips, radix), 12.5e9, design)
+        values,
+        NetworkDesign(chips, nic, "tor-51t2", OPTIC, tiers_needed(chips, radix), 12.5e9, design),
     )
 
 
@@ -123,7 +124,7 @@ def test_the_links_of_a_leaf_are_of_the_rate_of_its_own_module():
     for part in (None, "optic-800g-dr8", "optic-800g-fr4"):
         values = plain_values(**({f"parts.{part}.port_bandwidth": "50 GB/s"} if part else {}))
         lines = scale_out_network(
-            values, Plan(64.0, 50e9, "tor-51t2", OPTIC, 1, 12.5e9, "leaf")
+            values, NetworkDesign(64.0, 50e9, "tor-51t2", OPTIC, 1, 12.5e9, "leaf")
         ).lines
         (many[part],) = (line.quantity for line in lines if line.name == "modules-800g-dr8")
     assert many[None] == 64 * 50e9 / 100e9 * 2  # an end each

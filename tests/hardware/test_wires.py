@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError
-from tco.hardware.network import reach_of
+from tco.hardware.network import clos_endpoints_by_radices
 from tco.hardware.wires import unstated, used_lanes
 from tests.chain import bill_of, fabric_of, system_of
 from tests.cli import document, tco
@@ -339,7 +339,7 @@ def test_a_variant_that_fits_no_branch(catalogue):
 # ---------------------------------------------------------------- the network beyond the racks
 def test_a_clos_too_small():
     radix = 4.0
-    most = reach_of([radix] * MOST_TIERS, 1.0)
+    most = clos_endpoints_by_radices([radix] * MOST_TIERS, 1.0)
     assert most == 32
     assert tiers_needed(most, radix) == MOST_TIERS
     with pytest.raises(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tco.outputs.figures.style import vendor_colours
-from tco.outputs.figures.svg import width_of
-from tco.outputs.record import DOCUMENTS, number, published_schema
+from tco.outputs.figures.svg import text_width
+from tco.outputs.record import DOCUMENTS, json_number_or_none, published_schema
 from tco.outputs.table import Table, significant, to_csv
 from tco.outputs.workbook.book import workbook_of
 
@@ -14,12 +14,12 @@ __all__ = [  # what tests of several files ask for
     "LONGEST",
     "WIDE",
     "Table",
-    "number",
+    "json_number_or_none",
     "published_schema",
     "significant",
+    "text_width",
     "to_csv",
     "vendor_colours",
-    "width_of",
     "workbook_of",
 ]
 

@@ -8,7 +8,7 @@ import formulas
 import numpy as np
 import pytest
 
-from tco.outputs.workbook.excel import call, printed, template
+from tco.outputs.workbook.excel import expression_with_precedence, formula_call, template
 from tests.outputs.room import DEEPEST, LONGEST
 from tests.registry import ROWS, Symbol, each_formula
 
@@ -32,7 +32,7 @@ a, b, c = (Symbol("name", name) for name in "abc")
     ],
 )
 def test_brackets_say_what_a_spreadsheet_would_read_otherwise(symbol, text):
-    assert printed(symbol)[0] == text
+    assert expression_with_precedence(symbol)[0] == text
 
 
 def test_every_formula_computes_the_same_in_a_spreadsheet():
@@ -45,7 +45,7 @@ def test_every_formula_computes_the_same_in_a_spreadsheet():
         if found.name not in compiled:
             compiled[found.name] = (
                 formulas.Parser()
-                .ast(call(found, {name: name for name in found.parameters}))[1]
+                .ast(formula_call(found, {name: name for name in found.parameters}))[1]
                 .compile()
             )
         given = {name.upper(): value for name, value in row.inputs.items()}
@@ -59,7 +59,7 @@ def test_every_formula_computes_the_same_in_a_spreadsheet():
 
 @each_formula
 def test_a_formula_stays_within_the_limits(found):
-    longest = call(
+    longest = formula_call(
         found, dict.fromkeys(found.parameters, "performance_trainium_gemm_efficiency_bf16")
     )
     depth = deepest = 0

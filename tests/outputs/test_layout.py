@@ -17,7 +17,7 @@ from tests.chain import result
 from tests.outputs.room import workbook_of
 from tests.outputs.spreadsheet import MAIN, at, by_rows, cells, looks, sheet_files, table
 from tests.shipped import CATALOGUE
-from tests.studies.room import compared
+from tests.studies.room import compare_results
 
 NAMES = ["trn3-nl32x2", "trn3-nl72x2", "gb200-nvl72"]
 SUMMARY, BILL = "Summary", "BOM"
@@ -27,7 +27,7 @@ DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}
 
 @cache
 def book():
-    base, results = compared([result(name) for name in NAMES])
+    base, results = compare_results([result(name) for name in NAMES])
     return workbook_of(results, CATALOGUE, base, "tco export")
 
 
@@ -48,7 +48,7 @@ def test_the_summary_puts_a_label_and_a_unit_before_a_figure_for_each_scenario()
     top = next(
         row for row, values in rows.items() if [values.get(column) for column in "CDE"] == NAMES
     )
-    _, results = compared([result(name) for name in NAMES])
+    _, results = compare_results([result(name) for name in NAMES])
     shown = [one for one in SHOWN if any(made.metrics[one[0]] is not None for made in results)]
     for row, (metric, label, unit, size) in enumerate(shown, top + 1):
         assert (rows[row]["A"], rows[row].get("B") or "") == (label, unit)
@@ -161,7 +161,7 @@ def test_the_bill_sums_each_system_to_the_price_and_power_of_its_world():
 
 def test_every_metric_stands_under_its_scenario():
     rows = table(book(), SUMMARY, "metric")
-    for made in compared([result(name) for name in NAMES])[1]:
+    for made in compare_results([result(name) for name in NAMES])[1]:
         for metric, value in made.metrics.items():
             if value is not None:
                 assert rows[metric][made.scenario] == pytest.approx(value, rel=1e-12), metric

@@ -12,7 +12,7 @@ from html import unescape
 
 import pytest
 
-from tco.outputs.page.whatif import ends
+from tco.outputs.page.whatif import slider_bounds
 from tco.outputs.page.write import embedded
 from tests.chain import HEADLINE, result
 from tests.cli import document, tco
@@ -273,7 +273,7 @@ def test_a_slider_spans_what_is_believed_and_more(text):
     ],
 )
 def test_where_a_slider_begins_and_ends(value, low, high, least, most, expected):
-    assert ends(value, low, high, least, most) == expected
+    assert slider_bounds(value, low, high, least, most) == expected
 
 
 # ---------------------------------------------------------------- own values

@@ -19,7 +19,7 @@ from tests.cli import document, tco
 from tests.outputs.chromium import BINARY, PAPER, PHONE, WIDE, Opened, browser
 from tests.registry import FORMULAS, ROWS
 from tests.shipped import CATALOGUE
-from tests.studies.room import compared
+from tests.studies.room import compare_results
 
 pytestmark = [
     pytest.mark.thorough,
@@ -101,7 +101,7 @@ def anew(moved):
             if path in result(name).inputs
         }
         found.append(evaluate(name, settings, catalogue=CATALOGUE))
-    return {one.scenario: one.metrics for one in compared(found)[1]}
+    return {one.scenario: one.metrics for one in compare_results(found)[1]}
 
 
 def refuse_difference(found, expected):
@@ -276,7 +276,10 @@ def test_other_workloads_are_decided_too(running, folder, name):
         expected = evaluate(
             name, {**asked, **dict(word.split("=", 1) for word in words)}, catalogue=CATALOGUE
         )
-        assert refuse_difference(one.everything(), {name: compared([expected])[1][0].metrics}) >= 4
+        assert (
+            refuse_difference(one.everything(), {name: compare_results([expected])[1][0].metrics})
+            >= 4
+        )
     assert one.complaints == []
     one.page.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tco.outputs.redaction import alike, alike_rows
+from tco.outputs.redaction import alike_rows, redact_differences
 from tests.outputs.room import Table
 
 WITHHELD = "withheld"
@@ -20,7 +20,7 @@ DOCUMENT = st.recursive(
 
 @given(DOCUMENT)
 def test_two_equal_makings_are_shown_whole(document):
-    assert alike(document, document) == document
+    assert redact_differences(document, document) == document
 
 
 @given(DOCUMENT, DOCUMENT)
@@ -39,12 +39,16 @@ def test_nothing_is_shown_that_the_other_making_lacks(one, other):
             else {leaf for value in inner for leaf in leaves(value)}
         )
 
-    shown = {leaf for leaf in leaves(alike(one, other)) if leaf != "None" and WITHHELD not in leaf}
+    shown = {
+        leaf
+        for leaf in leaves(redact_differences(one, other))
+        if leaf != "None" and WITHHELD not in leaf
+    }
     assert shown <= leaves(other)
 
 
 def test_a_number_that_differs_is_null_and_a_text_says_so():
-    assert alike({"a": 1, "b": 2.5, "c": "x"}, {"a": 1, "b": 2.6, "c": "y"}) == {
+    assert redact_differences({"a": 1, "b": 2.5, "c": "x"}, {"a": 1, "b": 2.6, "c": "y"}) == {
         "a": 1,
         "b": None,
         "c": WITHHELD,
@@ -53,20 +57,21 @@ def test_a_number_that_differs_is_null_and_a_text_says_so():
 
 def test_only_the_words_of_a_text_that_differ_are_withheld():
     assert (
-        alike("rate 8.765 % of 3 lines", "rate 9.1 % of 3 lines") == f"rate {WITHHELD} % of 3 lines"
+        redact_differences("rate 8.765 % of 3 lines", "rate 9.1 % of 3 lines")
+        == f"rate {WITHHELD} % of 3 lines"
     )
 
 
 def test_entries_are_held_against_those_of_their_name():
     one = [{"path": "a", "usd": 1}, {"path": "b", "usd": 2}]
-    assert alike(one, [{"path": "b", "usd": 2}, {"path": "a", "usd": 5}]) == [
+    assert redact_differences(one, [{"path": "b", "usd": 2}, {"path": "a", "usd": 5}]) == [
         {"path": "a", "usd": None},
         {"path": "b", "usd": 2},
     ]
 
 
 def test_an_entry_without_its_like_keeps_its_shape_alone():
-    assert alike([{"path": "a", "usd": 1, "by": {"x": 2}}], []) == [
+    assert redact_differences([{"path": "a", "usd": 1, "by": {"x": 2}}], []) == [
         {"path": WITHHELD, "usd": None, "by": {"x": None}}
     ]
 
@@ -76,7 +81,7 @@ def test_rows_of_a_table():
         Table(("part", "USD"), [("nic", "500"), ("cable", "5")], "total 505"),
         Table(("part", "USD"), [("cable", "5"), ("nic", "900")], "total 905"),
     )
-    assert alike(one, other)._replace(columns=()) == Table(
+    assert redact_differences(one, other)._replace(columns=()) == Table(
         (), [["nic", WITHHELD], ["cable", "5"]], f"total {WITHHELD}", [], []
     )
     assert alike_rows([["nic", 500, None]], [["nic", 900, None]]) == [["nic", None, None]]

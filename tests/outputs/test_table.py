@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tco.outputs.record import to_json
 from tco.outputs.table import csv_cell, to_markdown
 from tco.outputs.terminal import to_text
-from tests.outputs.room import Table, number, significant, to_csv
+from tests.outputs.room import Table, json_number_or_none, significant, to_csv
 
 TABLE = Table(
     ("part", "USD"), [("a|b", "1,234"), ("[bold]", "~5")], "Title [x]", ["above"], ["below"], "lr"
@@ -116,8 +116,8 @@ def test_csv_texts_come_back(cells):
     ("value", "made"), [(None, None), (2.0, 2), (2.5, 2.5), (1e300, 1e300), (-3.0, -3)]
 )
 def test_json_numbers(value, made):
-    assert number(value) == made
-    assert type(number(value)) is type(made)
+    assert json_number_or_none(value) == made
+    assert type(json_number_or_none(value)) is type(made)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tco.outputs.verdict import (
-    claim,
     late_words,
     later_words,
     price_words,
-    software_words,
+    regime_sentence,
+    software_bound_picks,
     tie_words,
 )
 from tco.studies.comparison import Confidence, Later, PriceTurn, Regime
@@ -26,12 +26,12 @@ def test_a_tie_names_all_and_when_each_comes():
 
 
 def test_a_regime_says_what_is_lost_and_who_is_there_until_then():
-    text = claim(regime("a", late={"a": "2027-05"}, available=("b",)))
+    text = regime_sentence(regime("a", late={"a": "2027-05"}, available=("b",)))
     assert (
         text
         == "a (from 2027-05), regret 20 % on average, 40 % in the worst 1 of 10 draws; until then b"
     )
-    assert claim(regime("a", keeps=0.75)).startswith("a, regret 20-25 % on average")
+    assert regime_sentence(regime("a", keeps=0.75)).startswith("a, regret 20-25 % on average")
 
 
 def test_software_is_named_where_it_has_another_pick():
@@ -39,8 +39,10 @@ def test_software_is_named_where_it_has_another_pick():
         "by_software": {"public": ("a", "b"), "best": ("c",)},
         "by_software_keeps": {"public": 0.9, "best": 0.88},
     }
-    assert claim(regime("a", **ends)).endswith("; with the best software c (regret 12 %)")
-    assert software_words([regime("a", **ends)]) == ["With the best software: c at 20 tokens/s."]
+    assert regime_sentence(regime("a", **ends)).endswith("; with the best software c (regret 12 %)")
+    assert software_bound_picks([regime("a", **ends)]) == [
+        "With the best software: c at 20 tokens/s."
+    ]
 
 
 def test_speeds_of_one_pick_stand_together():

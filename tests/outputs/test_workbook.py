@@ -14,7 +14,7 @@ from itertools import accumulate
 import pytest
 
 from tco import evaluate
-from tco.outputs.workbook.cells import SPLIT, excel_name, split
+from tco.outputs.workbook.cells import SPLIT, excel_name, split_long_formulas
 from tests.chain import HEADLINE, nodes_below, recording, result, scope
 from tests.outputs.room import DEEPEST, LONGEST, workbook_of
 from tests.outputs.spreadsheet import (
@@ -29,7 +29,7 @@ from tests.outputs.spreadsheet import (
 )
 from tests.registry import total
 from tests.shipped import CATALOGUE
-from tests.studies.room import compared
+from tests.studies.room import compare_results
 
 MOST = 255
 
@@ -73,7 +73,7 @@ def of(name):
 
 @cache
 def book(*names):
-    base, results = compared([of(name) for name in names])
+    base, results = compare_results([of(name) for name in names])
     return workbook_of(results, CATALOGUE, base, f"tco export {' '.join(names)}")
 
 
@@ -94,7 +94,7 @@ def engine(*names):
             path: f"{value} {unit}".strip() for path, (value, unit) in moved_for(name).items()
         }
         moved.append(evaluate(name, settings, structure=of(name).structure, catalogue=CATALOGUE))
-    return compared(moved)[1]
+    return compare_results(moved)[1]
 
 
 def refuse_difference(metrics, results):
@@ -190,7 +190,7 @@ def test_libreoffice_calculates_what_the_engine_gives(tmp_path):
         for content in libreoffice([*untouched, *moved], tmp_path)
     ]
     for names, before, after in zip(kinds, books[:2], books[2:], strict=True):
-        refuse_difference(before, compared([of(name) for name in names])[1])
+        refuse_difference(before, compare_results([of(name) for name in names])[1])
         refuse_difference(after, engine(*names))
 
 
@@ -234,7 +234,7 @@ def test_every_formula_has_its_value_and_stays_within_the_limits():
 
 
 def test_the_same_inputs_give_the_same_bytes():
-    base, results = compared([of(name) for name in SERVING])
+    base, results = compare_results([of(name) for name in SERVING])
     assert workbook_of(results, CATALOGUE, base, f"tco export {' '.join(SERVING)}") == book(
         *SERVING
     )
@@ -267,7 +267,7 @@ def test_scenarios_that_read_other_values_of_an_input_have_a_cell_each():
     names = {name for name in defined_names(content) if name.startswith("cluster_chips")}
     assert names == {"cluster_chips", "cluster_chips_2"}
     metrics = recalculated(content, by_python)
-    refuse_difference(metrics, compared([of("gb200-nvl72"), of(TRAINING)])[1])
+    refuse_difference(metrics, compare_results([of("gb200-nvl72"), of(TRAINING)])[1])
 
 
 def test_the_structure_is_locked_and_inputs_are_not():
@@ -297,7 +297,7 @@ def test_a_long_sum_is_split(count):
         whole = total(
             "sum", [trace.leaf(f"x.{at}", float(at), "USD", "s", "press") for at in range(count)]
         ).node
-    parts = list(split([whole]))
+    parts = list(split_long_formulas([whole]))
     assert all(len(part.inputs) <= SPLIT for part in parts)
     assert parts[-1].id == "here/sum"
     assert parts[-1].value == pytest.approx(whole.value, rel=1e-12)

@@ -15,13 +15,13 @@ from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import Operator
 from tco.performance.serving import phases as serving
-from tco.performance.serving.phases import PassResult, cached_numbers, decode
+from tco.performance.serving.phases import PassResult, cached_numbers, decode_pass
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
-    Request,
+    ServingRequest,
     attention_chips,
-    decoding,
+    decode_plan_from_axes,
     plan_axes,
     request_of,
 )
@@ -35,9 +35,9 @@ __all__ = [
     "cached_numbers",
     "chip_on",
     "computed_on",
-    "decode",
     "decode_axes",
-    "decoding",
+    "decode_pass",
+    "decode_plan_from_axes",
     "flops_per_token",
     "operands",
     "plan_axes",
@@ -50,14 +50,14 @@ class Server(NamedTuple):
 
     machine: Machine
     model: Architecture
-    request: Request
+    request: ServingRequest
 
     def decode(self, plan: DecodePlan) -> PassResult:
-        return serving.decode(self.machine, self.model, plan, self.request)
+        return serving.decode_pass(self.machine, self.model, plan, self.request)
 
     def prefill(self, plan: PrefillPlan) -> PassResult:
         """One prompt of every attention group."""
-        return serving.prefill(self.machine, self.model, plan, self.request, 1.0)
+        return serving.evaluate_prefill(self.machine, self.model, plan, self.request, 1.0)
 
 
 # a port and an engine grown up, as tests put down by hand

@@ -6,7 +6,7 @@ import pytest
 
 from tco.fabric.algorithms import VAST, half_rate
 from tests.chain import links_of, system_of
-from tests.fabric import OPERATIONS, group_of, timings
+from tests.fabric import OPERATIONS, rank_group, timings
 
 SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-8", "tpuv7-cube64"]
 
@@ -16,7 +16,7 @@ SYSTEMS = ["h100-hgx8", "gb200-nvl72", "trn2-nl32x2-3d", "trn3-nl72x2", "mi300x-
 def test_half_of_the_rate_is_reached_at_the_size_said(system, operation):
     links, ranks = links_of(system), int(system_of(system).system.chips)
     for name, vast in timings(links, operation, ranks, VAST).items():
-        size = half_rate(links, operation, group_of(links, ranks), name)
+        size = half_rate(links, operation, rank_group(links, ranks), name)
         assert size / timings(links, operation, ranks, size)[name].time == pytest.approx(
             VAST / vast.time / 2, rel=1e-3
         )

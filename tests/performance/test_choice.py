@@ -8,7 +8,7 @@ import pytest
 from tco.performance.serving import phases
 from tco.performance.serving.disaggregation import rate_of_split, whole_engines
 from tco.performance.serving.plans import PrefillPlan
-from tco.performance.serving.search import Choice, choose_best
+from tco.performance.serving.search import PlanChoice, choose_best
 from tests.cli import document
 from tests.performance.servers import DecodePlan
 
@@ -54,7 +54,7 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
 
     def choice(rates):
         sizes = np.array(sorted(rates), dtype=float)[:, None]
-        return Choice(
+        return PlanChoice(
             None,
             0,
             0,
@@ -95,7 +95,9 @@ def test_whole_engines_on_one_domain_are_the_best_that_find_room(chips):
 
 
 def test_one_engine_too_many_for_a_domain_leaves_none_alone():
-    one = Choice(None, 0, 0, None, best=np.array([5.0]), axes=PrefillPlan(np.array([[8.0]]), 8.0))
+    one = PlanChoice(
+        None, 0, 0, None, best=np.array([5.0]), axes=PrefillPlan(np.array([[8.0]]), 8.0)
+    )
     assert whole_engines(one, one, 15, 1.0, 1.0, 4.0) is None
     assert whole_engines(one, one, 16, 1.0, 1.0, 4.0).decode_engines == 1
 

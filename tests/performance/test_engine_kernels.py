@@ -28,7 +28,7 @@ from tco.performance.chip.engine_kernels import (
     release,
 )
 from tco.studies.validation import collectives, kernels
-from tco.studies.validation.engine_kernels import fitted
+from tco.studies.validation.engine_kernels import fit_engine_kernel_rows
 from tests.chain import plain_values
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
@@ -136,7 +136,7 @@ def kind_of(name):
 
 
 def refitted(name, table):
-    return list(fitted(kind_of(name), table, CATALOGUE, plain_values(), "2026-11"))
+    return list(fit_engine_kernel_rows(kind_of(name), table, CATALOGUE, plain_values(), "2026-11"))
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from tco import evaluate
-from tco.performance.serving.axes import axes_of
+from tco.performance.serving.axes import pass_communication_axes
 from tco.performance.serving.plans import (
-    Layout,
-    describe,
+    DomainLayout,
+    decode_plan_document,
     engines_of_world,
     filling,
     layout_of,
-    plans_of,
+    parallelism_table,
     stages_of,
 )
 from tco.performance.serving.search import choose_decode
 from tests.chain import dispatched
 from tests.cli import document
-from tests.fabric import Group, choose, reach
+from tests.fabric import RankGroup, fastest_algorithm_time, reach
 from tests.performance.servers import (
     CATALOGUE,
     DecodePlan,
@@ -31,7 +31,7 @@ from tests.performance.servers import (
     attention_chips,
     bare,
     cached_numbers,
-    decoding,
+    decode_plan_from_axes,
     named,
     over_layers,
     plan_axes,
@@ -66,7 +66,7 @@ def divisors(number: int) -> list[int]:
 def rows(fabric: str, sparse: bool, parts: tuple[int, ...], heads: int = 128) -> list[PrefillPlan]:
     return [
         PrefillPlan(*(int(cell) for cell in row))
-        for row in plans_of(*FABRICS[fabric], heads, sparse, parts)
+        for row in parallelism_table(*FABRICS[fabric], heads, sparse, parts)
     ]
 
 
@@ -203,7 +203,7 @@ def test_long_prompts_have_plans_on_every_fabric(system, model):
     )
     axes = plan_axes(made.model, made.machine.links, 131072)
     assert axes.context_parallel.max() == 8
-    assert np.all(np.isfinite(made.decode(decoding(axes, np.array([[1.0]]))).time))
+    assert np.all(np.isfinite(made.decode(decode_plan_from_axes(axes, np.array([[1.0]]))).time))
 
 
 # ---------------------------------------------------------------- how they lie on racks
@@ -243,7 +243,7 @@ def test_layout_on_racks_of_72(row, lies):
     links = server(TWO_RACKS).machine.links
     assert tuple(float(part) for part in layout_of(PrefillPlan(*row), links)) == lies
     as_arrays = layout_of(PrefillPlan(*(np.array([[value]]) for value in row)), links)
-    assert Layout(*(float(np.squeeze(part)) for part in as_arrays)) == Layout(*lies)
+    assert DomainLayout(*(float(np.squeeze(part)) for part in as_arrays)) == DomainLayout(*lies)
 
 
 @pytest.mark.parametrize("system", [TWO_RACKS, "gb200-nvl36x2", "h100-hgx8"])
@@ -251,11 +251,11 @@ def test_a_plan_is_described_by_factors_of_its_chips(system):
     made = server(system, workload__input_tokens="130048")
     axes = plan_axes(made.model, made.machine.links, 131072)
     plans = [
-        decoding(PrefillPlan(*(float(column[at, 0]) for column in axes)), 8.0)
+        decode_plan_from_axes(PrefillPlan(*(float(column[at, 0]) for column in axes)), 8.0)
         for at in range(len(axes.chips))
     ]
     for plan in plans:
-        found = describe(plan, made.machine.links)
+        found = decode_plan_document(plan, made.machine.links)
         assert found["tp"] * found["dp"] * found["cp"] * found["pp"] == plan.chips
         assert found["batch"] == 8 * found["dp"] * found["pp"]
         lies = layout_of(plan, made.machine.links)
@@ -421,7 +421,7 @@ def test_experts_in_halves_exchange_in_their_rack_and_sum_across():
     assert joined.time == pytest.approx(
         58
         * (
-            choose(reach(links, Group(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0)
+            fastest_algorithm_time(reach(links, RankGroup(2, 2, 1)), "all-reduce", 16 * 7168 * 2.0)
             + machine.waits["collective_wait"]
         ),
         rel=1e-12,
@@ -491,7 +491,9 @@ def lies(plan, phase: str = "decode") -> dict[str, tuple[int, int, float | None]
     made = server(TWO_RACKS)
     return {
         axis.name: (axis.ranks, axis.domains, axis.hops)
-        for axis in axes_of(phase, plan, made.machine.links, getattr(made, phase)(plan))
+        for axis in pass_communication_axes(
+            phase, plan, made.machine.links, getattr(made, phase)(plan)
+        )
     }
 
 
@@ -518,7 +520,10 @@ def test_axes_of_two_racks_by_hand():
 def test_an_axis_moves_what_its_collectives_move():
     made, plan = server(TWO_RACKS), DecodePlan(144.0, 4.0, 1.0, 1.0, TENSOR, 32.0)
     found = made.decode(plan)
-    axes = {axis.name: axis for axis in axes_of("decode", plan, made.machine.links, found)}
+    axes = {
+        axis.name: axis
+        for axis in pass_communication_axes("decode", plan, made.machine.links, found)
+    }
     assert axes["tensor"].bytes == pytest.approx(
         61 * 32 * 7168 * 2, rel=1e-12
     )  # one all-reduce a layer
@@ -534,7 +539,8 @@ def test_an_axis_moves_what_its_collectives_move():
 def test_stages_meet_over_the_network():
     made, plan = server("h100-hgx8"), DecodePlan(16.0, 8.0, 1.0, 2.0, EXPERTS, 32.0)
     axes = {
-        axis.name: axis for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))
+        axis.name: axis
+        for axis in pass_communication_axes("decode", plan, made.machine.links, made.decode(plan))
     }
     assert (axes["stages"].ranks, axes["stages"].hops, axes["stages"].bytes) == (
         2,
@@ -547,7 +553,7 @@ def test_stages_of_a_server_meet_over_its_switches():
     made, plan = server("h100-hgx8"), DecodePlan(8.0, 1.0, 1.0, 4.0, EXPERTS, 32.0)
     (stages,) = (
         axis
-        for axis in axes_of("decode", plan, made.machine.links, made.decode(plan))
+        for axis in pass_communication_axes("decode", plan, made.machine.links, made.decode(plan))
         if axis.name == "stages"
     )
     assert (stages.ranks, stages.domains, stages.hops) == (4, 1, 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tco.performance.serving.phases import prefill
-from tco.performance.serving.search import at
+from tco.performance.serving.phases import evaluate_prefill
+from tco.performance.serving.search import quantity_at_plan
 from tests.chain import inputs_of, server_of
 from tests.performance.servers import (
     PrefillPlan,
-    decode,
     decode_axes,
-    decoding,
+    decode_pass,
+    decode_plan_from_axes,
     plan_axes,
     request_of,
 )
@@ -51,38 +51,46 @@ def some(axes):
 
 def same(many, alone, place):
     """Compare time, memory and every operator of a plan of many with those it has alone."""
-    assert at(many.time, place) == pytest.approx(alone.time, rel=1e-12)
-    assert at(many.memory, place) == pytest.approx(alone.memory, rel=1e-12)
+    assert quantity_at_plan(many.time, place) == pytest.approx(alone.time, rel=1e-12)
+    assert quantity_at_plan(many.memory, place) == pytest.approx(alone.memory, rel=1e-12)
     names = [operator.name for operator in alone.operators]
     wider = [
         operator for operator in many.operators if operator.name in names
     ]  # exchanges that no part of this plan makes
     assert [operator.name for operator in wider] == names
     for one, other in zip(wider, alone.operators, strict=True):
-        assert at(one.time, place) == pytest.approx(other.time, rel=1e-12)
+        assert quantity_at_plan(one.time, place) == pytest.approx(other.time, rel=1e-12)
 
 
 def test_decode_of_many_plans(server):
     machine, model, request = server
     axes = decode_axes(machine, model, request)
-    many = decode(machine, model, decoding(axes, SIZES), request)
+    many = decode_pass(machine, model, decode_plan_from_axes(axes, SIZES), request)
     for row, plan in some(axes):
         for column, size in enumerate(SIZES[0]):
-            same(many, decode(machine, model, decoding(plan, float(size)), request), (row, column))
+            same(
+                many,
+                decode_pass(machine, model, decode_plan_from_axes(plan, float(size)), request),
+                (row, column),
+            )
 
 
 def test_prefill_of_many_plans(server):
     machine, model, request = server
     axes = plan_axes(model, machine.links, request.prompt)
-    many = prefill(machine, model, axes, request)
+    many = evaluate_prefill(machine, model, axes, request)
     for row, plan in some(axes):
-        same(many, prefill(machine, model, plan, request), (row, 0))
+        same(many, evaluate_prefill(machine, model, plan, request), (row, 0))
 
 
 def test_decode_of_plans_with_batches_of_their_own(server):
     machine, model, request = server
     axes = decode_axes(machine, model, request)
     sizes = 1.0 + np.arange(len(axes.chips), dtype=float)[:, None]
-    many = decode(machine, model, decoding(axes, sizes), request)
+    many = decode_pass(machine, model, decode_plan_from_axes(axes, sizes), request)
     for row, plan in some(axes):
-        same(many, decode(machine, model, decoding(plan, float(sizes[row, 0])), request), (row, 0))
+        same(
+            many,
+            decode_pass(machine, model, decode_plan_from_axes(plan, float(sizes[row, 0])), request),
+            (row, 0),
+        )

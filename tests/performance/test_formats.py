@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco import DataError
-from tco.performance.layer.machine import notes_on
+from tco.performance.layer.machine import model_format_notes
 from tests.chain import plain_values
 from tests.cli import document, tco
 from tests.performance.servers import (
@@ -367,7 +367,7 @@ def test_caches_and_tokens_on_the_wire_keep_eight_bits():
     ],
 )
 def test_a_note_says_what_is_not_computed_as_it_is_stored(system, settings, words):
-    (note,) = notes_on(
+    (note,) = model_format_notes(
         server(system, **{f"workload__{name}": text for name, text in settings.items()}).machine
     )
     assert note.startswith(words)
@@ -375,7 +375,7 @@ def test_a_note_says_what_is_not_computed_as_it_is_stored(system, settings, word
 
 @pytest.mark.parametrize("name", ["mxfp4", "w4a8", "mxfp8", "fp8", "bf16"])
 def test_no_note_on_what_a_chip_computes(name):
-    assert notes_on(server(TRN3, workload__precision=name).machine) == []
+    assert model_format_notes(server(TRN3, workload__precision=name).machine) == []
 
 
 # ---------------------------------------------------------------- systolic arrays

@@ -13,7 +13,7 @@ from tco import evaluate
 from tco.chain.connections import route_of
 from tests.chain import dispatched, links_of, system_of
 from tests.cli import document, tco
-from tests.fabric import OPERATIONS, Group, timings, timings_on
+from tests.fabric import OPERATIONS, RankGroup, timings, timings_on
 from tests.shipped import CATALOGUE, DATA
 
 FITTED = DATA / "calibration" / "collectives.csv"
@@ -154,7 +154,7 @@ def test_chips_of_a_tray_are_neighbours():
 
 def test_a_pair_across_the_racks_takes_one_cable():
     met = links_of("trn3-nl72x2")
-    pair = timings_on(met, "all-reduce", Group(2, 2, 1), SMALL)["two-shot"]
+    pair = timings_on(met, "all-reduce", RankGroup(2, 2, 1), SMALL)["two-shot"]
     assert float(pair.stepping - pair.start) == pytest.approx(2 * float(met.latencies.near_step))
 
 

@@ -15,13 +15,22 @@ import pytest
 
 from tco import DataError
 from tco.catalog.schema import LibrarySchema, expect
-from tco.fabric.algorithms import offered, ways
-from tco.fabric.experts import places
+from tco.fabric.algorithms import algorithms_for, timings_of_available
+from tco.fabric.experts import units_reached_per_token
 from tco.fabric.library import family_library, read_library
-from tco.fabric.links import placed
+from tco.fabric.links import group_across_domains
 from tests.chain import links_of
 from tests.cli import tco
-from tests.fabric import OPERATIONS, Group, Links, Tokens, choose, group_of, reach, timings
+from tests.fabric import (
+    OPERATIONS,
+    Links,
+    RankGroup,
+    Tokens,
+    fastest_algorithm_time,
+    rank_group,
+    reach,
+    timings,
+)
 from tests.shipped import CATALOGUE, DATA
 from tests.studies.validation.today import predicted, table_of
 
@@ -55,7 +64,9 @@ def test_a_library_names_a_source_and_algorithms_that_some_fabric_has(name):
         (op, each)
         for system in SYSTEMS
         for op in (*OPERATIONS, *EXCHANGES)
-        for each in ways(whole(links_of(system, "best")), op, TOKENS if op in EXCHANGES else 1e6)
+        for each in algorithms_for(
+            whole(links_of(system, "best")), op, TOKENS if op in EXCHANGES else 1e6
+        )
     }
     library = read_library(CATALOGUE, name)
     assert {(op, each) for op, names in library.offers.items() for each in names} <= known
@@ -97,7 +108,7 @@ def test_a_bad_library_of_ones_own_names_the_key(own, old, new, message):
 
 
 def whole(met: Links):
-    return reach(met, group_of(met, met.world))
+    return reach(met, rank_group(met, met.world))
 
 
 @pytest.mark.parametrize(
@@ -126,11 +137,11 @@ def test_what_is_not_offered_is_never_chosen(system, library):
         ]
         if not mine:
             with pytest.raises(DataError, match="offers"):
-                choose(at, operation, size)
+                fastest_algorithm_time(at, operation, size)
             continue
-        assert float(choose(at, operation, size)) == min(mine)
+        assert float(fastest_algorithm_time(at, operation, size)) == min(mine)
         assert min(found.values()) == float(
-            choose(
+            fastest_algorithm_time(
                 reach(met._replace(library=read_library(CATALOGUE, "best")), at.group),
                 operation,
                 size,
@@ -140,20 +151,25 @@ def test_what_is_not_offered_is_never_chosen(system, library):
 
 def test_kernels_of_an_engine_stay_inside_a_domain():
     met = links_of("h100-hgx8", "tensorrt-llm")
-    assert "one-shot" in offered(
-        reach(met, group_of(met, 8)),
+    assert "one-shot" in timings_of_available(
+        reach(met, rank_group(met, 8)),
         "all-reduce",
-        ways(reach(met, group_of(met, 8)), "all-reduce", 1e4),
+        algorithms_for(reach(met, rank_group(met, 8)), "all-reduce", 1e4),
         1e4,
     )
-    assert "one-shot" not in offered(
-        reach(met, group_of(met, 16)),
+    assert "one-shot" not in timings_of_available(
+        reach(met, rank_group(met, 16)),
         "all-reduce",
-        ways(reach(met, group_of(met, 16)), "all-reduce", 1e4),
+        algorithms_for(reach(met, rank_group(met, 16)), "all-reduce", 1e4),
         1e4,
     )
-    many = choose(reach(met, group_of(met, np.array([8.0, 16.0]))), "all-reduce", 1e4)
-    each = [float(choose(reach(met, group_of(met, ranks)), "all-reduce", 1e4)) for ranks in (8, 16)]
+    many = fastest_algorithm_time(
+        reach(met, rank_group(met, np.array([8.0, 16.0]))), "all-reduce", 1e4
+    )
+    each = [
+        float(fastest_algorithm_time(reach(met, rank_group(met, ranks)), "all-reduce", 1e4))
+        for ranks in (8, 16)
+    ]
     assert np.allclose(many, each, rtol=1e-12)
 
 
@@ -163,7 +179,8 @@ def test_a_host_that_calls_eagerly_adds_its_time_to_collectives_alone():
     for operation in OPERATIONS:
         wanted = 0.0 if operation == "send-recv" else added
         one, other = (
-            float(choose(reach(met, group_of(met, 8)), operation, 1e6)) for met in (eager, plain)
+            float(fastest_algorithm_time(reach(met, rank_group(met, 8)), operation, 1e6))
+            for met in (eager, plain)
         )
         assert one - other == pytest.approx(wanted, abs=1e-15)
 
@@ -180,20 +197,23 @@ def test_a_tree_passes_a_board_as_a_chain():
 
 def test_ranks_apart_meet_over_the_network():
     met = links_of("h100-hgx8")
-    near, far = (reach(met, group) for group in (group_of(met, 2), placed(2, 1)))
+    near, far = (reach(met, group) for group in (rank_group(met, 2), group_across_domains(2, 1)))
     assert float(far.rate) == float(met.network)
-    assert float(choose(far, "send-recv", 8192.0)) > float(choose(near, "send-recv", 8192.0)) + 1e-5
+    assert (
+        float(fastest_algorithm_time(far, "send-recv", 8192.0))
+        > float(fastest_algorithm_time(near, "send-recv", 8192.0)) + 1e-5
+    )
 
 
 def test_pairs_across_two_racks_of_one_world_need_no_network():
     met = links_of("trn3-nl72x2")
-    assert float(reach(met, placed(2, 1)).rate) == float(met.crossing)
-    assert float(reach(met, Group(2, 2, 1, worlds=2)).rate) == float(met.network)
+    assert float(reach(met, group_across_domains(2, 1)).rate) == float(met.crossing)
+    assert float(reach(met, RankGroup(2, 2, 1, worlds=2)).rate) == float(met.network)
 
 
 def test_a_group_on_part_of_a_mesh_uses_the_links_between_its_chips():
     met = links_of("mi300x-8")
-    half, full = (reach(met, group_of(met, ranks)).links for ranks in (4, 8))
+    half, full = (reach(met, rank_group(met, ranks)).links for ranks in (4, 8))
     for rate in ("inside", "direct", "pairwise", "spread"):
         assert float(getattr(half, rate)) == pytest.approx(
             3 / 7 * float(getattr(full, rate)), rel=1e-12
@@ -228,7 +248,9 @@ def test_routing_to_some_groups_against_draws(units):
         groups = random.choice(8, 4, replace=False)
         chosen = np.concatenate([group * 32 + random.integers(0, 32, 2) for group in groups])
         seen.append(len(set((chosen * units // experts).tolist())))
-    assert float(places(Tokens(1, 1.0, 8, 8, 4), units)) == pytest.approx(np.mean(seen), rel=0.02)
+    assert float(units_reached_per_token(Tokens(1, 1.0, 8, 8, 4), units)) == pytest.approx(
+        np.mean(seen), rel=0.02
+    )
 
 
 def test_cores_that_copy_bind_where_few():
@@ -344,8 +366,8 @@ def test_the_family_chooses_what_nccl_measures(measured):
     errors = []
     for (chip, op, ranks), some in rows.groupby(["accelerator", "op", "n_gpus"]):
         met = links_of(on[chip])
-        made = choose(
-            reach(met, group_of(met, np.full(len(some), ranks))),
+        made = fastest_algorithm_time(
+            reach(met, rank_group(met, np.full(len(some), ranks))),
             {"alltoall": "all-to-all"}.get(op, op.replace("_", "-")),
             some.message_size_bytes.to_numpy(float),
         )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tco
-from tco.performance.serving.loaded import under_load
+from tco.performance.serving.loaded import loaded_engine_rates
 from tco.performance.serving.plans import ServingPlan
 from tco.performance.serving.search import offered_axes
-from tests.performance.servers import PrefillPlan, decoding, plan_axes, server
+from tests.performance.servers import PrefillPlan, decode_plan_from_axes, plan_axes, server
 from tests.shipped import CATALOGUE
 
 
@@ -24,9 +24,9 @@ def test_plans_of_one_split_run_batches_of_their_own(name):
 
     def rates(plan):
         engines = ServingPlan(
-            decoding(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
+            decode_plan_from_axes(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
         )
-        return under_load(machine, model, engines, request, machine.values).rates[
+        return loaded_engine_rates(machine, model, engines, request, machine.values).rates[
             "output_tokens_per_s_per_chip"
         ]
 
@@ -73,9 +73,9 @@ def test_of_plans_under_load_the_best_in_time_is_taken():
     rates = {}
     for plan in kept:
         engines = ServingPlan(
-            decoding(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
+            decode_plan_from_axes(plan, 1.0), plan, np.maximum(machine.links.world / plan.chips, 1)
         )
-        found = under_load(machine, model, engines, request, machine.values)
+        found = loaded_engine_rates(machine, model, engines, request, machine.values)
         in_time = found.rates["ttft_s"] <= soon and found.rates["tokens_per_s_per_user"] >= speed
         if found.fits and in_time:
             rates[plan] = float(found.rates["output_tokens_per_s_per_chip"])

@@ -12,10 +12,16 @@ from hypothesis.extra.numpy import arrays
 
 from tco import evaluate
 from tco.fabric.links import known_of
-from tco.fabric.paces import Paces, evenly, paces_of, quickest, unbeaten
+from tco.fabric.paces import (
+    Paces,
+    evenly,
+    paces_of,
+    shortest_collective_time,
+    undominated_algorithms,
+)
 from tco.foundation.formula import MANY
 from tests.chain import links_of, recording
-from tests.fabric import Tokens, choose, group_of, reach
+from tests.fabric import Tokens, fastest_algorithm_time, rank_group, reach
 from tests.registry import Known
 
 SYSTEMS = [
@@ -34,11 +40,15 @@ RANKS = np.array([[2.0], [4.0], [8.0], [72.0], [144.0]])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_sizes_asked_together_take_as_long_as_each_asked_alone(catalogue, system, operation, many):
     links, amounts = links_of(system), np.geomspace(1, 1e9, many)
-    at, tokens = reach(links, group_of(links, RANKS)), Tokens(1.0, 7168.0, 8.0)
+    at, tokens = reach(links, rank_group(links, RANKS)), Tokens(1.0, 7168.0, 8.0)
     assert evenly(links, operation)
     expert = operation in ("dispatch", "combine")
-    found = quickest(paces_of(at, operation, tokens if expert else 1.0), amounts[None])
-    alone = choose(at, operation, tokens._replace(count=amounts[None]) if expert else amounts[None])
+    found = shortest_collective_time(
+        paces_of(at, operation, tokens if expert else 1.0), amounts[None]
+    )
+    alone = fastest_algorithm_time(
+        at, operation, tokens._replace(count=amounts[None]) if expert else amounts[None]
+    )
     assert found.shape == (len(RANKS), many)
     assert found == pytest.approx(alone, rel=1e-12)
 
@@ -48,9 +58,9 @@ def test_one_group_takes_any_number_of_sizes(catalogue, many):
     """The algorithms of a plain group have an axis of their own, however many sizes are asked."""
     links, amounts = links_of("gb200-nvl72"), np.geomspace(1, 1e9, many)
     for operation in ("all-reduce", "all-gather"):
-        paces = paces_of(reach(links, group_of(links, 8.0)), operation, 1.0)
-        assert quickest(paces, amounts) == pytest.approx(
-            [quickest(paces, float(amount)) for amount in amounts], rel=1e-12
+        paces = paces_of(reach(links, rank_group(links, 8.0)), operation, 1.0)
+        assert shortest_collective_time(paces, amounts) == pytest.approx(
+            [shortest_collective_time(paces, float(amount)) for amount in amounts], rel=1e-12
         )
 
 
@@ -58,10 +68,11 @@ def test_one_group_takes_any_number_of_sizes(catalogue, many):
 @given(arrays(np.int8, (3, 5, 4), elements=st.integers(0, 8)), st.integers(0, 1000))
 def test_what_is_left_out_is_never_the_quickest(table, amount):
     paces = Paces(*table.astype(float))
-    kept = unbeaten(paces)
+    kept = undominated_algorithms(paces)
     assert 0 < len(kept) <= 5
     assert np.array_equal(
-        quickest(Paces(*(field[kept] for field in paces)), amount), quickest(paces, amount)
+        shortest_collective_time(Paces(*(field[kept] for field in paces)), amount),
+        shortest_collective_time(paces, amount),
     )
 
 

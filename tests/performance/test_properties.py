@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tco.fabric.links import Latencies
-from tco.fabric.timing import Timing
+from tco.fabric.timing import AlgorithmTiming
 from tests.chain import dispatched, fabric_of, links_of, system_of
-from tests.fabric import OPERATIONS, Group, Links, group_of, timings, timings_on
+from tests.fabric import OPERATIONS, Links, RankGroup, rank_group, timings, timings_on
 from tests.performance.servers import (
     CATALOGUE,
     DecodePlan,
     Machine,
     Server,
     changed,
-    decoding,
+    decode_plan_from_axes,
     plan_axes,
     server,
 )
@@ -106,19 +106,19 @@ def groups(world: int) -> st.SearchStrategy[int]:
 
 
 @st.composite
-def placed(draw, wires: Wires) -> Group:
+def placed(draw, wires: Wires) -> RankGroup:
     """A group wherever its ranks stand: consecutive, or some in each of several domains, of one
     world or of so many that they fill worlds.
     """
     if draw(st.booleans()):
-        return group_of(fabric_named(wires.name)[0], draw(groups(wires.world)))
+        return rank_group(fabric_named(wires.name)[0], draw(groups(wires.world)))
     joined = wires.world // wires.domain
     if joined > 1 and draw(st.booleans()):
         each, domains = draw(st.integers(1, wires.domain)), draw(st.integers(2, joined))
     else:
         domains = draw(st.sampled_from([2, 4, 8])) * joined
         each = draw(st.integers(wires.world // domains + 1, wires.domain))
-    return Group(each * domains, domains, each)
+    return RankGroup(each * domains, domains, each)
 
 
 sizes = st.floats(0, 10).map(lambda power: 10**power)
@@ -137,7 +137,7 @@ def scaled(made: Any, fields: dict[str, float]) -> Any:
     )
 
 
-def times(found: dict[str, Timing]) -> dict[str, float]:
+def times(found: dict[str, AlgorithmTiming]) -> dict[str, float]:
     return {name: float(timing.time) for name, timing in found.items()}
 
 
@@ -260,7 +260,7 @@ def leaving(wires: Wires, ranks: float) -> float:
     return wires.crossing * (wires.world > wires.domain) + wires.network * (ranks > wires.world)
 
 
-def least_wire(wires: Wires, operation: str, group: Group, size: float, adds_up: bool) -> float:
+def least_wire(wires: Wires, operation: str, group: RankGroup, size: float, adds_up: bool) -> float:
     """Return the time no algorithm can beat: what a chip hands over at its full injection, and what
     a domain takes in over its border.
 
@@ -306,7 +306,7 @@ def test_no_algorithm_beats_the_wires(fabric, operation):
             assert float(timing.time) >= float(timing.wire) + float(timing.latency)
 
     for ranks in {wires.domain, wires.world, 4 * wires.world}:
-        bounded(group_of(links, ranks), 1e9)
+        bounded(rank_group(links, ranks), 1e9)
     settings(max_examples=50)(given(placed(wires), sizes)(bounded))()
 
 
@@ -493,7 +493,7 @@ def plans(system: str) -> tuple[Any, DecodePlan]:
         plan_axes(made.model, made.machine.links, made.request.prompt + tokens)
         for tokens in (0, made.request.answer)
     )
-    return reads, decoding(writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
+    return reads, decode_plan_from_axes(writes, np.array([[1.0, 8.0, 64.0, 512.0]]))
 
 
 @on_every_server

@@ -16,7 +16,7 @@ from tco import evaluate
 from tco.fabric.links import links_for
 from tco.fabric.slices import Torus, slices_of
 from tests.chain import dispatched, links_of, load_scenario, system_of
-from tests.fabric import OPERATIONS, Links, Slice, cheapest, group_of, slice_of
+from tests.fabric import OPERATIONS, Links, TorusSlice, cheapest, rank_group, slice_of
 from tests.hardware.flows import all_to_all, between
 from tests.hardware.graph import Graph
 from tests.shipped import CATALOGUE
@@ -34,7 +34,7 @@ def links(name: str) -> tuple[Links, int]:
     return links_of(name), int(system_of(name).system.chips)
 
 
-def graph_of(part: Slice) -> Graph:
+def graph_of(part: TorusSlice) -> Graph:
     """A slice's own links."""
     graph = Graph()
     for place in itertools.product(*map(range, part.sizes)):
@@ -49,7 +49,7 @@ def graph_of(part: Slice) -> Graph:
 
 
 @st.composite
-def parts(draw, most: int = 24) -> Slice:
+def parts(draw, most: int = 24) -> TorusSlice:
     sizes = tuple(
         draw(
             st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(
@@ -58,7 +58,7 @@ def parts(draw, most: int = 24) -> Slice:
         )
     )
     closed = tuple(draw(st.booleans()) for _ in sizes)
-    return Slice(sizes, closed, tuple(float(draw(st.integers(1, 9))) for _ in sizes))
+    return TorusSlice(sizes, closed, tuple(float(draw(st.integers(1, 9))) for _ in sizes))
 
 
 @settings(max_examples=40, deadline=None)
@@ -90,8 +90,8 @@ def test_no_end_of_a_slice_takes_in_more_than_its_lanes(part):
 @pytest.mark.parametrize("name", TORI)
 def test_a_slice_that_is_the_whole_torus_changes_nothing(name):
     whole, chips = links(name)
-    met = links_for(whole, group_of(whole, chips))
-    assert slice_of(whole.torus, chips) == Slice(
+    met = links_for(whole, rank_group(whole, chips))
+    assert slice_of(whole.torus, chips) == TorusSlice(
         whole.torus.sizes, (True,) * len(whole.torus.sizes), whole.torus.lanes
     )
     assert float(met.inside) == pytest.approx(float(whole.inside), rel=1e-12)
@@ -135,10 +135,10 @@ def test_any_tiling_slice_exchanges_no_slower(sizes, data):
 
 def test_rings_close_where_a_slice_spans_the_torus_or_switches_close_them():
     torus = Torus((16, 16), (1.0, 1.0))
-    assert slice_of(torus, 32) == Slice((8, 4), (False, False), (1.0, 1.0))
+    assert slice_of(torus, 32) == TorusSlice((8, 4), (False, False), (1.0, 1.0))
     assert slice_of(torus, 128).closed == (True, False)
     pod = Torus((16, 24, 24), (1.0, 1.0, 1.0), (4, 4, 4))
-    assert slice_of(pod, 64) == Slice((4, 4, 4), (True, True, True), (1.0, 1.0, 1.0))
+    assert slice_of(pod, 64) == TorusSlice((4, 4, 4), (True, True, True), (1.0, 1.0, 1.0))
     assert slice_of(pod, 32).closed == (False, False, False)
     assert slice_of(pod, 40).chips >= 40
 

@@ -13,7 +13,13 @@ import pytest
 from tco import DataError, evaluate
 from tco.performance.serving.plans import SEQUENCES
 from tests.chain import ALIKE, inputs_of, server_of
-from tests.performance.servers import attention_chips, decode, decode_axes, decoding, request_of
+from tests.performance.servers import (
+    attention_chips,
+    decode_axes,
+    decode_pass,
+    decode_plan_from_axes,
+    request_of,
+)
 from tests.registry import FORMULA
 
 RATE = "output_tokens_per_s_per_chip"
@@ -70,8 +76,10 @@ def test_no_batch_of_a_group_makes_more_at_the_speed_asked_for(system, speed):
     values = inputs.values()
     machine, model = server_of(inputs, values)
     request = request_of(values)
-    plan = decoding(decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None])
-    made = decode(machine, model, plan, request)
+    plan = decode_plan_from_axes(
+        decode_axes(machine, model, request), np.geomspace(1, SEQUENCES[-1], 700)[None]
+    )
+    made = decode_pass(machine, model, plan, request)
     rate = FORMULA.decode_rate(plan.sequences, attention_chips(plan), made.per_token)
     best = rate[(made.per_token <= 1 / speed) & (made.memory <= machine.memory)].max()
     chosen = found.plan.decode

@@ -5,17 +5,17 @@ from __future__ import annotations
 from statistics import NormalDist
 
 from tco.studies import evaluation
-from tco.studies.comparison import compared
+from tco.studies.comparison import compare_results
 from tco.studies.confidence import confidence_of
 from tco.studies.curve import DRAWS
 from tco.studies.designs import AXES, designs_of
 from tco.studies.evaluation import evaluate_each
-from tco.studies.frontier import frontier_of, grid_of, pool_of
+from tco.studies.frontier import evaluate_plan_grid, frontier_of, pool_of
 from tco.studies.money import money_of
-from tco.studies.ranges import Dice, Range, range_of, ranges_of, settings_of
+from tco.studies.ranges import Dice, Range, belief_of, beliefs_of, settings_of
 from tco.studies.response import drawable
 from tco.studies.sweep import job
-from tco.studies.uncertainty import share, spread
+from tco.studies.uncertainty import draw_statistics, share
 
 SEED = 0  # of a comparison, unless another is asked for
 __all__ = [  # what tests of several files ask for
@@ -30,22 +30,22 @@ __all__ = [  # what tests of several files ask for
     "TRIANGULAR",
     "Dice",
     "Range",
-    "compared",
+    "belief_of",
+    "beliefs_of",
+    "compare_results",
     "confidence_of",
     "designs_of",
+    "draw_statistics",
     "drawable",
     "evaluate_each",
+    "evaluate_plan_grid",
     "evaluation",
     "frontier_of",
-    "grid_of",
     "job",
     "money_of",
     "pool_of",
-    "range_of",
-    "ranges_of",
     "settings_of",
     "share",
-    "spread",
 ]
 
 LOGNORMAL = "lognormal"

@@ -13,7 +13,7 @@ import tco
 from tco import UsageError, frontier
 from tests.cli import document
 from tests.shipped import CATALOGUE
-from tests.studies.room import AXES, DRAWS, SEED, Dice, designs_of, ranges_of, settings_of
+from tests.studies.room import AXES, DRAWS, SEED, Dice, beliefs_of, designs_of, settings_of
 
 ASKED = "workload.interactivity"
 
@@ -55,7 +55,7 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
     """Each point is asked alone, on its plan; where nothing is moved every draw is the point."""
     found = banded(GB200, hold=True)
     result = found.decode.result
-    ranges = {path: one for path, one in ranges_of(result).items() if not one.steps}
+    ranges = {path: one for path, one in beliefs_of(result).items() if not one.steps}
     dice = Dice(CATALOGUE, SEED, 0, DRAWS)
     drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
     still = settings_of(ranges, {path: np.full(2, one.home) for path, one in ranges.items()})
@@ -90,7 +90,7 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
 @pytest.mark.parametrize("place", [3, 20, -1])
 def test_points_together_are_what_each_is_alone(place):
     found = banded(TRN3)
-    ranges, dice = ranges_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)
+    ranges, dice = beliefs_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)
     drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
     target = {ASKED: f"{found.points[place].tokens_per_s_per_user!r} token/s"}
     alone = tco.evaluate_draws(TRN3, drawn | target, catalogue=CATALOGUE)

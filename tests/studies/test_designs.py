@@ -16,7 +16,7 @@ from tco.studies.designs import beaten_by, merits
 from tests.chain import HEADLINE, MORE_IS_BETTER
 from tests.chain import metrics as joined
 from tests.performance.servers import serving as phases
-from tests.studies.room import AXES, designs_of, grid_of
+from tests.studies.room import AXES, designs_of, evaluate_plan_grid
 
 SHOWN = 6e-4  # of a figure that is told at four digits
 
@@ -36,7 +36,7 @@ def frontiers():
 def everything(found) -> dict[str, np.ndarray]:
     """The figures of every pair of plans that may run, from the whole grid."""
     decode, prefill = found.decode, found.prefill
-    grid = grid_of(decode, prefill, found.separate)
+    grid = evaluate_plan_grid(decode, prefill, found.separate)
     power = joined.power_of_both_pools(
         decode.asked.metric("facility_power_w_per_chip"),
         prefill.asked.metric("facility_power_w_per_chip"),

@@ -12,7 +12,7 @@ import pytest
 from tco import DataError, frontier
 from tests.chain import HEADLINE
 from tests.shipped import CATALOGUE
-from tests.studies.room import grid_of
+from tests.studies.room import evaluate_plan_grid
 
 TRN3, GB200 = "trn3-nl72x2", "gb200-nvl72"
 
@@ -44,7 +44,7 @@ def test_less_speed_costs_less(name):
 @pytest.mark.parametrize("name", HEADLINE)
 def test_no_pair_of_plans_beats_a_point(name):
     """Against the whole grid, by brute force."""
-    grid = grid_of(alone(name).decode, alone(name).prefill, separate=False)
+    grid = evaluate_plan_grid(alone(name).decode, alone(name).prefill, separate=False)
     speed = np.broadcast_to(1 / grid.step.per_token, grid.cost.shape)
     for point in alone(name).points:
         quicker = speed >= point.tokens_per_s_per_user * (1 - 1e-12)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tco.foundation.provenance import P95
-from tco.studies.information import error_of, gain, measured
-from tco.studies.ranges import ranges_of
+from tco.studies.information import gain, noisy_deviates, standardised_measurement_error
+from tco.studies.ranges import beliefs_of
 from tests.chain import result
 from tests.shipped import CATALOGUE
 
@@ -31,7 +31,7 @@ def test_a_measurement_with_an_error_is_worth_less(error):
     """x seen with an error e has E[x | seen] as wide as 1 / sqrt(1 + e^2)."""
     shares = np.array([0.2 * NORMAL[0], np.zeros(DRAWS)])
     expected = 0.2 / math.sqrt(2 * math.pi * (1 + error**2))
-    assert gain(shares, measured([NORMAL[0]], [error])) == pytest.approx(expected, abs=0.004)
+    assert gain(shares, noisy_deviates([NORMAL[0]], [error])) == pytest.approx(expected, abs=0.004)
 
 
 def test_two_causes_are_worth_what_their_sum_is():
@@ -50,7 +50,7 @@ def test_the_error_of_rows_is_told_in_widths_of_the_belief():
     """Serving rows of a chip left out are off by a tenth at the median: about one width of what a
     run has alone.
     """
-    ranges = ranges_of(result("trn3-nl32x2"))
+    ranges = beliefs_of(result("trn3-nl32x2"))
     one = ranges["performance.run-trn3-nl32x2.deployment_efficiency"]
     width = math.log(one.high / one.low) / (2 * P95)
     missed = next(
@@ -58,6 +58,6 @@ def test_the_error_of_rows_is_told_in_widths_of_the_belief():
         for row in (CATALOGUE.folders[0] / "accuracy/kinds.csv").read_text().splitlines()
         if row.startswith("inference,accelerator")
     )
-    assert error_of(CATALOGUE, "inference", one) == pytest.approx(
+    assert standardised_measurement_error(CATALOGUE, "inference", one) == pytest.approx(
         math.log1p(missed) / 0.6745 / width
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tco import evaluate
-from tco.studies.comparison import compared
+from tco.studies.comparison import compare_results
 from tco.studies.confidence import confidence_of
 from tco.studies.evaluation import evaluate_each
 from tests.cli import document, tco
@@ -61,7 +61,7 @@ def test_with_nothing_left_to_draw_that_matters_the_middle_is_the_base_case():
         one.path: f"{one.value!r} {one.unit}" for one in ranged if one.path != "site.grid_carbon"
     }
     asked = evaluate_each(["gb200-nvl72"], None, settings, refuse=False, what_if={})
-    base, _ = compared([one.result for one in asked], None)
+    base, _ = compare_results([one.result for one in asked], None)
     found = confidence_of(asked, base, (20.0, 75.0), False, True, False, 0, None, None)
     assert len(found.curve) == 2
     for point in found.curve:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tco import evaluate
 from tco.economics.flows import Payment
-from tco.studies.money import payback, rate_of_return, worth
+from tco.studies.money import net_present_value, payback, rate_of_return
 from tests.cli import document, tco
 from tests.studies.room import money_of
 
@@ -76,7 +76,7 @@ def test_a_rate_of_return_is_a_spreadsheets(income, share):
 def test_what_payments_are_worth_is_a_spreadsheets(amounts, rate):
     by_month = [Payment(month, usd, "x") for month, usd in enumerate(amounts)]
     expected = pyxirr.npv(rate / 12, amounts)
-    assert worth(by_month, rate) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    assert net_present_value(by_month, rate) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize("amounts", [[100.0, 50.0], [-100.0, -1.0], [0.0, 0.0]])
@@ -113,7 +113,7 @@ def test_what_is_paid_is_worth_what_is_charged(lives, catalogue):
     capital = sum(line.usd_per_chip_hour for line in result.lines if not line.recurs) * 8760 * 72
     recurring = sum(line.amount for line in result.lines if line.recurs)
     expected = -pyxirr.pv(rate / 12, 12 * years, (capital + recurring) / 12)
-    assert worth(found.payments, rate) == pytest.approx(expected, rel=1e-9)
+    assert net_present_value(found.payments, rate) == pytest.approx(expected, rel=1e-9)
 
 
 def test_an_hour_at_the_break_even_gains_nothing(catalogue):

@@ -8,7 +8,7 @@ import pytest
 
 from tco import DataError
 from tco.studies.guarding import failing_changes, measure_guards, write_guards
-from tco.studies.published import figure, publication
+from tco.studies.published import evaluate_published_figure, publication
 from tests.chain import load_scenario, result
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE, checks
@@ -228,7 +228,7 @@ def test_kinds_are_asked_for_one_by_one():
 )
 def test_a_bad_row(row, message):
     with pytest.raises(DataError, match=message):
-        figure(
+        evaluate_published_figure(
             {"kind": "arithmetic", "source": "x", **row},
             "here",
             lambda _: result("gb200-nvl72"),

@@ -20,7 +20,7 @@ from tco.chain.metrics import PERFORMANCE
 from tco.chain.structure import plain_plan
 from tco.outputs.sensitivities import GROUPS
 from tco.studies.drivers import first_order, pairs_that_flip
-from tco.studies.sensitivity import spread
+from tco.studies.sensitivity import input_quantiles
 from tests.chain import ALIKE, HEADLINE, Input
 from tests.cli import document
 from tests.cli import tco as command
@@ -517,11 +517,11 @@ def test_low_and_high_are_the_fifth_and_the_ninety_fifth_percentile(path, low, v
     median is that of Beta(1.048, 4.952).
     """
     given = Input(path, value, "ratio", low, high)
-    assert spread(given, np.array([0.05, 0.5, 0.95])) == pytest.approx(
+    assert input_quantiles(given, np.array([0.05, 0.5, 0.95])) == pytest.approx(
         [low, median, high], rel=1e-3
     )
     if path == "parts.trn3.price":
-        assert spread(given, np.array([0.75])) == pytest.approx(
+        assert input_quantiles(given, np.array([0.75])) == pytest.approx(
             value * (high / value) ** (norm.ppf(0.75) / norm.ppf(0.95)), rel=1e-9
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tco.performance.service.traffic import Promise, load_traffic, promise_of
-from tco.studies.traces import figures_of, read_trace
+from tco.studies.traces import read_trace, trace_statistics
 from tests.cli import tco
 from tests.shipped import CATALOGUE
 
@@ -275,7 +275,7 @@ def test_a_trace_comes_back_as_the_traffic_it_was_made_of(tmp_path, monkeypatch)
 def test_sessions_and_prefixes_of_a_trace_are_read(tmp_path):
     rows = [f"{at},1000,50,{'ab'[at % 2]},{900 if at > 1 else 0}\n" for at in range(20)]
     (tmp_path / "trace.csv").write_text(f"{HEADER.strip()},session,prefix\n" + "".join(rows))
-    found = figures_of(read_trace(tmp_path / "trace.csv"))
+    found = trace_statistics(read_trace(tmp_path / "trace.csv"))
     assert (found["turns"], found["thinking_time"], found["reuse"], found["arrival_cv"]) == (
         10,
         2,

@@ -11,7 +11,7 @@ import pytest
 
 import tco
 from tco.studies.drivers import flips_of
-from tco.studies.response import places_of
+from tco.studies.response import three_point_deviates
 from tests.chain import HEADLINE
 from tests.cli import document
 from tests.cli import tco as command
@@ -22,11 +22,11 @@ from tests.studies.room import (
     PERT,
     SEED,
     Range,
+    beliefs_of,
     confidence_of,
+    draw_statistics,
     evaluate_each,
-    ranges_of,
     share,
-    spread,
 )
 
 GB200, RATIO = "gb200-nvl72", "perf_per_tco_vs_baseline"
@@ -51,7 +51,7 @@ def found():
 def test_ranges_are_those_of_the_study(name):
     study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED).sample
     for metric in ("tco_usd_per_chip_hour", COST, RATIO):
-        whole, ours = spread(metric, study.metrics[metric]), found()[name].range(metric)
+        whole, ours = draw_statistics(metric, study.metrics[metric]), found()[name].range(metric)
         assert {at: ours[at] for at in ("p10", "p50", "p90")} == {
             at: one if one is None else pytest.approx(one, rel=0.01 if at == "p50" else 0.05)
             for at in ("p10", "p50", "p90")
@@ -77,7 +77,7 @@ def test_ranges_of_tuned_runs_are_those_of_the_study():
     for name in HEADLINE:
         study = tco.uncertainty(name, GB200, samples=DRAWS, seed=SEED, set=tuned).sample
         for metric in ("tco_usd_per_chip_hour", COST):
-            whole, ours = spread(metric, study.metrics[metric]), sure[name].range(metric)
+            whole, ours = draw_statistics(metric, study.metrics[metric]), sure[name].range(metric)
             assert [ours[at] for at in ("p10", "p50")] == pytest.approx(
                 [whole[at] for at in ("p10", "p50")], rel=1e-7
             ), (name, metric)
@@ -88,7 +88,7 @@ def test_ranges_of_tuned_runs_are_those_of_the_study():
 def test_drivers_swing_as_the_chain_does_and_flip_where_the_ratio_is_one(name):
     asked = {case.name: case for case in cases()}
     for driver in found()[name].drivers:
-        one = (ranges_of(asked[GB200].result) | ranges_of(asked[name].result))[driver.path]
+        one = (beliefs_of(asked[GB200].result) | beliefs_of(asked[name].result))[driver.path]
         wanted = [one.low, one.high, driver.flips_at or one.value]
         costs = []
         for side in (GB200, name):
@@ -130,7 +130,7 @@ def flip(one, law):
     """Where a ratio that is a known function of one input passes one."""
     return flips_of(
         {"any": one},
-        {"any": law(one.at(places_of(one)))},
+        {"any": law(one.at(three_point_deviates(one)))},
         lambda places: law(one.at(places["any"])),
     ).get("any")
 
@@ -159,9 +159,9 @@ def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
     """About a median at P5 and P95; a most likely value has another place, and they and the draws
     meet at it.
     """
-    assert places_of(LINE) == pytest.approx(PLACES)
+    assert three_point_deviates(LINE) == pytest.approx(PLACES)
     share = Range("any", 0.2, 0.3, 0.9, "", 0.0, 1.0, False, None, "any", PERT)
-    places = places_of(share)
+    places = three_point_deviates(share)
     assert places[[0, -1]] == pytest.approx([-P95, P95])
     assert share.at(places)[1] == pytest.approx(0.3, rel=1e-12)
     assert flip(share, lambda x: x / 0.5) == pytest.approx(0.5, rel=0.02)

@@ -19,14 +19,14 @@ from scipy.stats import norm
 import tco
 from tco import DataError
 from tco.foundation.arithmetic import agree
-from tco.graph.run import side_by_side
+from tco.graph.run import fork_map
 from tco.outputs.uncertainties import notes
 from tco.studies.ranges import loadings
 from tco.studies.uncertainty import error_of_share, error_of_spread, ratios
 from tests.chain import HEADLINE, KINDS, bounds
 from tests.cli import document
 from tests.cli import tco as command
-from tests.shipped import CATALOGUE, DATA, attributes, read_csv
+from tests.shipped import CATALOGUE, DATA, input_attributes, read_csv
 from tests.studies.room import (
     COST,
     LOGNORMAL,
@@ -36,11 +36,11 @@ from tests.studies.room import (
     TRIANGULAR,
     Dice,
     Range,
+    beliefs_of,
+    draw_statistics,
     drawable,
     evaluate_each,
-    ranges_of,
     share,
-    spread,
 )
 
 COLUMNS = ("cause", "pattern", "loading", "low", "high", "kind", "note")
@@ -71,7 +71,7 @@ def test_no_input_with_a_range_is_left_undrawn(name):
     within the bounds of its attribute.
     """
     result = CASES[name].result
-    ranges, dice = ranges_of(result), Dice(CATALOGUE, 1, 0, 2000)
+    ranges, dice = beliefs_of(result), Dice(CATALOGUE, 1, 0, 2000)
     for path, given in result.inputs.items():
         if given.low is not None and given.low != given.high:
             many = ranges[path].at(dice.places(ranges[path]))
@@ -126,10 +126,14 @@ def test_splitmix_gives_the_numbers_of_its_authors():
     """The first outputs of SplitMix64 from seed 1234567, as its reference implementation prints
     them.
     """
-    from tco.studies.ranges import GOLDEN, mixed
+    from tco.studies.ranges import GOLDEN, splitmix64
 
     steps = np.arange(1, 4, dtype=np.uint64) * GOLDEN + np.uint64(1234567)
-    assert mixed(steps).tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert splitmix64(steps).tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
 
 
 def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
@@ -214,11 +218,11 @@ def test_what_a_core_fails_to_make_is_made_here_and_its_error_is_raised_here(mon
     home = os.getpid()
     monkeypatch.setattr("tco.graph.run.CORES", 3)
     assert dict(
-        side_by_side(lambda one: one if os.getpid() == home else os._exit(9), [5, 6, 7, 8])
+        fork_map(lambda one: one if os.getpid() == home else os._exit(9), [5, 6, 7, 8])
     ) == {0: 5, 1: 6, 2: 7, 3: 8}
     with pytest.raises(ZeroDivisionError):
-        dict(side_by_side(lambda one: 1 / one, [1, 0]))
-    assert dict(side_by_side(lambda one: dict(side_by_side(abs, [-one, one])), [1, 2])) == {
+        dict(fork_map(lambda one: 1 / one, [1, 0]))
+    assert dict(fork_map(lambda one: dict(fork_map(abs, [-one, one])), [1, 2])) == {
         0: {0: 1, 1: 1},
         1: {0: 2, 1: 2},
     }
@@ -237,7 +241,7 @@ def test_where_the_system_refuses_copies_the_work_is_done_here(monkeypatch, refu
 
     monkeypatch.setattr("tco.graph.run.CORES", 3)
     monkeypatch.setattr(os, refused, scarce)
-    assert dict(side_by_side(lambda one: one**2, [5, 6, 7, 8])) == {0: 25, 1: 36, 2: 49, 3: 64}
+    assert dict(fork_map(lambda one: one**2, [5, 6, 7, 8])) == {0: 25, 1: 36, 2: 49, 3: 64}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone")
@@ -272,7 +276,7 @@ def test_copies_end_where_nobody_takes_what_they_make(monkeypatch):
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        dict(side_by_side(made, [1, 2]))
+        dict(fork_map(made, [1, 2]))
     assert time.monotonic() - began < 10
 
 
@@ -292,7 +296,7 @@ def test_workers_are_so_many_or_those_of_a_scheduler(options, words):
 
 def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause():
     dice = Dice(CATALOGUE, 5, 0, MANY)
-    ranges = ranges_of(CASES["mi450x-ualoe72"].result)
+    ranges = beliefs_of(CASES["mi450x-ualoe72"].result)
     followers = [path for path, own in ranges.items() if own.leader != path]
     assert "performance.amd.exchange_wait" in followers
     for path in followers:
@@ -337,8 +341,8 @@ def test_two_seeds_agree_within_their_errors():
     for name, many in one.metrics.items():
         if np.nanstd(np.where(np.isfinite(many), many, np.nan)) > 0:
             first, second, error = (
-                spread(name, many),
-                spread(name, other.metrics[name]),
+                draw_statistics(name, many),
+                draw_statistics(name, other.metrics[name]),
                 [error_of_spread(name, one.metrics[name]) for one in (one, other)],
             )
             known = [
@@ -361,7 +365,9 @@ def test_percentiles_are_those_of_numbers_in_order():
     """Of 0 to 100 each percentile is its own number; of two draws it lies so far between them; what
     has no value lies beyond the worse end.
     """
-    many = spread("tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float))
+    many = draw_statistics(
+        "tco_usd_per_chip_hour", np.random.default_rng(1).permutation(101).astype(float)
+    )
     assert {name: many[name] for name in ("p5", "p10", "p50", "p90", "p95")} == {
         "p5": 5,
         "p10": 10,
@@ -369,17 +375,17 @@ def test_percentiles_are_those_of_numbers_in_order():
         "p90": 90,
         "p95": 95,
     }
-    two = spread("tco_usd_per_chip_hour", np.array([3.0, 1.0]))
+    two = draw_statistics("tco_usd_per_chip_hour", np.array([3.0, 1.0]))
     assert (two["p5"], two["p50"], two["p90"]) == pytest.approx((1.1, 2, 2.8), rel=1e-12)
     assert (two["mean"], two["sd"]) == pytest.approx((2, np.sqrt(2)), rel=1e-12)
-    three = spread("tco_usd_per_chip_hour", np.array([3.0, np.nan, 1.0]))
+    three = draw_statistics("tco_usd_per_chip_hour", np.array([3.0, np.nan, 1.0]))
     assert (three["p5"], three["p50"], three["p90"], three["mean"]) == (
         pytest.approx(1.2, rel=1e-12),
         3,
         None,
         None,
     )
-    assert spread("tco_usd_per_chip_hour", np.array([np.nan, 1.0])) is None
+    assert draw_statistics("tco_usd_per_chip_hour", np.array([np.nan, 1.0])) is None
 
 
 def test_the_errors_are_those_of_normal_draws():
@@ -397,7 +403,7 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
     without end, or a tie that does not count.
     """
     cost = np.array([1.0, 2, 3, 4, 5, 6, 7, np.nan, np.nan, np.nan])
-    assert spread(COST, cost) == {
+    assert draw_statistics(COST, cost) == {
         "p5": pytest.approx(1.45),
         "p10": pytest.approx(1.9),
         "p50": 5.5,
@@ -406,7 +412,7 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
         "mean": None,
         "sd": None,
     }
-    rate = spread("output_tokens_per_s_per_chip", cost)
+    rate = draw_statistics("output_tokens_per_s_per_chip", cost)
     assert (rate["p5"], rate["p10"], rate["p50"], rate["p90"]) == (
         None,
         None,
@@ -417,8 +423,10 @@ def test_a_miss_is_a_loss_and_lies_beyond_the_worse_end():
     assert found.tolist()[:3] == [2, 0, np.inf]
     assert np.isnan(found[3])
     assert error_of_spread(COST, cost)["p90"] is None
-    assert spread(RATIO, np.array([0.0, 1, 2, np.inf]))["p95"] is None
-    assert spread(RATIO, np.array([0.0, 1, 2, np.nan])) == spread(RATIO, np.array([0.0, 1, 2]))
+    assert draw_statistics(RATIO, np.array([0.0, 1, 2, np.inf]))["p95"] is None
+    assert draw_statistics(RATIO, np.array([0.0, 1, 2, np.nan])) == draw_statistics(
+        RATIO, np.array([0.0, 1, 2])
+    )
 
 
 @pytest.mark.thorough
@@ -569,7 +577,9 @@ def test_every_cause_moves_rows_of_the_catalogue_and_is_a_correlation():
     all of the variance.
     """
     paths = [f"parts.{part}.{name}" for part, name in CATALOGUE.part_rows]
-    paths += [f"{group}.{name}" for group, name in attributes() if group not in ("parts", "shares")]
+    paths += [
+        f"{group}.{name}" for group, name in input_attributes() if group not in ("parts", "shares")
+    ]
     paths += [f"shares.{company}.price" for company in ("astera", "credo", "amd")]
     paths += [f"performance.{owner}.{name}" for owner, name in CATALOGUE.calibration_rows]
     for _, row in read_csv(DATA / "causes.csv", COLUMNS):

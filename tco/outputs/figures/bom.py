@@ -11,7 +11,7 @@ from tco.catalog.systems import System
 from tco.hardware.bill import Bill, BillLine
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.style import SMALL, series
-from tco.outputs.figures.svg import Drawing, fitted
+from tco.outputs.figures.svg import Drawing, truncate_to_width
 from tco.outputs.table import significant, weak
 
 TALL = 0.62  # height of the map as a share of its width
@@ -85,9 +85,11 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
     groups: dict[str, list[BillLine]] = {}
     for line in sorted(lines, key=lambda line: -float(line.extended)):
         groups.setdefault(assembly_of(line, trees), []).append(line)
-    ordered = sorted(groups.items(), key=lambda item: -worth(item[1]))
-    whole = worth(lines)
-    said = "; ".join(f"{name} {worth(group) / whole * 100:.1f} %" for name, group in ordered)
+    ordered = sorted(groups.items(), key=lambda item: -bill_lines_cost(item[1]))
+    whole = bill_lines_cost(lines)
+    said = "; ".join(
+        f"{name} {bill_lines_cost(group) / whole * 100:.1f} %" for name, group in ordered
+    )
     drawing = Drawing(
         f"What {system.name} is made of",
         f"Prices of the bill, {significant(whole)} USD in all: {said}.",
@@ -100,7 +102,7 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
     )
     drawing.legend(
         [
-            (f"fill-{series(at)}", f"{name} {worth(group) / whole * 100:.0f} %")
+            (f"fill-{series(at)}", f"{name} {bill_lines_cost(group) / whole * 100:.0f} %")
             for at, (name, group) in enumerate(ordered)
         ]
     )
@@ -111,7 +113,7 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
         max((drawing.right - drawing.left) * TALL, LEAST),
     )
     for at, ((_, group), space) in enumerate(
-        zip(ordered, tiles([worth(group) for _, group in ordered], room), strict=True)
+        zip(ordered, tiles([bill_lines_cost(group) for _, group in ordered], room), strict=True)
     ):
         for line, tile in zip(
             group, tiles([float(line.extended) for line in group], space), strict=True
@@ -121,7 +123,7 @@ def bom_figure(system: System, bill: Bill, date: str, width: float = WIDE) -> st
     return drawing.svg()
 
 
-def worth(lines: Sequence[BillLine]) -> float:
+def bill_lines_cost(lines: Sequence[BillLine]) -> float:
     """Return what some lines come to."""
     return sum(float(line.extended) for line in lines)
 
@@ -135,7 +137,7 @@ def draw_tile(drawing: Drawing, tile: Tile, line: BillLine, colour: int, whole: 
     drawing.rectangle(tile.x, tile.y, tile.width, tile.height, "gap")
     y = tile.y + PAD + SMALL
     for words, bold in ((line.part, True), (price, False), (share, False)):
-        short = fitted(words, tile.width - 2 * PAD, SMALL, bold)
+        short = truncate_to_width(words, tile.width - 2 * PAD, SMALL, bold)
         if y > tile.y + tile.height - PAD + 2 or not short or (not bold and short != words):
             return
         drawing.text((tile.x + PAD, y), short, f"on-{colour}", SMALL, bold=bold)

@@ -8,8 +8,8 @@ from tco.chain.result import Result
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL, series
-from tco.outputs.figures.svg import Drawing, distinct, fitted, width_of
-from tco.outputs.premises import marked, premises
+from tco.outputs.figures.svg import Drawing, distinct, text_width, truncate_to_width
+from tco.outputs.premises import marked, premise_lines
 from tco.outputs.table import significant
 
 BAR, ROW = 26.0, 58.0  # pixels: of a bar, and from one to the next with its name above
@@ -39,7 +39,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
         for at, asset in enumerate(name for name in assets if name != REBATE)
     } | {REBATE: "hollow"}
     drawing.legend([(looks[asset], asset) for asset in assets])
-    room = width_of("~00.00 net", BODY, bold=True) + 8
+    room = text_width("~00.00 net", BODY, bold=True) + 8
     ends = [
         sum(value for value in one.values() if (value < 0) == below)
         for one in sums
@@ -62,7 +62,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
         drawing.line((scale.at(0), y - 3), (scale.at(0), y + BAR + 3), "axis")
         drawing.text(
             (drawing.left, y - 6),
-            fitted(name, drawing.right - drawing.left, BODY, bold=True),
+            truncate_to_width(name, drawing.right - drawing.left, BODY, bold=True),
             bold=True,
             halo=True,
         )
@@ -75,7 +75,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
         end = scale.at(sum(value for value in one.values() if value > 0))
         drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
     drawing.bottom = foot + 22
-    drawing.paragraphs([*premises(results), ESTIMATED])
+    drawing.paragraphs([*premise_lines(results), ESTIMATED])
     return drawing.svg()
 
 
@@ -105,7 +105,7 @@ def stack(
         )
         if wide > 1.5:
             drawing.line((x + wide, y), (x + wide, y + BAR), "gap")
-        if value > 0 and width_of(share, SMALL) + 6 <= wide:
+        if value > 0 and text_width(share, SMALL) + 6 <= wide:
             drawing.text(
                 (x + wide / 2, y + BAR / 2 + 4),
                 share,

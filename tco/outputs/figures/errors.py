@@ -10,7 +10,7 @@ from tco.catalog.accuracy import WORDS
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import Drawing, fitted, width_of
+from tco.outputs.figures.svg import Drawing, text_width, truncate_to_width
 
 ROW = 18.0  # pixels
 MEDIAN, APART = "dot-1", "hollow"
@@ -34,12 +34,12 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
         "configuration; the line ends at the 90th percentile"
     )
     drawing.legend([(MEDIAN, "median"), (APART, "median, leave-one-chip-out")], ("circle",))
-    names = max(width_of(f"{row['part']} {int(row['n']):,}", SMALL) for row in rows) + 10
+    names = max(text_width(f"{row['part']} {int(row['n']):,}", SMALL) for row in rows) + 10
     ends = [float(row[name]) * 100 for row in rows for name in ("p90_ape", "left_out") if row[name]]
     scale = Linear.rounded([0.0, *ends], drawing.left + names, drawing.right - 16)
     ticks = scale.ticks(max(int((scale.end - scale.start) / 44), 2))
-    for words in dict.fromkeys(words_of(row["kind"]) for row in rows):
-        some = [row for row in rows if words_of(row["kind"]) == words]
+    for words in dict.fromkeys(measurement_kind_label(row["kind"]) for row in rows):
+        some = [row for row in rows if measurement_kind_label(row["kind"]) == words]
         drawing.bottom += 6
         drawing.text((drawing.left, drawing.bottom + BODY), words, bold=True)
         drawing.bottom += BODY * 1.5
@@ -67,7 +67,7 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
     return drawing.svg()
 
 
-def words_of(kind: str) -> str:
+def measurement_kind_label(kind: str) -> str:
     """Return a kind of measurements in words, that of a family with those of all."""
     return WORDS.get(next((name for name in WORDS if kind.endswith(name)), kind), kind)
 
@@ -81,7 +81,7 @@ def draw_chip(drawing: Drawing, scale: Linear, row: Mapping[str, str]) -> None:
     )
     drawing.text(
         (drawing.left, y + 4),
-        fitted(row["part"], scale.start - drawing.left, SMALL),
+        truncate_to_width(row["part"], scale.start - drawing.left, SMALL),
         size=SMALL,
         tail=f"{int(row['n']):,}",
     )

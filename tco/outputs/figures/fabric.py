@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tco.fabric.scopes import Scope
+from tco.fabric.scopes import FabricScope
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import Drawing, fitted, width_of
+from tco.outputs.figures.svg import Drawing, text_width, truncate_to_width
 from tco.outputs.hardware import SCOPE
 from tco.outputs.table import significant
 
@@ -19,7 +19,7 @@ INJECTION, ALL = "fill-8", "fill-1"
 Row = tuple[str, Sequence[float]]  # name; chips, injection, mean hops, worst, bisection, all-to-all
 
 
-def rows_of(found: Sequence[tuple[str, Sequence[Scope]]]) -> list[Row]:
+def scope_rows(found: Sequence[tuple[str, Sequence[FabricScope]]]) -> list[Row]:
     """Return a row for each scope of each system, scopes that are alike together."""
     rows: list[Row] = []
     for system, scopes in found:
@@ -30,11 +30,11 @@ def rows_of(found: Sequence[tuple[str, Sequence[Scope]]]) -> list[Row]:
     return rows
 
 
-def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = WIDE) -> str:
+def fabric_figure(found: Sequence[tuple[str, Sequence[FabricScope]]], width: float = WIDE) -> str:
     """Return a row for each scope of some named systems: on the left its bandwidths, on the right
     its hops.
     """
-    rows = rows_of(found)
+    rows = scope_rows(found)
     said = "; ".join(
         f"{name}: injection {significant(one[1], 3)} GB/s, all-to-all {significant(one[5], 3)} "
         f"GB/s, hops {significant(one[2], 3)} on average, "
@@ -55,7 +55,7 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = W
         ],
         ("square", "square", "circle", "circle"),
     )
-    room = width_of("0,000 of 0,000", SMALL) + 6
+    room = text_width("0,000 of 0,000", SMALL) + 6
     middle = drawing.left + (drawing.right - drawing.left) * 0.6
     left = Linear.over([0.0, *(one[1] for _, one in rows)], drawing.left, middle - GAP - room)
     right = Linear.over([0.0, *(one[3] for _, one in rows), 4.0], middle, drawing.right - 8)
@@ -75,7 +75,9 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[Scope]]], width: float = W
     for at, (name, one) in enumerate(rows):
         y = top + ROW * at
         drawing.text(
-            (drawing.left, y + 14), fitted(name, drawing.right - drawing.left, BODY), halo=True
+            (drawing.left, y + 14),
+            truncate_to_width(name, drawing.right - drawing.left, BODY),
+            halo=True,
         )
         _, injection, mean, worst, _, all_to_all = one
         inner, level = left.at(all_to_all) - left.at(0), y + 20 + BAR / 2

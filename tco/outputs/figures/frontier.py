@@ -11,9 +11,9 @@ from tco.chain.metrics import METRICS
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Log, Plot
 from tco.outputs.figures.style import BODY, SMALL, vendor_colours
-from tco.outputs.figures.svg import SHAPES, Drawing, Labels, distinct, width_of
-from tco.outputs.frontiers import called, title_of
-from tco.outputs.premises import premises, workload_line
+from tco.outputs.figures.svg import SHAPES, Drawing, Labels, distinct, text_width
+from tco.outputs.frontiers import frontier_scenario_label, frontier_title
+from tco.outputs.premises import premise_lines, workload_line
 from tco.outputs.table import significant
 from tco.studies.frontier import Frontier, Point
 
@@ -55,7 +55,9 @@ def curves_of(
     frontiers: Sequence[Frontier], ranges: Sequence[Mapping[str, float] | None]
 ) -> list[CostCurve]:
     """Return frontiers with their names, colours and shapes."""
-    titles = distinct(list(map(title_of, frontiers)), list(map(called, frontiers)))
+    titles = distinct(
+        list(map(frontier_title, frontiers)), list(map(frontier_scenario_label, frontiers))
+    )
     colours = vendor_colours([frontier.decode.result for frontier in frontiers])
     every = zip(titles, colours, frontiers, ranges or [None] * len(frontiers), strict=True)
     return [
@@ -77,10 +79,14 @@ def frontier_figure(
     of them find room, and else a legend.
     """
     curves = curves_of(frontiers, ranges)
-    return drawn(curves, against, width, named=True) or drawn(curves, against, width, named=False)
+    return render_frontier_figure(curves, against, width, named=True) or render_frontier_figure(
+        curves, against, width, named=False
+    )
 
 
-def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) -> str:
+def render_frontier_figure(
+    curves: Sequence[CostCurve], against: str, width: float, named: bool
+) -> str:
     """Return the figure with its lines named, or nothing where a name finds no room; or with a
     legend.
     """
@@ -106,7 +112,7 @@ def drawn(curves: Sequence[CostCurve], against: str, width: float, named: bool) 
     for curve in curves:
         if not curve.frontier.points:
             drawing.paragraph(f"{curve.name}: {curve.frontier.reason}.")
-    drawing.paragraphs(dict.fromkeys(premises(results)))
+    drawing.paragraphs(dict.fromkeys(premise_lines(results)))
     return drawing.svg()
 
 
@@ -127,7 +133,7 @@ def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named
         for end in ENDS
         if curve.range[end] is not None
     ]
-    strip = max(APART * len(ranged) + BESIDE, width_of(SPAN, SMALL)) if ranged else 0.0
+    strip = max(APART * len(ranged) + BESIDE, text_width(SPAN, SMALL)) if ranged else 0.0
     top = drawing.bottom + 26
     plot = Plot(
         drawing,
@@ -155,7 +161,7 @@ def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named
         drawing.text((drawing.right, top - 9), SPAN, "muted", SMALL, "end")
     for at, curve in enumerate(ranged):
         draw_range(plot, curve, against, plot.x.end + BESIDE + APART * (at + 0.5))
-    return not named or all(draw_name(plot, labels, curve, against) for curve in curves)
+    return not named or all(draw_curve_name(plot, labels, curve, against) for curve in curves)
 
 
 def chosen_words(frontier: Frontier, against: str) -> str:
@@ -180,7 +186,7 @@ def point_words(curve: CostCurve, point: Point, against: str) -> str:
     )
 
 
-def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
+def point_coordinates(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
     """Return where the points of a frontier lie."""
     return [
         plot.at(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points
@@ -189,7 +195,7 @@ def places_of(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, f
 
 def draw_curve(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> None:
     """Draw the points of a system and the line through them."""
-    places = places_of(plot, curve, against)
+    places = point_coordinates(plot, curve, against)
     plot.drawing.path(places, f"line-{curve.number}")
     labels.keep_clear_along(places)
     for point, where in zip(curve.frontier.points, places, strict=True):
@@ -212,7 +218,7 @@ def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
         plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS
     )
     tip = (
-        f"{curve.name}: P10 {range_words(curve, 'p10')}, P90 {range_words(curve, 'p90')} "
+        f"{curve.name}: P10 {curve_percentile_text(curve, 'p10')}, P90 {curve_percentile_text(curve, 'p90')} "
         f"{METRICS[against].unit}"
     )
     plot.drawing.path([(x, low), (x, high)], f"line-{curve.number}", tip)
@@ -226,14 +232,14 @@ def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
     )
 
 
-def range_words(curve: CostCurve, end: str) -> str:
+def curve_percentile_text(curve: CostCurve, end: str) -> str:
     """Return an end of a range in words."""
     return (significant(curve.range[end], 3) or "beyond") if curve.range else ""
 
 
-def draw_name(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> bool:
+def draw_curve_name(plot: Plot, labels: Labels, curve: CostCurve, against: str) -> bool:
     """Name a line at one of its points, from its quickest plan on; say whether there was room."""
     return any(
         labels.name(where, DOT + 2, curve.name, curve.mark, BODY, bold=True)
-        for where in places_of(plot, curve, against)
+        for where in point_coordinates(plot, curve, against)
     )

@@ -13,8 +13,8 @@ from tco.chain.metrics import METRICS, MORE_IS_BETTER
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, Log, Plot, Scale
 from tco.outputs.figures.style import BODY, vendor_colours
-from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, width_of
-from tco.outputs.premises import premises, workload_line
+from tco.outputs.figures.svg import Drawing, Labels, Point, box_of, distinct, text_width
+from tco.outputs.premises import premise_lines, workload_line
 from tco.outputs.table import significant
 from tco.studies.maps import NOBODY, Map
 from tco.studies.ranges import Array
@@ -41,10 +41,12 @@ def map_figure(field: Map, width: float = WIDE) -> str:
     """Return the map; areas have their winner's name where all of them find room, and else a
     legend.
     """
-    return drawn(field, width, named=True) or drawn(field, width, named=False)
+    return render_map_figure(field, width, named=True) or render_map_figure(
+        field, width, named=False
+    )
 
 
-def drawn(field: Map, width: float, named: bool) -> str:
+def render_map_figure(field: Map, width: float, named: bool) -> str:
     """Return the map with names in its areas, or nothing where one finds no room; or with a legend."""
     best, names = (
         field.best,
@@ -93,10 +95,10 @@ def drawn(field: Map, width: float, named: bool) -> str:
     labels = Labels(drawing, (x.start, y.end, x.end, y.start))
     draw_today(plot, labels, field)
     if named and not all(
-        draw_name(labels, names[at], middles(best, at, across, up)) for at in winners
+        draw_area_name(labels, names[at], middles(best, at, across, up)) for at in winners
     ):
         return ""
-    drawing.paragraphs(dict.fromkeys([workload_line(field.results), *premises(field.results)]))
+    drawing.paragraphs(dict.fromkeys([workload_line(field.results), *premise_lines(field.results)]))
     return drawing.svg()
 
 
@@ -164,11 +166,11 @@ def middles(
     ]
 
 
-def draw_name(labels: Labels, name: str, places: Sequence[tuple[float, Point]]) -> bool:
+def draw_area_name(labels: Labels, name: str, places: Sequence[tuple[float, Point]]) -> bool:
     """Write a name in the first run of cells that it fits and where nothing stands; say whether
     there was one.
     """
-    wide = width_of(name, BODY, bold=True)
+    wide = text_width(name, BODY, bold=True)
     for room, (x, y) in places:
         if wide + 8 <= room and labels.is_free(box_of((x, y + 4), wide, BODY, "middle")):
             labels.write((x, y + 4), name, BODY, "middle", bold=True)

@@ -69,12 +69,12 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
             left, min(base, end), right - left, abs(end - base), IN if below else OUT, tip
         )
     drawing.line(plot.at(plot.x.low, 0), plot.at(plot.x.high, 0), "axis")
-    drawing.path(steps(plot, when, so_far), "rule")
-    drawing.paragraphs(lines_of(result, money))
+    drawing.path(staircase_points(plot, when, so_far), "rule")
+    drawing.paragraphs(payment_summary_lines(result, money))
     return drawing.svg()
 
 
-def steps(plot: Plot, months: list[int], so_far: list[float]) -> list[Point]:
+def staircase_points(plot: Plot, months: list[int], so_far: list[float]) -> list[Point]:
     """Return the corners of what has been paid by each month: it stays until more is paid."""
     found: list[Point] = []
     before = 0.0
@@ -84,7 +84,7 @@ def steps(plot: Plot, months: list[int], so_far: list[float]) -> list[Point]:
     return found
 
 
-def lines_of(result: Result, money: Money) -> list[str]:
+def payment_summary_lines(result: Result, money: Money) -> list[str]:
     """Return what follows from the payments, in words."""
     said = [
         "An hour that is let breaks even at "

@@ -10,7 +10,7 @@ from tco.foundation.errors import DataError
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, Log, Plot
 from tco.outputs.figures.style import BODY, SMALL, series
-from tco.outputs.figures.svg import SHAPES, Drawing, Labels, fitted, width_of
+from tco.outputs.figures.svg import SHAPES, Drawing, Labels, text_width, truncate_to_width
 from tco.outputs.performance import operators_of, plan_text
 from tco.outputs.premises import workload_words
 from tco.outputs.table import sentence, significant
@@ -178,8 +178,8 @@ def operators_figure(result: Result, width: float = WIDE) -> str:
             for at, bound in enumerate(bounds)
         ]
     )
-    names = min(max(width_of(row.line.name, BODY) for row in rows) + 8, width * NAMES)
-    room = width_of("100.0 %  1,000 ms", SMALL) + 6
+    names = min(max(text_width(row.line.name, BODY) for row in rows) + 8, width * NAMES)
+    room = text_width("100.0 %  1,000 ms", SMALL) + 6
     scale = Linear.over(
         [0.0, *(row.share for row in rows)], drawing.left + names, drawing.right - room
     )
@@ -195,7 +195,9 @@ def operators_figure(result: Result, width: float = WIDE) -> str:
         for _, line, share in some:
             y = drawing.bottom + (ROW - BAR) / 2
             drawing.text(
-                (scale.start - 6, y + BAR - 3), fitted(line.name, names - 6, BODY), anchor="end"
+                (scale.start - 6, y + BAR - 3),
+                truncate_to_width(line.name, names - 6, BODY),
+                anchor="end",
             )
             tip = (
                 f"{phase}, {line.name}: {significant(line.time * 1e3)} ms, {share * 100:.1f} %, "

@@ -7,12 +7,12 @@ import numpy as np
 from tco.chain.metrics import RATIOS
 from tco.foundation.errors import DataError
 from tco.outputs.figures import WIDE
-from tco.outputs.figures.scales import Linear, Log, Plot, spread
+from tco.outputs.figures.scales import Linear, Log, Plot, separated_positions
 from tco.outputs.figures.style import SMALL
 from tco.outputs.figures.svg import Drawing
-from tco.outputs.premises import premises, workload_line
+from tco.outputs.premises import premise_lines, workload_line
 from tco.outputs.table import headed, significant
-from tco.outputs.uncertainties import figures, percent, pictured
+from tco.outputs.uncertainties import percent_with_error, pictured, statistics_by_metric
 from tco.studies.uncertainty import Uncertainty
 
 BINS = 40
@@ -36,7 +36,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
             "the target, so there is nothing to draw"
         )
     counts, edges = np.histogram(kept, edges_of(float(low), float(high), metric in RATIOS))
-    some = figures(found)[metric] or {}
+    some = statistics_by_metric(found)[metric] or {}
     points = {name: some[name] / size for name in SHOWN if some.get(name) is not None}
     words = ", ".join(f"{name.upper()} {significant(value, 3)}" for name, value in points.items())
     title = found.asked.result.title
@@ -50,7 +50,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     if ratio and found.baseline is not None:
         other = found.baseline.result.title
         drawing.paragraph(
-            f"{percent(found.sample.better)} of the draws in which either meets the target cost "
+            f"{percent_with_error(found.sample.better)} of the draws in which either meets the target cost "
             f"less a token than {other}"
         )
         drawing.legend([(WORSE, "costs more a token"), (BETTER, "costs less")])
@@ -80,7 +80,7 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     draw_percentiles(plot, points)
     if ratio and plot.x.low < 1 < plot.x.high:
         drawing.line((plot.x.at(1), plot.y.start), (plot.x.at(1), plot.y.end), "dashed")
-    drawing.paragraphs([workload_line([found.asked.result]), *premises([found.asked.result])])
+    drawing.paragraphs([workload_line([found.asked.result]), *premise_lines([found.asked.result])])
     drawing.paragraph(
         f"{len(found.sample.meets):,} draws of {len(found.drawn)} inputs within their ranges, seed "
         f"{found.seed}; equal widths are equal ratios."
@@ -113,7 +113,9 @@ def draw_percentiles(plot: Plot, points: dict[str, float]) -> None:
     if {"p10", "p90"} <= inside.keys():
         plot.drawing.line((inside["p10"], y), (inside["p90"], y), "rule")
     for x, (name, at) in zip(
-        spread(list(inside.values()), APART, plot.x.start, plot.x.end), inside.items(), strict=True
+        separated_positions(list(inside.values()), APART, plot.x.start, plot.x.end),
+        inside.items(),
+        strict=True,
     ):
         plot.drawing.line((at, y - 4), (at, y + 4), "rule")
         plot.drawing.text((x, y - 8), name.upper(), "ink", SMALL, "middle", halo=True)

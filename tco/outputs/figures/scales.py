@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import Drawing, Point, width_of
+from tco.outputs.figures.svg import Drawing, Point, text_width
 from tco.outputs.table import significant
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
@@ -117,7 +117,9 @@ def tick_words(value: float) -> str:
     return significant(value, 3).replace("-", "−")
 
 
-def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def separated_positions(
+    places: Sequence[float], gap: float, low: float, high: float
+) -> list[float]:
     """Return places moved apart until each lies a gap from the next, in the same order and within
     two ends if there is room.
     """
@@ -178,7 +180,7 @@ class Plot:
             x = self.x.at(value)
             drawing.line((x, base), (x, base + 4), "axis")
             words = tick_words(value)
-            half = width_of(words, SMALL) / 2
+            half = text_width(words, SMALL) / 2
             drawing.text(
                 (min(max(x, drawing.left + half), drawing.right - half), base + 16),
                 words,

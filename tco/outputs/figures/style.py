@@ -131,7 +131,7 @@ def vendor_colours(results: Sequence[Result]) -> list[int]:
     return found
 
 
-def attributes(look: str) -> str:
+def mark_attributes(look: str) -> str:
     """Return the attributes of a mark: its class, and what it looks like where there is no style
     sheet.
     """

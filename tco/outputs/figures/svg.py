@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from tco.foundation.errors import DataError
-from tco.foundation.streams import plain
-from tco.outputs.figures.style import BODY, CLASS, FONT, SMALL, TITLE, attributes
+from tco.foundation.streams import printable_line
+from tco.outputs.figures.style import BODY, CLASS, FONT, SMALL, TITLE, mark_attributes
 
 # Hundredths of the size that each character from the space on takes in DejaVu Sans, plain and bold.
 # Few fonts are wider: what fits in it fits.
@@ -34,21 +34,21 @@ WIDTHS, BOLD_WIDTHS = (
 WIDTHS["\u00a0"], BOLD_WIDTHS["\u00a0"] = WIDTHS[" "], BOLD_WIDTHS[" "]
 
 
-def width_of(text: str, size: float, bold: bool = False) -> float:
+def text_width(text: str, size: float, bold: bool = False) -> float:
     """Return the width of a text in pixels, or a little more."""
     widths = BOLD_WIDTHS if bold else WIDTHS
     return sum(widths.get(character, WIDEST) for character in text) * size
 
 
-def fitted(text: str, room: float, size: float, bold: bool = False) -> str:
+def truncate_to_width(text: str, room: float, size: float, bold: bool = False) -> str:
     """Return a text, or its beginning where it is wider than some room; nothing where too little
     would be left of it.
     """
-    if width_of(text, size, bold) <= room:
+    if text_width(text, size, bold) <= room:
         return text
     for length in range(len(text) - 1, LEAST - 1, -1):
         short = text[:length].rstrip(" -/.,") + "…"
-        if width_of(short, size, bold) <= room:
+        if text_width(short, size, bold) <= room:
             return short
     return ""
 
@@ -70,10 +70,10 @@ def wrapped(text: str, room: float, size: float, bold: bool = False) -> list[str
     lines: list[str] = []
     for word in text.replace(" %", "\u00a0%").split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and width_of(longer, size, bold) <= room:
+        if lines and text_width(longer, size, bold) <= room:
             lines[-1] = longer
         else:
-            lines.append(fitted(word, room, size, bold) or word[:1])
+            lines.append(truncate_to_width(word, room, size, bold) or word[:1])
     return lines
 
 
@@ -84,14 +84,14 @@ SHAPES = ("circle", "square", "diamond", "triangle")
 Point = tuple[float, float]
 
 
-def place(value: float) -> str:
+def format_coordinate(value: float) -> str:
     """Return a place in hundredths of a pixel, in few characters."""
     return f"{value:.2f}".rstrip("0").rstrip(".").replace("-0", "0" if abs(value) < 0.005 else "-0")
 
 
-def said(words: str) -> str:
+def xml_text(words: str) -> str:
     """Return words as an XML document may hold them."""
-    return escape(plain(words), quote=False)
+    return escape(printable_line(words), quote=False)
 
 
 class Drawing:
@@ -107,8 +107,8 @@ class Drawing:
     # ---------------------------------------------------------------- marks
     def add(self, element: str, look: str, attributes_of: str, tip: str = "") -> None:
         """Add a mark; `tip` is what is said of it where one points at it."""
-        inside = f"><title>{said(tip)}</title></{element}>" if tip else "/>"
-        self.marks.append(f"<{element}{attributes(look)}{attributes_of}{inside}")
+        inside = f"><title>{xml_text(tip)}</title></{element}>" if tip else "/>"
+        self.marks.append(f"<{element}{mark_attributes(look)}{attributes_of}{inside}")
 
     def rectangle(
         self, x: float, y: float, width: float, height: float, look: str, tip: str = ""
@@ -117,8 +117,8 @@ class Drawing:
         self.add(
             "rect",
             look,
-            f' shape-rendering="crispEdges" x="{place(x)}" y="{place(y)}" '
-            f'width="{place(max(width, 0.0))}" height="{place(max(height, 0.0))}"',
+            f' shape-rendering="crispEdges" x="{format_coordinate(x)}" y="{format_coordinate(y)}" '
+            f'width="{format_coordinate(max(width, 0.0))}" height="{format_coordinate(max(height, 0.0))}"',
             tip,
         )
 
@@ -127,8 +127,8 @@ class Drawing:
         self.add(
             "line",
             look,
-            f' x1="{place(start[0])}" y1="{place(start[1])}" x2="{place(end[0])}" '
-            f'y2="{place(end[1])}"',
+            f' x1="{format_coordinate(start[0])}" y1="{format_coordinate(start[1])}" x2="{format_coordinate(end[0])}" '
+            f'y2="{format_coordinate(end[1])}"',
         )
 
     def path(self, points: Iterable[Point], look: str, tip: str = "") -> None:
@@ -136,7 +136,7 @@ class Drawing:
         self.add(
             "polyline",
             look,
-            f' points="{" ".join(f"{place(x)},{place(y)}" for x, y in points)}"',
+            f' points="{" ".join(f"{format_coordinate(x)},{format_coordinate(y)}" for x, y in points)}"',
             tip,
         )
 
@@ -149,7 +149,12 @@ class Drawing:
             self.line((x - radius, y), (x + radius, y), look)
             return
         if shape == "circle":
-            self.add("circle", look, f' cx="{place(x)}" cy="{place(y)}" r="{place(radius)}"', tip)
+            self.add(
+                "circle",
+                look,
+                f' cx="{format_coordinate(x)}" cy="{format_coordinate(y)}" r="{format_coordinate(radius)}"',
+                tip,
+            )
             return
         turns = {
             "square": (0.125, 0.375, 0.625, 0.875),
@@ -164,7 +169,7 @@ class Drawing:
         self.add(
             "polygon",
             look,
-            f' points="{" ".join(f"{place(one)},{place(other)}" for one, other in corners)}"',
+            f' points="{" ".join(f"{format_coordinate(one)},{format_coordinate(other)}" for one, other in corners)}"',
             tip,
         )
 
@@ -182,18 +187,18 @@ class Drawing:
         """Add a line of words, its base line at a place; a halo keeps what lies below from running
         into it, a tail follows in small.
         """
-        where = f' x="{place(at[0])}" y="{place(at[1])}" font-size="{place(size)}"'
+        where = f' x="{format_coordinate(at[0])}" y="{format_coordinate(at[1])}" font-size="{format_coordinate(size)}"'
         where += f' text-anchor="{anchor}"' if anchor != "start" else ""
         where += ' font-weight="bold"' if bold else ""
-        line, more = said(words), said(tail)
+        line, more = xml_text(words), xml_text(tail)
         small = f' dx="{TAIL}" font-size="{SMALL}" font-weight="normal"'
         if halo:
             behind = f"<tspan{small}>{more}</tspan>" if tail else ""
             self.marks.append(
-                f'<text aria-hidden="true"{attributes("halo")}{where}>{line}{behind}</text>'
+                f'<text aria-hidden="true"{mark_attributes("halo")}{where}>{line}{behind}</text>'
             )
-        behind = f"<tspan{attributes('muted')}{small}>{more}</tspan>" if tail else ""
-        self.marks.append(f"<text{attributes(look)}{where}>{line}{behind}</text>")
+        behind = f"<tspan{mark_attributes('muted')}{small}>{more}</tspan>" if tail else ""
+        self.marks.append(f"<text{mark_attributes(look)}{where}>{line}{behind}</text>")
 
     # ---------------------------------------------------------------- what stands above and below
     # the marks
@@ -218,7 +223,7 @@ class Drawing:
         self.bottom += 4
         for at, (look, words) in enumerate(entries):
             lines = wrapped(words, self.right - self.left - lead, BODY)
-            wide = lead + max(width_of(line, BODY) for line in lines)
+            wide = lead + max(text_width(line, BODY) for line in lines)
             if x + wide > self.right and x > self.left:
                 x, self.bottom = self.left, self.bottom + row
             self.mark(
@@ -236,14 +241,14 @@ class Drawing:
 
     def svg(self) -> str:
         """Return the document."""
-        height = place(math.ceil(self.bottom + MARGIN))
-        wide = place(self.width)
+        height = format_coordinate(math.ceil(self.bottom + MARGIN))
+        wide = format_coordinate(self.width)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" role="img" viewBox="0 0 '
             f'{wide} {height}" width="{wide}" height="{height}"'
         )
-        about = f"<title>{said(self.title)}</title>\n<desc>{said(self.description)}</desc>"
-        paper = f'<rect{attributes("paper")} width="{wide}" height="{height}"/>'
+        about = f"<title>{xml_text(self.title)}</title>\n<desc>{xml_text(self.description)}</desc>"
+        paper = f'<rect{mark_attributes("paper")} width="{wide}" height="{height}"/>'
         return (
             "\n".join([f'{head} font-family="{FONT}">', about, paper, *self.marks, "</svg>"]) + "\n"
         )
@@ -290,7 +295,7 @@ class Labels:
         bold: bool = False,
     ) -> bool:
         """Write words beside a point, if there is room; say whether there was."""
-        wide = width_of(words, size, bold) + (MARK if mark else 0.0)
+        wide = text_width(words, size, bold) + (MARK if mark else 0.0)
         for anchor, start, base in self.places(at, radius + 4, size):
             box = box_of((start, base), wide, size, anchor)
             if self.is_free(box):
@@ -314,7 +319,7 @@ class Labels:
         self, at: Point, words: str, size: float = SMALL, anchor: str = "start", bold: bool = False
     ) -> None:
         """Write words at a place, and take its room."""
-        self.taken.append(box_of(at, width_of(words, size, bold), size, anchor))
+        self.taken.append(box_of(at, text_width(words, size, bold), size, anchor))
         self.drawing.text(at, words, "ink", size, anchor, bold=bold, halo=True)
 
     @staticmethod

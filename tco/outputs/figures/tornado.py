@@ -8,9 +8,9 @@ from tco.foundation.errors import DataError
 from tco.outputs.figures import WIDE
 from tco.outputs.figures.scales import Linear, tick_words
 from tco.outputs.figures.style import BODY, SMALL
-from tco.outputs.figures.svg import TAIL, Drawing, fitted, width_of
+from tco.outputs.figures.svg import TAIL, Drawing, text_width, truncate_to_width
 from tco.outputs.premises import marked
-from tco.outputs.sensitivities import end_words, plan_words, range_words
+from tco.outputs.sensitivities import input_range_text, plan_treatment, tornado_end_label
 from tco.outputs.table import significant
 from tco.studies.sensitivity import Sensitivity, Swing
 
@@ -30,8 +30,8 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     moving = [one for one in found.swings if one.swing != 0]
     shown = moving[:SHOWN]
     said = "; ".join(
-        f"{short_name(one.given.path)} {end_words(one.at_low, one.meets_low)} to "
-        f"{end_words(one.at_high, one.meets_high)}"
+        f"{short_name(one.given.path)} {tornado_end_label(one.at_low, one.meets_low)} to "
+        f"{tornado_end_label(one.at_high, one.meets_high)}"
         for one in shown
     )
     centre = marked(found.sides[0].result, found.metric, significant(found.centre))
@@ -43,10 +43,10 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     )
     drawing.paragraph(f"{now} with every input at its value")
     drawing.paragraph(
-        f"Each input alone at its P5 and P95, the plan {plan_words(found)}; ~ an estimate"
+        f"Each input alone at its P5 and P95, the plan {plan_treatment(found)}; ~ an estimate"
     )
     drawing.legend([(LOW, "input at its low"), (HIGH, "input at its high")])
-    room = width_of("000,000", SMALL) + 6
+    room = text_width("000,000", SMALL) + 6
     ends = [end for one in shown for end in (one.at_low, one.at_high) if end is not None]
     scale = Linear.over([middle, *ends], drawing.left + room, drawing.right - room)
     top = drawing.bottom + 4
@@ -73,11 +73,11 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
 
 def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: float) -> None:
     """Draw an input: its name and range, and below them how far either end moves the metric."""
-    name, y, words = short_name(one.given.path), top + 17, range_words(one.given)
-    room = drawing.right - drawing.left - width_of(words, SMALL) - TAIL
+    name, y, words = short_name(one.given.path), top + 17, input_range_text(one.given)
+    room = drawing.right - drawing.left - text_width(words, SMALL) - TAIL
     drawing.text(
         (drawing.left, top + 12),
-        fitted(name, room, BODY, bold=True),
+        truncate_to_width(name, room, BODY, bold=True),
         bold=True,
         halo=True,
         tail=words,
@@ -89,7 +89,12 @@ def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: 
         if end is not None and end != centre:
             start, stop = sorted((scale.at(centre), scale.at(end)))
             drawing.rectangle(
-                start, y, stop - start, BAR, look, f"{name} at its {side}: {end_words(end, meets)}"
+                start,
+                y,
+                stop - start,
+                BAR,
+                look,
+                f"{name} at its {side}: {tornado_end_label(end, meets)}",
             )
     drawing.line((scale.at(centre), y - 2), (scale.at(centre), y + BAR + 2), "rule")
     for end, _, _, meets in ends:
@@ -105,7 +110,7 @@ def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: 
             if not others:  # both ends on one side: the farther is named
                 drawing.text(
                     (scale.at(end) + (4 if right else -4), y + BAR - 2),
-                    end_words(end, meets),
+                    tornado_end_label(end, meets),
                     "ink",
                     SMALL,
                     "start" if right else "end",

@@ -37,7 +37,7 @@ class WhatIf(NamedTuple):
     functions: Sequence[str]
 
 
-class Page(NamedTuple):
+class ReportPage(NamedTuple):
     """All that is said."""
 
     title: str

@@ -22,7 +22,7 @@ from tco.foundation.formula import REGISTRY, Formula, normal_form
 from tco.foundation.provenance import Input
 from tco.foundation.trace import recorded_by
 from tco.graph.kernel import BATCH_PATH
-from tco.graph.program import Program, Row
+from tco.graph.program import PlanNumbers, Program
 from tco.hardware.bill import bill_of_materials
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, TOKENS
 from tco.performance.serving.plans import SEQUENCES, ServingPlan
@@ -60,16 +60,16 @@ WHOLE = 2**53  # below which a float is a whole number to the last digit
 
 
 # ---------------------------------------------------------------- formulas
-def printed(value: Any) -> str:
+def javascript_expression(value: Any) -> str:
     """Return a symbol as an expression."""
     if not isinstance(value, Symbol):
         return repr(float(value)).removesuffix(".0") if value >= 0 else f"({float(value)!r})"
     if value.operation == "name":
-        return named(value.arguments[0])
-    return WRITTEN[value.operation].format(*map(printed, value.arguments))
+        return script_parameter_name(value.arguments[0])
+    return WRITTEN[value.operation].format(*map(javascript_expression, value.arguments))
 
 
-def named(parameter: str) -> str:
+def script_parameter_name(parameter: str) -> str:
     """Return the name of a parameter as the script has it, which is no word of the language."""
     return f"${parameter}"
 
@@ -79,7 +79,7 @@ def function(name: str) -> str:
     if name in GATHERED:
         return GATHERED[name]
     formula = REGISTRY[name]
-    return f"({','.join(map(named, formula.parameters))})=>{printed(expression(formula))}"
+    return f"({','.join(map(script_parameter_name, formula.parameters))})=>{javascript_expression(expression(formula))}"
 
 
 def script(names: Iterable[str]) -> str:
@@ -89,7 +89,7 @@ def script(names: Iterable[str]) -> str:
     lines = [f"  {function(name)}, // {name}" for name in names]
     return "\n".join(
         [
-            f"const normal_cdf = {named('x')} => {printed(normal_form(Symbol('name', 'x')))};",
+            f"const normal_cdf = {script_parameter_name('x')} => {javascript_expression(normal_form(Symbol('name', 'x')))};",
             "const FORMULAS = [",
             *lines,
             "];",
@@ -111,7 +111,7 @@ class Recording(Program):
         return super().read(given)
 
 
-class Way(NamedTuple):
+class PayerScenario(NamedTuple):
     """A scenario as somebody pays for it: the places of what it is chosen and told by, one set for
     each plan that has steps of its own.
     """
@@ -145,29 +145,33 @@ def payers_of(asked: Sequence[Evaluation]) -> list[dict[str, Evaluation]]:
     return found
 
 
-def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, list[Way]]:
+def ways_of(recording: Recording, paid: Mapping[str, Evaluation]) -> dict[str, list[PayerScenario]]:
     """Return a scenario as each perspective pays for it: as it is, and where its chip is built up
     with a price of the whole chip instead.
     """
     own, found = next(iter(paid.values())), {}
     price = f"parts.{chip_of(own.catalogue, own.result)}.price"
     for who, one in paid.items():
-        way = way_of(recording, one, {}, one.result)
+        way = record_payer_scenario(recording, one, {}, one.result)
         found[who] = [way._replace(fixed=way.fixed - {price})]
         if price in way.fixed and not way.none and (whole := built_up(one)) is not None:
             asked = {price: f"{whole.value!r} USD"}
             recording.given.setdefault(price, whole)
-            found[who].append(way_of(recording, one, asked, one.again(asked, refuse=False)))
+            found[who].append(
+                record_payer_scenario(recording, one, asked, one.again(asked, refuse=False))
+            )
     return found
 
 
-def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result) -> Way:
+def record_payer_scenario(
+    recording: Recording, one: Evaluation, asked: Mapping[str, str], result: Result
+) -> PayerScenario:
     """Record a scenario with some settings."""
     structure, none = result.structure, ""
     inputs = Inputs(
         one.catalogue, one.scenario, {**one.settings, **asked}, dict(one.variant), structure
     )
-    plans, results = plans_of(inputs, result), []
+    plans, results = recorded_plans(inputs, result), []
     fixed = (
         {path for path, one in structure.readings.items() if not one or not isinstance(one, bool)}
         if structure
@@ -175,7 +179,7 @@ def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], resu
     )
     for plan in plans:
         names, cut = recorded(recording, inputs, plan)
-        results.append(names | beside(recording, inputs, names))
+        results.append(names | record_extra_outputs(recording, inputs, names))
         fixed |= cut
     if f"{METRIC}{HOUR}" not in results[0]:
         missed = "it has no cost" if result.bill is not None else none
@@ -187,24 +191,24 @@ def way_of(recording: Recording, one: Evaluation, asked: Mapping[str, str], resu
             ),
             missed,
         )
-    return Way(results, plan_words(plans[0]), inputs.system.racks, none, fixed)
+    return PayerScenario(results, decode_plan_labels(plans[0]), inputs.system.racks, none, fixed)
 
 
-def plans_of(inputs: Inputs, result: Result) -> Sequence[Any]:
+def recorded_plans(inputs: Inputs, result: Result) -> Sequence[Any]:
     """Return what is recorded for itself: of serving all plans together, of training the quickest
     few, else the one there is.
     """
     if inputs.kind == "serving":
         return [every_plan(inputs)]
     if inputs.kind == "training" and result.plan is not None:
-        from tco.performance.training.search import search  # most scenarios serve
+        from tco.performance.training.search import search_training_plans
 
         job, reached, _ = job_on(inputs, inputs.values())
-        return [one.plan for one in search(job, reached, kept=TRAINED).top]
+        return [one.plan for one in search_training_plans(job, reached, kept=TRAINED).top]
     return [result.plan]
 
 
-def plan_words(plan: Any) -> list[str]:
+def decode_plan_labels(plan: Any) -> list[str]:
     """Return the plans that decode in words: the chips of an engine, and how they divide."""
     if not isinstance(plan, ServingPlan):
         return []
@@ -230,7 +234,9 @@ def plan_words(plan: Any) -> list[str]:
     ]
 
 
-def beside(recording: Recording, inputs: Inputs, names: Mapping[str, int]) -> dict[str, int]:
+def record_extra_outputs(
+    recording: Recording, inputs: Inputs, names: Mapping[str, int]
+) -> dict[str, int]:
     """Record what the page needs beside the metrics.
 
     It is what a domain draws and the position of a rack takes, and what tokens cost before rebates.
@@ -277,7 +283,7 @@ def program_of(
             place
             for way in every
             for names in way.results
-            for place in wanted(names, shown).values()
+            for place in script_outputs(names, shown).values()
         ],
     )
     leaves, steps = (
@@ -303,13 +309,16 @@ def program_of(
     }
     plans = list(dict.fromkeys(tuple(way.plans) for way in every))  # the same whoever pays
     document = {
-        "leaves": [number_of(recording.leaves[place]) for place in leaves],
+        "leaves": [script_number(recording.leaves[place]) for place in leaves],
         "lines": lines,
         "batch": next(iter(inputs.pop(BATCH_PATH, [])), None),
         "most": SEQUENCES[-1],
         "plans": plans,
         "ways": [
-            {who: [told(way, cell, shown, plans) for way in some] for who, some in own.items()}
+            {
+                who: [payer_scenario_document(way, cell, shown, plans) for way in some]
+                for who, some in own.items()
+            }
             for own in ways
         ],
     }
@@ -321,7 +330,7 @@ def program_of(
     )
 
 
-def wanted(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
+def script_outputs(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
     """Return what the script is given of some results: the metrics that are shown, and all that a
     choice rests on.
     """
@@ -332,12 +341,16 @@ def wanted(names: Mapping[str, int], shown: Container[str]) -> dict[str, int]:
     }
 
 
-def told(
-    way: Way, cell: Mapping[int, int], shown: Container[str], plans: Sequence[tuple[str, ...]]
+def payer_scenario_document(
+    way: PayerScenario,
+    cell: Mapping[int, int],
+    shown: Container[str],
+    plans: Sequence[tuple[str, ...]],
 ) -> dict[str, Any]:
     """Return a way as the script reads it, its plans by their place among those of all."""
     results = [
-        {name: cell[place] for name, place in wanted(names, shown).items()} for names in way.results
+        {name: cell[place] for name, place in script_outputs(names, shown).items()}
+        for names in way.results
     ]
     return {
         "results": results,
@@ -359,19 +372,23 @@ def reached(program: Program, wanted: Iterable[int]) -> list[int]:
     return sorted(found)
 
 
-def number_of(leaf: float | Row) -> Any:
+def script_number(leaf: float | PlanNumbers) -> Any:
     """Return a number, or the axis and the numbers of a row of plans."""
-    return [leaf.axis, *map(short, leaf.numbers.tolist())] if isinstance(leaf, Row) else short(leaf)
+    return (
+        [leaf.axis, *map(json_number, leaf.numbers.tolist())]
+        if isinstance(leaf, PlanNumbers)
+        else json_number(leaf)
+    )
 
 
 def shortest(value: Any) -> Any:
     """Return a value with its numbers, or those of a list, in the fewest digits."""
     if isinstance(value, list):
         return [shortest(one) for one in value]
-    return short(value) if isinstance(value, float) else value
+    return json_number(value) if isinstance(value, float) else value
 
 
-def short(number: float) -> float | None:
+def json_number(number: float) -> float | None:
     """Return a number, a whole one as such; JSON has none that is without end, which stands as
     none.
     """

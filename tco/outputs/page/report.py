@@ -15,9 +15,9 @@ from tco.foundation.errors import UsageError
 from tco.foundation.formula import Formula
 from tco.foundation.trace import walk
 from tco.outputs.page import sections as made
-from tco.outputs.page.page import Page, Section
+from tco.outputs.page.page import ReportPage, Section
 from tco.outputs.page.whatif import what_if_of
-from tco.outputs.premises import formats_rows, premises, title_of
+from tco.outputs.premises import formats_rows, premise_lines, workload_title
 from tco.outputs.ranking import ranking_table
 from tco.outputs.table import Table
 from tco.outputs.verdict import verdict_words
@@ -37,12 +37,14 @@ def headline_first(material: Material, results: Sequence[Result]) -> list[str]:
     return [lines[first], *(line for at, line in enumerate(lines) if at != first)]
 
 
-def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[str]) -> Page:
+def report_page(
+    material: Material, made_by: Sequence[str], compared_by: Sequence[str]
+) -> ReportPage:
     """Return the page; `made_by` are the words of the command that makes it again, `compared_by`
     the words of the one that gives its figures.
     """
     results = material.results
-    said = [title_of(results), *premises([result for result in results if result.bill])]
+    said = [workload_title(results), *premise_lines([result for result in results if result.bill])]
     if formats_rows(results):
         said.append("Number formats differ between the scenarios.")
     said.append("~ based on an estimate, an assumption or a prior.")
@@ -56,7 +58,7 @@ def page_of(material: Material, made_by: Sequence[str], compared_by: Sequence[st
         for result, one in zip(results, material.sure, strict=True)
         if one.reason
     ]
-    return Page(
+    return ReportPage(
         f"{' · '.join(result.scenario for result in results)} | total cost of ownership",
         headline_first(material, results),
         said,
@@ -83,7 +85,7 @@ SHARED = {
 }
 
 
-def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, Page]:
+def gallery_of(report: ReportPage, material: Material, ranking: Ranking) -> dict[str, ReportPage]:
     """Return the pages by their files; each leads to all others."""
     results = material.results
     own = {result.scenario: f"{result.scenario}.html" for result in results}
@@ -94,7 +96,7 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
 
     def page(
         headline: str, sections: Sequence[Section], premises: Sequence[str] = report.premises
-    ) -> Page:
+    ) -> ReportPage:
         return bare._replace(
             title=headline, verdict=[headline], premises=premises, sections=sections
         )
@@ -104,7 +106,7 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
     pages = {
         RANKING: bare._replace(
             sections=[
-                *made.frontier(material),
+                *made.frontier_sections(material),
                 Section(
                     "ranking",
                     "Every system",
@@ -121,7 +123,11 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
         REPORT: report._replace(links=bare.links),
         SHARED["Regimes"]: page(
             "Who is best where",
-            [*made.regimes(material), *made.order(material), *made.winners(material)],
+            [
+                *made.regimes(material),
+                *made.order_change_section(material),
+                *made.winners(material),
+            ],
         ),
         SHARED["Accuracy"]: page(
             "How accurate it is", [*made.validation(material), *made.sources(material)]
@@ -130,12 +136,14 @@ def gallery_of(report: Page, material: Material, ranking: Ranking) -> dict[str, 
         SHARED["Method"]: page("How a figure is made", list(method(results)), premises=[]),
     }
     return pages | {
-        own[one.scenario]: page(one.title, made.sections_of(alone(material, one.scenario)))
+        own[one.scenario]: page(
+            one.title, made.sections_of(scenario_material(material, one.scenario))
+        )
         for one in results
     }
 
 
-def alone(material: Material, name: str) -> Material:
+def scenario_material(material: Material, name: str) -> Material:
     """Return what is told of one scenario."""
     places = [at for at, one in enumerate(material.asked) if one.result.scenario == name]
     sure = [material.sure[at] for at in places] if material.sure else []

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from tco.catalog.accuracy import table as accuracies
+from tco.catalog.accuracy import accuracy_rows as accuracies
 from tco.catalog.words import short_name
 from tco.foundation.provenance import Input
 from tco.outputs.comparison import comparison_table
@@ -17,7 +17,7 @@ from tco.outputs.curve import cost_rows, sure_rows
 from tco.outputs.figures import NARROW, WIDE
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import by_asset, cost_figure
-from tco.outputs.figures.errors import errors_figure, words_of
+from tco.outputs.figures.errors import errors_figure, measurement_kind_label
 from tco.outputs.figures.fabric import fabric_figure
 from tco.outputs.figures.frontier import COST, frontier_figure
 from tco.outputs.figures.maps import map_figure
@@ -43,7 +43,7 @@ def both(draw: Callable[..., str], wide: float = WIDE) -> Picture:
     return Picture(draw(width=wide), draw(width=NARROW))
 
 
-def beside(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
+def paired_pictures(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
     """Return figures of one kind: alone over the whole width, several in pairs."""
     return [both(draw, WIDE if len(drawings) == 1 else HALF) for draw in drawings]
 
@@ -51,14 +51,14 @@ def beside(drawings: Sequence[Callable[..., str]]) -> list[Picture]:
 def sections_of(material: Material) -> list[Section]:
     """Return every section that has something to say."""
     made = (
-        frontier,
-        summary,
-        order,
-        cost,
-        tornado,
+        frontier_sections,
+        summary_sections,
+        order_change_section,
+        cost_section,
+        tornado_sections,
         winners,
-        roofline,
-        fabric,
+        roofline_section,
+        fabric_sections,
         bill,
         sources,
         validation,
@@ -66,7 +66,7 @@ def sections_of(material: Material) -> list[Section]:
     return [section for make in made for section in make(material)]
 
 
-def summary(material: Material) -> Iterator[Section]:
+def summary_sections(material: Material) -> Iterator[Section]:
     """Yield the comparison."""
     results = material.results
     sure = material.sure if any(one.draws for one in material.sure) else ()
@@ -134,7 +134,7 @@ def points_table(material: Material) -> Table:
     return Table(columns, rows, "Every point of the curve", align="lrrr")
 
 
-def order(material: Material) -> Iterator[Section]:
+def order_change_section(material: Material) -> Iterator[Section]:
     """Yield what would turn the order: inputs by what they move, and where the ratio passes one."""
     rows = []
     for result, one in zip(material.results, material.sure, strict=True):
@@ -175,7 +175,7 @@ def order(material: Material) -> Iterator[Section]:
         )
 
 
-def cost(material: Material) -> Iterator[Section]:
+def cost_section(material: Material) -> Iterator[Section]:
     """Yield where the money goes: the cost of a chip-hour by class of asset."""
     results = [result for result in material.results if result.lines]
     if not results:
@@ -202,7 +202,7 @@ def cost(material: Material) -> Iterator[Section]:
     )
 
 
-def roofline(material: Material) -> Iterator[Section]:
+def roofline_section(material: Material) -> Iterator[Section]:
     """Yield where the time goes, operator by operator."""
     shown = OPERATOR.only("name", "phase", "time_us", "share", "bound", "of_bound")
     timed = [(result, operators_of(result)) for result in material.results]
@@ -219,11 +219,16 @@ def roofline(material: Material) -> Iterator[Section]:
             if any(dots_of(result)) and roofs_of(result)
         ]
         yield Section(
-            "roofline", "Where the time goes", words, beside(roofed), folded=tables, paper=False
+            "roofline",
+            "Where the time goes",
+            words,
+            paired_pictures(roofed),
+            folded=tables,
+            paper=False,
         )
 
 
-def frontier(material: Material) -> Iterator[Section]:
+def frontier_sections(material: Material) -> Iterator[Section]:
     """Yield what interactivity costs on each system, with the range of what the workload's plan may
     come to.
     """
@@ -242,7 +247,7 @@ def frontier(material: Material) -> Iterator[Section]:
         )
 
 
-def tornado(material: Material) -> Iterator[Section]:
+def tornado_sections(material: Material) -> Iterator[Section]:
     """Yield what drives each answer."""
     tables = [sensitivity_table(one) for one in material.tornados]
     if tables:
@@ -250,7 +255,7 @@ def tornado(material: Material) -> Iterator[Section]:
             "Every input alone at its P5 and at its P95, the plan held: those that move the answer "
             "most."
         ]
-        figures = beside([partial(tornado_figure, one) for one in material.tornados])
+        figures = paired_pictures([partial(tornado_figure, one) for one in material.tornados])
         yield Section(
             "tornado", "What drives the answer", words, figures, folded=tables, paper=False
         )
@@ -297,7 +302,7 @@ def winners(material: Material) -> Iterator[Section]:
     )
 
 
-def fabric(material: Material) -> Iterator[Section]:
+def fabric_sections(material: Material) -> Iterator[Section]:
     """Yield hops and bandwidth of each scale-up fabric."""
     tables = [fabric_table(one.system, one.scopes) for one in material.fabrics]
     if tables:
@@ -360,7 +365,9 @@ def bill(material: Material) -> Iterator[Section]:
         )
     if tables:
         words = ["Every part of one whole scale-up domain, as large as its price."]
-        yield Section("bom", "What it is made of", words, beside(drawn), folded=tables, paper=False)
+        yield Section(
+            "bom", "What it is made of", words, paired_pictures(drawn), folded=tables, paper=False
+        )
 
 
 def sources(material: Material) -> Iterator[Section]:
@@ -439,7 +446,7 @@ def validation(material: Material) -> Iterator[Section]:
         shown.append(
             (
                 row["part"],
-                words_of(row["kind"]),
+                measurement_kind_label(row["kind"]),
                 f"{int(row['n']):,}",
                 *errors,
                 "yes" if row["part"] in ours else "",

@@ -9,11 +9,11 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import attributes
+from tco.catalog.rows import input_attributes
 from tco.chain.inputs import bounds
 from tco.chain.metrics import MORE_IS_BETTER, NEITHER, PRICED, perf_per_tco, training_perf_per_tco
 from tco.chain.result import Result
-from tco.outputs.cells import GROSS, RATIOS, cost_behind, own_unit, place_of
+from tco.outputs.cells import GROSS, RATIOS, cost_behind, input_sort_key, own_unit
 from tco.outputs.counterfactual import TITLES
 from tco.outputs.figures.style import vendor_colours
 from tco.outputs.page.page import WhatIf
@@ -61,7 +61,7 @@ def controls_of(
             path for path in chain(PREMISES, priced, (REACH,), strongest) if path in program.inputs
         )
     )[:OPEN]
-    rest = sorted((path for path in program.inputs if path not in first), key=place_of)
+    rest = sorted((path for path in program.inputs if path not in first), key=input_sort_key)
     return [
         control(program, path, catalogue, chips) | {"open": path in first}
         for path in (*first, *rest)
@@ -80,10 +80,10 @@ def control(
     low, high = (
         None if end is None else float(f"{end / factor:.12g}") for end in (given.low, given.high)
     )
-    begin, end = ends(value, low, high, least, most)
+    begin, end = slider_bounds(value, low, high, least, most)
     group, _, rest = path.partition(".")
     part, _, name = rest.rpartition(".")
-    known = attributes().get((group, name))
+    known = input_attributes().get((group, name))
     said = (
         "price of the chip"
         if part in chips and name == "price"
@@ -113,7 +113,7 @@ def control(
     }
 
 
-def ends(
+def slider_bounds(
     value: float, low: float | None, high: float | None, least: float, most: float
 ) -> tuple[float, float]:
     """Return where a slider begins and ends: at what is believed or further, within what the input
@@ -190,7 +190,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
         "controls": {
             key: [shortest(one[key]) for one in controls] for key in controls[0]
         },  # the name of each attribute once
-        "rows": rows_of(known),
+        "rows": whatif_metric_rows(known),
         "ratios": [
             {"metric": ratio, "formula": program.functions.index(formulas[ratio]), "of": of}
             for ratio, of in ratios.items()
@@ -207,7 +207,7 @@ def what_if_of(material: Material, command: Sequence[str]) -> WhatIf | None:
     return WhatIf(document, program.functions)
 
 
-def rows_of(known: Container[str]) -> list[dict[str, object]]:
+def whatif_metric_rows(known: Container[str]) -> list[dict[str, object]]:
     """Return the metrics that the what-if shows, as the comparison labels them."""
     found = []
     for metric, label, unit, size in SHOWN:

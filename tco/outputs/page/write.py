@@ -12,9 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tco.foundation.streams import plain
+from tco.foundation.streams import printable_line
 from tco.outputs.figures.style import properties, style_sheet
-from tco.outputs.page.page import Page
+from tco.outputs.page.page import ReportPage
 from tco.outputs.page.program import script as script_of
 
 HERE = Path(__file__).resolve().parent
@@ -39,17 +39,17 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["plain"] = lambda text: plain(str(text))
+    made.filters["plain"] = lambda text: printable_line(str(text))
     made.filters["breakable"] = lambda text: Markup("/<wbr>").join(
-        map(escape, plain(str(text)).split("/"))
+        map(escape, printable_line(str(text)).split("/"))
     )
     made.filters["hyphened"] = lambda text: Markup("-<wbr>").join(
-        map(escape, plain(str(text)).split("-"))
+        map(escape, printable_line(str(text)).split("-"))
     )
     return made
 
 
-def written(page: Page) -> str:
+def render_page(page: ReportPage) -> str:
     """Return the file."""
     from markupsafe import Markup
 
@@ -57,8 +57,8 @@ def written(page: Page) -> str:
         [
             '"use strict";',
             script_of(page.what_if.functions),
-            text_of("engine.js"),
-            text_of("whatif.js"),
+            read_page_asset("engine.js"),
+            read_page_asset("whatif.js"),
         ]
     )
     script = Markup(program or "")
@@ -68,7 +68,7 @@ def written(page: Page) -> str:
         .render(
             page=page,
             policy=POLICY.format(scripts=f"'sha256-{digest(script)}'" if script else "'none'"),
-            style=Markup(colours() + style_sheet() + text_of("style.css")),
+            style=Markup(colours() + style_sheet() + read_page_asset("style.css")),
             script=script,
             data=Markup("" if page.what_if is None else embedded(page.what_if.document)),
             markup=Markup,
@@ -87,7 +87,7 @@ def colours() -> str:
     )
 
 
-def text_of(name: str) -> str:
+def read_page_asset(name: str) -> str:
     """Return a file that stands beside this one."""
     return (HERE / name).read_text(encoding="utf-8")
 

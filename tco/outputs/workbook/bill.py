@@ -27,7 +27,7 @@ TOP = 2  # rows above the head
 QUANTITY, UNIT_PRICE, PRICE, POWER = 2, 3, 4, 5  # columns
 
 
-def blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
+def bill_blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
     """Return for each scenario its number, the row of its title, and its lines."""
     found, row = [], TOP + 1
     for scenario, result in enumerate(book.results):
@@ -37,16 +37,16 @@ def blocks(book: Workbook) -> list[tuple[int, int, list[BillLine]]]:
     return found
 
 
-def place(book: Workbook) -> None:
+def assign_bill_cells(book: Workbook) -> None:
     """Give prices and powers their cells."""
-    for scenario, top, lines in blocks(book):
+    for scenario, top, lines in bill_blocks(book):
         for row, line in enumerate(lines, top + 1):
             for name, column in (("extended_price", PRICE), ("extended_power", POWER)):
                 if (scenario, f"bill/{line.path}/{name}") in book.content.computed:
                     book.where[scenario, f"bill/{line.path}/{name}"] = (SHEET, row, column)
 
 
-def write(book: Workbook) -> None:
+def write_bill_sheet(book: Workbook) -> None:
     """Write the bill of every scenario, one below the other."""
     said = (
         "Of one whole scale-up domain. Quantities follow from the system's tree and are fixed; "
@@ -55,7 +55,7 @@ def write(book: Workbook) -> None:
     book.title(SHEET, "Bill of materials", said)
     book.head(SHEET, TOP, HEADS, range(QUANTITY, POWER + 1), WIDTHS)
     last = TOP
-    for scenario, top, lines in blocks(book):
+    for scenario, top, lines in bill_blocks(book):
         result = book.results[scenario]
         book.text(SHEET, top, 0, f"{result.scenario}: {result.title}", "section")
         for row, line in enumerate(lines, top + 1):

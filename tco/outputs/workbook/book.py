@@ -34,17 +34,17 @@ def workbook_of(
     workbook.set_calc_mode("auto")
     book = Workbook(workbook, content_of(results), catalogue, baseline, command)
     below = grids.write_choices(book)
-    grids.place(book, "Structure", below, book.content.fixed)
-    bill.place(book)
+    grids.assign_grid_cells(book, "Structure", below, book.content.fixed)
+    bill.assign_bill_cells(book)
     grids.place_derived(book)
-    inputs.write(book)
-    bill.write(book)
-    grids.write(book)
+    inputs.write_inputs_sheet(book)
+    bill.write_bill_sheet(book)
+    grids.write_grid_sheets(book)
     # without a password: against slips, not against anybody
     book.sheets["Structure"].protect(
         "", {"format_columns": True, "format_rows": True, "select_locked_cells": True}
     )
-    summary.write(book)
+    summary.write_summary_sheet(book)
     write_sources(book)
     write_read_me(book)
     book.sheets["Summary"].activate()

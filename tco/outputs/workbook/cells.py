@@ -79,7 +79,7 @@ def content_of(results: Sequence[Result]) -> Content:
         valued = [
             node for name, node in result.nodes.items() if result.metrics.get(name) is not None
         ]
-        for node in split(ordered(valued)):
+        for node in split_long_formulas(ordered(valued)):
             if (given := node.given) is not None:
                 key = (
                     node.id,
@@ -129,7 +129,7 @@ def excel_name(text: str, taken: set[str]) -> str:
     return name
 
 
-def split(nodes: Iterable[Node]) -> Iterator[Node]:
+def split_long_formulas(nodes: Iterable[Node]) -> Iterator[Node]:
     """Yield nodes with a gathering of more terms than a formula may have as one of parts, each a
     node of its own before it.
     """
@@ -137,11 +137,11 @@ def split(nodes: Iterable[Node]) -> Iterator[Node]:
         if node.operation is None or len(node.inputs) <= SPLIT:
             yield node
             continue
-        whole = copied(node, node.id, node.inputs)
+        whole = aggregate_node(node, node.id, node.inputs)
         while len(whole.inputs) > SPLIT:
             level = f"{whole.id}-part-{len(whole.inputs)}"
             parts = [
-                copied(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
+                aggregate_node(node, f"{level}-{at // SPLIT + 1}", whole.inputs[at : at + SPLIT])
                 for at in range(0, len(whole.inputs), SPLIT)
             ]
             yield from parts
@@ -149,7 +149,7 @@ def split(nodes: Iterable[Node]) -> Iterator[Node]:
         yield whole
 
 
-def copied(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
+def aggregate_node(node: Node, name: str, inputs: list[tuple[str, Node]]) -> Node:
     """Return the gathering of a node over some of its terms."""
     from tco.foundation.formula import greatest, least, total
 

@@ -36,7 +36,7 @@ NEAR_ONE = {
 GATHERED = {"total": "SUM", "least": "MIN", "greatest": "MAX"}
 
 
-def printed(value: Any) -> tuple[str, int]:
+def expression_with_precedence(value: Any) -> tuple[str, int]:
     """Return the text of a symbol and the rank of its outermost operation; names stand in braces,
     for cells to be put in.
     """
@@ -51,16 +51,16 @@ def printed(value: Any) -> tuple[str, int]:
         and all(isinstance(one, Symbol) for one in arguments)
         and arguments[0].operation == "-"
     ):
-        return vanishing(*(printed(argument) for argument in arguments)), 9
+        return vanishing(*(expression_with_precedence(argument) for argument in arguments)), 9
     if operation in INFIX:
-        return infix(operation, *map(printed, arguments)), INFIX[operation]
-    texts = [printed(argument)[0] for argument in arguments]
+        return infix(operation, *map(expression_with_precedence, arguments)), INFIX[operation]
+    texts = [expression_with_precedence(argument)[0] for argument in arguments]
     if operation == "neg":  # a minus binds tighter in a spreadsheet than anywhere else
-        return f"(-{bracketed(*printed(arguments[0]))})", 9
+        return f"(-{bracketed(*expression_with_precedence(arguments[0]))})", 9
     if operation == "ceil":
-        return f"(-INT(-{bracketed(*printed(arguments[0]))}))", 9
+        return f"(-INT(-{bracketed(*expression_with_precedence(arguments[0]))}))", 9
     if operation in NEAR_ONE:
-        return NEAR_ONE[operation].format(bracketed(*printed(arguments[0]))), 9
+        return NEAR_ONE[operation].format(bracketed(*expression_with_precedence(arguments[0]))), 9
     if operation == "log2":
         return f"LOG({texts[0]},2)", 9
     return f"{FUNCTIONS[operation]}({','.join(texts)})", 9
@@ -97,14 +97,14 @@ def vanishing(base: tuple[str, int], exponent: tuple[str, int]) -> str:
 @cache
 def template(formula: Formula) -> str:
     """Return the body of a formula with the names of its parameters in braces."""
-    return printed(expression(formula))[0]
+    return expression_with_precedence(expression(formula))[0]
 
 
-def call(formula: Formula, cells: Mapping[str, str]) -> str:
+def formula_call(formula: Formula, cells: Mapping[str, str]) -> str:
     """Return one call of a formula on cells or names."""
     return "=" + template(formula).format_map(cells)
 
 
-def gathered(operation: str, cells: Sequence[str]) -> str:
+def aggregate_formula(operation: str, cells: Sequence[str]) -> str:
     """Return a sum, a least or a greatest of few enough cells."""
     return f"={GATHERED[operation]}({','.join(cells)})"

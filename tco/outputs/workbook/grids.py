@@ -27,7 +27,7 @@ SHEET_OF = {
 }  # by the first word of an id; what is none of these is a cost
 
 
-def place(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
+def assign_grid_cells(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -> None:
     """Give rows their cells below the head that stands at `top`."""
     book.grids[sheet] = (top, rows)
     for at, row in enumerate(rows, top + 1):
@@ -43,7 +43,7 @@ def place_derived(book: Workbook) -> None:
             for row in book.content.derived
             if SHEET_OF.get(row.node.id.partition("/")[0], "Cost") == sheet
         ]
-        place(
+        assign_grid_cells(
             book,
             sheet,
             TOP,
@@ -51,7 +51,7 @@ def place_derived(book: Workbook) -> None:
         )
 
 
-def write(book: Workbook) -> None:
+def write_grid_sheets(book: Workbook) -> None:
     """Write every grid at its place, and the titles of the sheets that hold nothing else."""
     for sheet, (top, rows) in book.grids.items():
         if sheet in TITLES:
@@ -129,18 +129,18 @@ PARTS = (
 )  # in which what is decided is told
 
 
-def flat(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
+def flatten_tables(found: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
     """Yield what lies in nested tables under joined names; a list as one text."""
     if isinstance(found, Mapping):
         for name, inner in found.items():
-            yield from flat(inner, f"{lead}/{name}" if lead else str(name))
+            yield from flatten_tables(inner, f"{lead}/{name}" if lead else str(name))
     elif isinstance(found, (list, tuple)):
         yield lead, ", ".join(map(str, found))
     elif found is not None:
         yield lead, found
 
 
-def decided(result: Result) -> dict[str, Any]:
+def decisions_by_name(result: Result) -> dict[str, Any]:
     """Return all that is decided of a result, by name: its documents and texts, its plan, its
     choices, and what they were decided by.
     """
@@ -155,13 +155,13 @@ def decided(result: Result) -> dict[str, Any]:
         plain_plan(result.plan),
         *map(document.get, ("alternatives", "choices", "rests_on")),
     ]
-    return dict(flat(dict(zip(PARTS, told, strict=True))))
+    return dict(flatten_tables(dict(zip(PARTS, told, strict=True))))
 
 
 def write_choices(book: Workbook) -> int:
     """Write the plan and the choices, and return the row at which the head of the counts stands."""
     book.title(STRUCTURE_SHEET, STRUCTURE_SHEET, HELD)
-    found = [decided(result) for result in book.results]
+    found = [decisions_by_name(result) for result in book.results]
     book.head(
         STRUCTURE_SHEET,
         2,

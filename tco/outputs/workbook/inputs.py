@@ -5,7 +5,7 @@ the formulas take, under its name.
 from __future__ import annotations
 
 from tco.foundation.units import convert
-from tco.outputs.cells import own_unit, place_of
+from tco.outputs.cells import input_sort_key, own_unit
 from tco.outputs.workbook.cells import InputCell
 from tco.outputs.workbook.sheets import Workbook, number_format
 
@@ -19,7 +19,7 @@ TOP = 2  # rows above the head
 VALUE, BASE, LOW, HIGH = 1, 3, 5, 6  # columns
 
 
-def write(book: Workbook) -> None:
+def write_inputs_sheet(book: Workbook) -> None:
     """Write the inputs, those of the site and the terms first."""
     sheet = book.sheets[SHEET]
     said = (
@@ -28,7 +28,7 @@ def write(book: Workbook) -> None:
     )
     book.title(SHEET, "Inputs", said)
     book.head(SHEET, TOP, HEADS, (VALUE, BASE, LOW, HIGH), WIDTHS)
-    leaves = sorted(book.content.inputs, key=lambda leaf: place_of(leaf.node.id))
+    leaves = sorted(book.content.inputs, key=lambda leaf: input_sort_key(leaf.node.id))
     for row, leaf in enumerate(leaves, TOP + 1):
         write_row(book, row, leaf)
     last = TOP + len(leaves)

@@ -13,7 +13,7 @@ from typing import Any
 from tco import __version__
 from tco.catalog import Catalogue
 from tco.chain.result import Result
-from tco.foundation.streams import plain
+from tco.foundation.streams import printable_line
 from tco.foundation.trace import Node
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import Content, SheetRow
@@ -144,12 +144,12 @@ class Workbook:
         """Return the formula of a node: one call of a formula, or one gathering."""
         cells = [(name, self.reference(scenario, inner.id, sheet)) for name, inner in node.inputs]
         if node.formula is not None:
-            return excel.call(node.formula, dict(cells))
-        return excel.gathered(str(node.operation), [cell for _, cell in cells])
+            return excel.formula_call(node.formula, dict(cells))
+        return excel.aggregate_formula(str(node.operation), [cell for _, cell in cells])
 
     def text(self, sheet: str, row: int, column: int, text: Any, look: str = "text") -> None:
         """Write a text, which no spreadsheet takes for a formula."""
-        self.sheets[sheet].write_string(row, column, plain(str(text)), self.looks(look))
+        self.sheets[sheet].write_string(row, column, printable_line(str(text)), self.looks(look))
 
     def number(
         self, sheet: str, row: int, column: int, value: Any, look: str = "number", numbers: str = ""

@@ -7,7 +7,7 @@ from typing import Any
 from tco.chain.metrics import METRICS, gross_token_cost, perf_per_tco
 from tco.foundation.formula import REGISTRY
 from tco.outputs.cells import GROSS, GROSS_HOUR, HOUR, RATIOS, TOKENS, cost_behind
-from tco.outputs.premises import SHOWN, premises, title_of
+from tco.outputs.premises import SHOWN, premise_lines, workload_title
 from tco.outputs.workbook import excel
 from tco.outputs.workbook.cells import SPLIT
 from tco.outputs.workbook.sheets import Workbook, number_format
@@ -50,7 +50,7 @@ class SummaryTable:
         return address
 
 
-def write(book: Workbook) -> None:
+def write_summary_sheet(book: Workbook) -> None:
     """Write the comparison on top, the stack of costs with its chart, and all metrics below."""
     results = book.results
     names = [result.scenario for result in results]
@@ -59,7 +59,11 @@ def write(book: Workbook) -> None:
         f"Baseline: {book.baseline}. Every figure follows the sheet Inputs; plan and choices "
         "are held."
     )
-    above = [title_of(results), *premises([result for result in results if result.bill]), held]
+    above = [
+        workload_title(results),
+        *premise_lines([result for result in results if result.bill]),
+        held,
+    ]
     book.title(SHEET, "Total cost of ownership", *above)
     top = len(above) + 1
     shown = [
@@ -211,12 +215,12 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
                 if result.metrics.get(TOKENS if one == GROSS else one) is not None
             ]
             if name in RATIOS and (cost := cost_behind(name, known)):
-                formula = call(
+                formula = registered_formula_call(
                     perf_per_tco, baseline=table.cell(cost, base), own=table.cell(cost, scenario)
                 )
             elif name == GROSS:
                 cells = {"net": TOKENS, "gross_hour": GROSS_HOUR, "net_hour": HOUR}
-                formula = call(
+                formula = registered_formula_call(
                     gross_token_cost,
                     **{
                         parameter: table.cell(metric, scenario)
@@ -231,6 +235,6 @@ def write_metrics(book: Workbook, table: SummaryTable) -> None:
             book.live(SHEET, row, VALUES + scenario, formula, value, "number", numbers)
 
 
-def call(formula: Any, **cells: str) -> str:
+def registered_formula_call(formula: Any, **cells: str) -> str:
     """Return one call of a registered formula on cells."""
-    return excel.call(REGISTRY[formula.__name__], cells)
+    return excel.formula_call(REGISTRY[formula.__name__], cells)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import number
+from tco.catalog.rows import parse_finite_number
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.formula import formula, maximum, minimum
@@ -40,45 +40,47 @@ TIMES = (3e-6, 3e-5, 3e-4, 3e-3)  # seconds at which a correction bends
 Places = tuple[float, float, float, float]
 
 
-class Side(NamedTuple):
+class CorrectionDimension(NamedTuple):
     """A side of the shape that a correction follows, and where it bends."""
 
     of: Callable[[Shape], Any]
     places: Places
 
 
-SIDES: dict[str, tuple[Side, Side]] = {  # by operation
+SIDES: dict[str, tuple[CorrectionDimension, CorrectionDimension]] = {  # by operation
     "gemm": (
-        Side(lambda shape: shape["m"], (1, 16, 256, 4096)),
-        Side(lambda shape: shape["k"], (64, 512, 4096, 16384)),
+        CorrectionDimension(lambda shape: shape["m"], (1, 16, 256, 4096)),
+        CorrectionDimension(lambda shape: shape["k"], (64, 512, 4096, 16384)),
     ),
     "experts": (
-        Side(lambda shape: shape["tokens"] * shape["topk"] / shape["experts"], (0.06, 1, 16, 256)),
-        Side(lambda shape: shape["width"], (64, 256, 1024, 4096)),
+        CorrectionDimension(
+            lambda shape: shape["tokens"] * shape["topk"] / shape["experts"], (0.06, 1, 16, 256)
+        ),
+        CorrectionDimension(lambda shape: shape["width"], (64, 256, 1024, 4096)),
     ),
     "prefill": (
-        Side(lambda shape: shape["seq_q"], (16, 256, 2048, 16384)),
-        Side(lambda shape: shape["head_dim"], (64, 128, 256, 512)),
+        CorrectionDimension(lambda shape: shape["seq_q"], (16, 256, 2048, 16384)),
+        CorrectionDimension(lambda shape: shape["head_dim"], (64, 128, 256, 512)),
     ),
     "decode": (
-        Side(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
-        Side(lambda shape: shape["heads"] / shape["kv_heads"], (1, 4, 16, 64)),
+        CorrectionDimension(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["heads"] / shape["kv_heads"], (1, 4, 16, 64)),
     ),
     "latent": (
-        Side(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
-        Side(lambda shape: shape["heads"], (1, 8, 32, 128)),
+        CorrectionDimension(lambda shape: shape["seq_kv"], (4, 64, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["heads"], (1, 8, 32, 128)),
     ),
     "all-reduce": (
-        Side(lambda shape: shape["size"], (1e3, 1e5, 1e7, 1e9)),
-        Side(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+        CorrectionDimension(lambda shape: shape["size"], (1e3, 1e5, 1e7, 1e9)),
+        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
     ),
     "dispatch": (
-        Side(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
-        Side(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+        CorrectionDimension(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
     ),
     "combine": (
-        Side(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
-        Side(lambda shape: shape["ranks"], (2, 4, 8, 72)),
+        CorrectionDimension(lambda shape: shape["tokens"], (16, 128, 1024, 16384)),
+        CorrectionDimension(lambda shape: shape["ranks"], (2, 4, 8, 72)),
     ),
 }
 
@@ -153,7 +155,8 @@ def corrections(catalogue: Catalogue) -> Known:
         ):
             for line, row in read_csv(path, COLUMNS):
                 level, *slopes, spread = (
-                    number(row[name], name, f"{path}:{line}") for name in (LEVEL, *BENDS, "spread")
+                    parse_finite_number(row[name], name, f"{path}:{line}")
+                    for name in (LEVEL, *BENDS, "spread")
                 )
                 made = Correction(level, tuple(slopes), spread, row["kernel"], row["chip"])
                 found.setdefault((row["operation"], row["kernel"], row["format"]), {})[
@@ -235,7 +238,9 @@ def correction_of_rows(
     return Correction(level, tuple(slopes))
 
 
-def pieces(operation: str, time: Any, shape: Shape, count: int) -> np.ndarray[Any, Any]:
+def correction_design_matrix(
+    operation: str, time: Any, shape: Shape, count: int
+) -> np.ndarray[Any, Any]:
     """Return what the coefficients of a correction stand before, a row for each of some kernels:
     one, and the pieces of time and sides.
     """

@@ -32,7 +32,7 @@ def families_of(catalogue: Catalogue) -> dict[str, str]:
     return found
 
 
-def chips_of(catalogue: Catalogue, family: str) -> frozenset[str]:
+def chips_of_family(catalogue: Catalogue, family: str) -> frozenset[str]:
     """Return the chips of a family."""
     return frozenset(part for part, own in families_of(catalogue).items() if own == family)
 
@@ -174,7 +174,7 @@ def element_size(bits: Pure, byte_per_bit: Byte = 0.125) -> Any:
     return bits * byte_per_bit
 
 
-def width_of(form: str) -> str:
+def plain_weight_format(form: str) -> str:
     """Return what parameters of practice of weights in a format are named after: the narrowest
     plain format as wide.
     """

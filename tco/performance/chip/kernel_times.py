@@ -52,7 +52,7 @@ BARE = "bare-kernel"  # the library of kernels called one at a time
 Shape = Mapping[str, Any]
 
 
-class Kernel(NamedTuple):
+class KernelTime(NamedTuple):
     """A kernel's time, what it consists of by the bound each part belongs to, and the least work
     and traffic of its shape.
     """
@@ -63,7 +63,7 @@ class Kernel(NamedTuple):
     bytes: Any
 
 
-class Library(NamedTuple):
+class KernelLibrary(NamedTuple):
     """How a library runs a kernel, as its rows of practice say."""
 
     values: Mapping[str, Any]
@@ -79,7 +79,7 @@ def chip_on(catalogue: Catalogue, values: Mapping[str, Any], part: str) -> Chip:
     return kernels_on(values, part, family_of(catalogue, part), traits_of(catalogue, part))
 
 
-def kernel(
+def kernel_timing(
     chip: Chip,
     operation: str,
     form: Computed,
@@ -87,7 +87,7 @@ def kernel(
     library: str = BARE,
     cores: Any = None,
     learnt: Correction | None = None,
-) -> Kernel:
+) -> KernelTime:
     """Return the time of a kernel; `shape` holds the sides that `SHAPES` names, as numbers or
     arrays.
 
@@ -101,14 +101,14 @@ def kernel(
 
 def by_physics(
     chip: Chip, operation: str, form: Computed, shape: Shape, library: str, cores: Any
-) -> Kernel:
+) -> KernelTime:
     """Return the time of a kernel by physics and the practice of its library."""
     missing = [name for name in SHAPES[operation] if name not in shape]
     if missing:
         raise DataError(
             f"{operation}: states no {', '.join(missing)}; it takes {', '.join(SHAPES[operation])}"
         )
-    runs, sides = Library(chip.values, library), [shape[name] for name in SHAPES[operation]]
+    runs, sides = KernelLibrary(chip.values, library), [shape[name] for name in SHAPES[operation]]
     if operation == "experts":
         return expert_layer(chip, form, runs, *sides)
     if operation == "latent":
@@ -117,9 +117,9 @@ def by_physics(
         rows, columns, inner, groups = sides if operation == "grouped" else (*sides, None)
         return product_kernel(chip, form, runs, rows, columns, inner, groups, cores)
     if operation == "prefill":
-        return prefill(chip, form, runs, *sides)
+        return prefill_attention_kernel(chip, form, runs, *sides)
     if operation == "decode":
-        return decode(chip, form, runs, *sides)
+        return decode_attention_kernel(chip, form, runs, *sides)
     return elementwise(chip, *sides)
 
 
@@ -134,7 +134,7 @@ def on_cores(chip: Chip, made: Operands, cores: Any) -> Operands:
     return made._replace(rate=rate, stream=cost.partial_bandwidth(made.stream, cores, every))
 
 
-def run_by(library: Library, made: Operands) -> Operands:
+def run_by(library: KernelLibrary, made: Operands) -> Operands:
     """Return what products rest on in a library that holds another share of the rates than the best
     kernels do.
     """
@@ -153,13 +153,13 @@ def run_by(library: Library, made: Operands) -> Operands:
 def product_kernel(
     chip: Chip,
     form: Computed,
-    library: Library,
+    library: KernelLibrary,
     rows: Any,
     columns: Any,
     inner: Any,
     groups: Any = None,
     cores: Any = None,
-) -> Kernel:
+) -> KernelTime:
     """Return the time of a product, or of some whose tiles share the waves, with its launch and the
     casts its library makes before it.
 
@@ -186,7 +186,7 @@ def product_kernel(
         library.practice("result_time"),
     )
     terms.append(parts["call"])
-    return Kernel(total("product", terms), parts, found.flops, found.bytes)
+    return KernelTime(total("product", terms), parts, found.flops, found.bytes)
 
 
 def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> Any:
@@ -205,7 +205,7 @@ def skew_of_power_law(exponent: Any, tokens: Any, topk: Any, experts: Any) -> An
 def expert_layer(
     chip: Chip,
     form: Computed,
-    library: Library,
+    library: KernelLibrary,
     tokens: Any,
     topk: Any,
     experts: Any,
@@ -214,7 +214,7 @@ def expert_layer(
     width: Any,
     skew: Any,
     even: Any,
-) -> Kernel:
+) -> KernelTime:
     """Return the time of an expert layer on the busiest of some ranks: gate and up, activation,
     down, and bringing tokens to and fro.
 
@@ -249,7 +249,7 @@ def expert_layer(
         "latency": latency,
     }
     flops, moved = total("flops", (up.flops, down.flops)), total("bytes", (up.bytes, down.bytes))
-    return Kernel(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
+    return KernelTime(total("experts", (up.time, down.time, passing, latency)), parts, flops, moved)
 
 
 def casting_time(chip: Chip, made: Operands, form: Computed, rows: Any, inner: Any) -> Any:
@@ -272,7 +272,7 @@ def over_rows(chip: Chip, width: Any, passes: Any, moving: Any) -> Any:
     )
 
 
-def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> Kernel:
+def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) -> KernelTime:
     """Return the time of an elementwise kernel: norms, gates and rotary embeddings go row by row,
     sums are flat.
     """
@@ -283,13 +283,13 @@ def elementwise(chip: Chip, rows: Any, width: Any, passes: Any, by_row: bool) ->
     time = total(
         "elementwise", (launch, over_rows(chip, width, passes, moving) if by_row else moving)
     )
-    return Kernel(time, {"memory": moving, "latency": launch}, 0.0, touched)
+    return KernelTime(time, {"memory": moving, "latency": launch}, 0.0, touched)
 
 
-def prefill(
+def prefill_attention_kernel(
     chip: Chip,
     form: Computed,
-    library: Library,
+    library: KernelLibrary,
     batch: Any,
     queries: Any,
     keys: Any,
@@ -298,7 +298,7 @@ def prefill(
     width: Any,
     values: Any,
     causal: Any,
-) -> Kernel:
+) -> KernelTime:
     """Return the time of fused attention over whole prompts, with the kernels its library runs
     around it.
     """
@@ -341,19 +341,19 @@ def prefill(
         "memory": memory,
         "latency": total("latency", latency),
     }
-    return Kernel(total("attention", (core, memory, *latency)), parts, flops, moved)
+    return KernelTime(total("attention", (core, memory, *latency)), parts, flops, moved)
 
 
-def decode(
+def decode_attention_kernel(
     chip: Chip,
     form: Computed,
-    library: Library,
+    library: KernelLibrary,
     batch: Any,
     keys: Any,
     heads: Any,
     kv_heads: Any,
     width: Any,
-) -> Kernel:
+) -> KernelTime:
     """Return the time of attention with one query a sequence against its cache, with the reductions
     its library runs after it.
     """
@@ -398,19 +398,19 @@ def decode(
     stages = repeated(chip.practice("kernel_stage"), library.practice("decode_stages"))
     launches = repeated(chip.practice("kernel_launch"), library.practice("attention_launches"))
     parts["latency"] = total("latency", (stages, launches))
-    return Kernel(total("attention", (core, stages, launches)), parts, flops, moved)
+    return KernelTime(total("attention", (core, stages, launches)), parts, flops, moved)
 
 
 def latent_decode(
     chip: Chip,
     form: Computed,
-    library: Library,
+    library: KernelLibrary,
     batch: Any,
     keys: Any,
     heads: Any,
     latent: Any,
     rotary: Any,
-) -> Kernel:
+) -> KernelTime:
     """Return the time of latent attention with one query a sequence: all heads read one cache, each
     key once as key and as value.
 
@@ -454,6 +454,6 @@ def latent_decode(
         "widening": widening,
         "latency": latency,
     }
-    return Kernel(
+    return KernelTime(
         total("attention", (core, queries, widening, stages, joining, starts)), parts, flops, moved
     )

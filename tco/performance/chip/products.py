@@ -24,7 +24,7 @@ from tco.foundation.formula import (
     least,
     least_over,
     select,
-    stacked,
+    stack_terms,
 )
 from tco.foundation.units import Pure
 from tco.performance.chip import kernels as cost
@@ -37,7 +37,7 @@ from tco.performance.chip.roofline import (
     smooth_maximum,
     stream_time,
 )
-from tco.performance.software import MEASURED, Reach, reached_share
+from tco.performance.software import MEASURED, SoftwareMaturity, reached_share
 
 TILES = (
     (128.0, 256.0),
@@ -61,7 +61,7 @@ class Chip(NamedTuple):
     tiled: bool  # many small cores; else a few large arrays
     share: Any = None  # of rates and bandwidth that the logical devices its cores form leave
     fed: bool = False  # DMA engines of stated bandwidth bring whatever the cores read
-    reach: Reach = MEASURED
+    reach: SoftwareMaturity = MEASURED
 
     def part(self, name: str) -> Any:
         """Return an attribute of the part."""
@@ -126,7 +126,11 @@ def device_efficiency(cores_per_device: Pure, cores: Pure, whole_chip: Pure) -> 
 
 
 def kernels_on(
-    values: Mapping[str, Any], chip: str, family: str, traits: Traits, reach: Reach = MEASURED
+    values: Mapping[str, Any],
+    chip: str,
+    family: str,
+    traits: Traits,
+    reach: SoftwareMaturity = MEASURED,
 ) -> Chip:
     """Return a chip of a family as its kernels see it; rows ask for the chip and the family `rows`."""
     part, practice, share = f"parts.{chip}", f"performance.{family}", None
@@ -250,7 +254,7 @@ def product(made: Operands, rows: Any, columns: Any, inner: Any, groups: Any = N
     inner side.
     """
     many = 1 if groups is None else groups
-    computing = computing_time(
+    computing = matrix_unit_time(
         made,
         rows,
         columns,
@@ -309,16 +313,16 @@ def products(made: Sequence[Operands], several: Sequence[Sides], groups: Any = N
     shared = all(
         one.rows is several[0].rows for one in several
     )  # then it need not be there for each
-    rows = several[0].rows if shared else stacked([one.rows for one in several], axes)
+    rows = several[0].rows if shared else stack_terms([one.rows for one in several], axes)
     columns, inner = (
-        stacked([one.columns for one in several], axes),
-        stacked([one.inner for one in several], axes),
+        stack_terms([one.columns for one in several], axes),
+        stack_terms([one.inner for one in several], axes),
     )
-    alone = made[0] if all(one is made[0] for one in made) else joined(tuple(made), axes)
+    alone = made[0] if all(one is made[0] for one in made) else stack_operands(tuple(made), axes)
     return product(alone, rows, columns, inner, groups)
 
 
-def together(made: Operands) -> Any:
+def batching_key(made: Operands) -> Any:
     """Return what operands have in common whose products may be computed in one call: their
     structure, if they are plain numbers.
     """
@@ -329,7 +333,7 @@ def together(made: Operands) -> Any:
 
 
 @lru_cache(maxsize=64)
-def joined(made: tuple[Operands, ...], axes: int) -> Operands:
+def stack_operands(made: tuple[Operands, ...], axes: int) -> Operands:
     """Return operands of plain numbers as one, each of their numbers that differ on an axis in
     front of so many others.
     """
@@ -353,7 +357,7 @@ def joined(made: tuple[Operands, ...], axes: int) -> Operands:
     )
 
 
-def computing_time(
+def matrix_unit_time(
     made: Operands, rows: Any, columns: Any, inner: Any, groups: Any, split: bool, hidden: bool
 ) -> Any:
     """Return the time the matrix units take: that of the best tiles and splits, or of padded

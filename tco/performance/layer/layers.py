@@ -15,11 +15,11 @@ import numpy as np
 from tco.fabric.costs import only_if_shared, scattered_bytes, token_bytes
 from tco.fabric.experts import Tokens
 from tco.fabric.library import EXCHANGES
-from tco.fabric.links import Group, group_of
+from tco.fabric.links import RankGroup, rank_group
 from tco.foundation.formula import formula, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import Pure, Second
-from tco.models.architecture import Block
+from tco.models.architecture import LayerBlock
 from tco.models.layers import (
     Attention,
     FeedForward,
@@ -45,7 +45,15 @@ from tco.performance.chip.roofline import (
     smooth_maximum,
     stream_time,
 )
-from tco.performance.layer.operators import ATTENTION, DENSE, EXPERTS, HEAD, Operator, Pass, Shape
+from tco.performance.layer.operators import (
+    ATTENTION,
+    DENSE,
+    EXPERTS,
+    HEAD,
+    Operator,
+    Pass,
+    PassShape,
+)
 
 GATHERED = (
     "all-gather",
@@ -134,7 +142,7 @@ def keys_held(a: Attention, prompt: Any) -> Any:
     return total("read", [entries_of(a, prompt), prompt]) if a.compression else prompt
 
 
-def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -> None:
+def index_keys(made: Pass, shape: PassShape, layers: int, a: Attention, read: Any) -> None:
     """Add the indexer of sparse attention, which scores every key to choose those attended to."""
     machine = made.machine
     with scope("indexer"):
@@ -162,7 +170,7 @@ def index_keys(made: Pass, shape: Shape, layers: int, a: Attention, read: Any) -
 
 
 def attention_core(
-    made: Pass, shape: Shape, layers: int, a: Attention, keys: Any, read: Any
+    made: Pass, shape: PassShape, layers: int, a: Attention, keys: Any, read: Any
 ) -> None:
     """Add the core: fused attention over prompts, or the query of each sequence against its cache;
     `shape` has a plan of each kind.
@@ -224,7 +232,7 @@ def join_context(made: Pass, layers: int, a: Attention) -> None:
         made.gather("context sums", layers, context_group(made, ranks, shape.crossing), sums)
 
 
-def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
+def context_group(made: Pass, ranks: Any, crossing: Any) -> RankGroup:
     """Return where the chips lie that split a sequence, a tensor-parallel group apart from each
     other.
     """
@@ -233,7 +241,7 @@ def context_group(made: Pass, ranks: Any, crossing: Any) -> Group:
         np.ceil(shape.tensor_parallel * ranks / made.machine.links.domain - 1e-9), ranks
     )
     domains = select(crossing > 0, shape.domains, within)
-    return Group(ranks, domains, ranks / domains)
+    return RankGroup(ranks, domains, ranks / domains)
 
 
 def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
@@ -252,7 +260,7 @@ def gather_keys(made: Pass, ranks: Any, crossing: Any, prompt: Any) -> None:
             )
 
 
-def core_widths(shape: Shape, a: Attention) -> tuple[int, Any]:
+def core_widths(shape: PassShape, a: Attention) -> tuple[int, Any]:
     """Return numbers per query-key pair and head, and cached numbers per token of one chip: the
     latent is whole on every rank.
     """
@@ -357,7 +365,7 @@ def experts(made: Pass, layers: int, f: FeedForward) -> None:
             ]
         made.stream("permute and gate", layers, total("permute and gate", moved))
     if made.exchanges:
-        exchange(made, layers, f)
+        add_expert_exchange(made, layers, f)
 
 
 @formula(unit="s", source="tensorrt-llm-exchange")
@@ -368,7 +376,7 @@ def exchanged_time(sent: Second, gathered: Second, all_sent: Second, all_gathere
     return select(all_gathered < all_sent, gathered, sent)
 
 
-def exchange(made: Pass, layers: int, f: FeedForward) -> None:
+def add_expert_exchange(made: Pass, layers: int, f: FeedForward) -> None:
     """Add dispatch and combine where attention groups hold different tokens.
 
     Engines send tokens to their experts, or gather those of all ranks and scatter the sums,
@@ -377,7 +385,7 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
     machine, shape = made.machine, made.shape
     own = per_rank(shape.tokens, shape.attention_chips / shape.copies)
     ranks = shape.expert_chips / shape.copies
-    group = group_of(machine.links, ranks)
+    group = rank_group(machine.links, ranks)
     tokens = [
         token_bytes(f.latent or made.model.hidden, size, 0.0, 1)
         for size in (machine.dispatch_size, machine.activation_size)
@@ -409,7 +417,7 @@ def exchange(made: Pass, layers: int, f: FeedForward) -> None:
         with scope("expert all-reduce"):
             size, pair = (
                 message_bytes(own, made.model.hidden, machine.activation_size),
-                Group(shape.copies, shape.copies, 1),
+                RankGroup(shape.copies, shape.copies, 1),
             )
             waited = made.waited(
                 made.took("all-reduce", pair, size)[0], "collective_wait", shape.copies
@@ -430,9 +438,9 @@ def reduce(made: Pass, layers: int) -> None:
     machine, shape, ranks = made.machine, made.shape, made.shape.attention_chips
     with scope("all-reduce"):
         size = message_bytes(shape.tokens, made.model.hidden, machine.activation_size)
-        near = group_of(machine.links, ranks)
+        near = rank_group(machine.links, ranks)
         domains = select(shape.crossing > 0, shape.domains, near.domains)
-        group = Group(ranks, domains, ranks / domains)
+        group = RankGroup(ranks, domains, ranks / domains)
         time, links = made.took("all-reduce", group, size)
         waited = made.waited(time, "collective_wait", ranks)
         made.collective(
@@ -444,7 +452,7 @@ def reduce(made: Pass, layers: int) -> None:
         )
 
 
-def parts_of(blocks: Iterable[Block]) -> int:
+def hidden_state_part_count(blocks: Iterable[LayerBlock]) -> int:
     """Parts of some layers that read and write the hidden state: attention or mixer, and
     feed-forward.
     """
@@ -459,7 +467,11 @@ def layers_of(made: Pass) -> None:
     machine, model = made.machine, made.model
     made.elementwise(passed_numbers(made.hidden, machine.counted("embedding_passes"), 1))
     made.elementwise(
-        passed_numbers(made.hidden, machine.counted("residual_passes"), parts_of(model.blocks) / 2)
+        passed_numbers(
+            made.hidden,
+            machine.counted("residual_passes"),
+            hidden_state_part_count(model.blocks) / 2,
+        )
     )
     for kind, layers in model.attentions.items():
         attention(made, layers, kind)

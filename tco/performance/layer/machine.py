@@ -28,7 +28,7 @@ from tco.performance.chip.formats import (
     Structured,
     computed_on,
     element_size,
-    width_of,
+    plain_weight_format,
 )
 from tco.performance.chip.products import Chip, Operands, Traits, kernels_on, operands
 from tco.performance.chip.roofline import (
@@ -38,7 +38,7 @@ from tco.performance.chip.roofline import (
     usable_memory,
 )
 from tco.performance.deployment import Deployer
-from tco.performance.software import MEASURED, Reach, reached_time
+from tco.performance.software import MEASURED, SoftwareMaturity, reached_time
 
 LAYER, ENGINES = (
     "layer",
@@ -243,7 +243,7 @@ def machine(
     traits: Traits,
     engine: str,
     unexplained: Any,
-    reach: Reach = MEASURED,
+    reach: SoftwareMaturity = MEASURED,
     fused_by: str = LAYER,
 ) -> Machine:
     """Return what a chip on some links reaches with weights in some formats, under an engine and
@@ -276,7 +276,7 @@ def machine(
         values, chip, traits, reach.of(values, f"performance.{fused_by}.expert_passes")
     )
     elementwise = reach.of(values, f"performance.{fused_by}.elementwise_traffic")
-    weights = width_of(stored.experts)
+    weights = plain_weight_format(stored.experts)
     other = (
         weights == "fp8" and FORMATS[stored.experts].block != FORMATS["mxfp8"].block
     )  # than the blocks of matrix units
@@ -399,7 +399,7 @@ def operands_of(kernels: Chip, forms: tuple[Computed, ...]) -> tuple[Operands, .
     return tuple(made[form] for form in forms)
 
 
-def notes_on(machine: Machine) -> list[str]:
+def model_format_notes(machine: Machine) -> list[str]:
     """Say where a chip computes another format than a part of the model is stored in."""
     parts: dict[Computed, list[str]] = {}
     for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
@@ -440,10 +440,10 @@ class Passes(NamedTuple):
 def passes_of(values: Structured, chip: str, forward: str, backward: str) -> Passes:
     """Return how a chip computes both passes; an unknown format raises `DataError`."""
     named = {"workload.precision": forward, "workload.backward_precision": backward}
-    return Passes(*(passed(values, chip, name, path) for path, name in named.items()))
+    return Passes(*(pass_format(values, chip, name, path) for path, name in named.items()))
 
 
-def passed(values: Structured, chip: str, asked: str, where: str) -> Passed:
+def pass_format(values: Structured, chip: str, asked: str, where: str) -> Passed:
     """Return how a chip computes a format: what it has no units for is turned into the next wider
     format that it has.
     """
@@ -460,7 +460,7 @@ def passed(values: Structured, chip: str, asked: str, where: str) -> Passed:
     )
 
 
-class Programs(NamedTuple):
+class KernelComposition(NamedTuple):
     """What the software of a training job makes of its kernels."""
 
     compiled: bool = False  # whole steps are one program, which knows the memory it needs
@@ -477,9 +477,9 @@ def trainer(
     found: Passes,
     links: Links,
     traits: Traits,
-    programs: Programs,
+    programs: KernelComposition,
     unexplained: Any,
-    reach: Reach = MEASURED,
+    reach: SoftwareMaturity = MEASURED,
 ) -> Machine:
     """Return what a chip on some links reaches in training with the formats of both passes."""
     kernels = kernels_on(values, chip, family, traits, reach)

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import choose, reach
+from tco.fabric.algorithms import fastest_algorithm_time, reach
 from tco.fabric.costs import only_if_shared
 from tco.fabric.experts import Tokens
-from tco.fabric.links import Group, Links
-from tco.fabric.paces import Paces, evenly, paces_of, quickest
-from tco.fabric.timing import Reach
+from tco.fabric.links import Links, RankGroup
+from tco.fabric.paces import Paces, evenly, paces_of, shortest_collective_time
+from tco.fabric.timing import GroupLinks
 from tco.foundation.formula import formula, in_use, select, somewhere, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import FLOP, Byte, Pure, Second
 from tco.models.layers import Architecture, Side
 from tco.performance.chip.formats import FORMATS, WIDE
 from tco.performance.chip.kernels import quantising_size
-from tco.performance.chip.products import Operands, Product, Sides, product, products, together
+from tco.performance.chip.products import Operands, Product, Sides, batching_key, product, products
 from tco.performance.chip.roofline import (
     elementwise_bytes,
     layer_kernels,
@@ -82,7 +82,7 @@ class Operator(NamedTuple):
     products: Products | None = None
 
 
-class Shape(NamedTuple):
+class PassShape(NamedTuple):
     """The plan of a pass: how many tokens stand where. Numbers or arrays.
 
     `tokens` are those of one attention group, all of which every chip of its tensor-parallel group
@@ -164,7 +164,7 @@ class Kinds:
         return value[self.back] if self.first is not None and self.differs(value) else value
 
 
-def asked(shape: Shape) -> int:
+def plan_batch_count(shape: PassShape) -> int:
     """Return how many plans and batches a pass is of."""
     sizes = [
         one.shape for one in (shape.tensor_parallel, shape.tokens) if isinstance(one, np.ndarray)
@@ -176,7 +176,7 @@ def recorded_by_row(value: Any) -> bool:
     """Say whether a trace holds a value of its own for each plan, which may differ where that of
     today does not.
     """
-    return not isinstance(value, np.ndarray) and np.ndim(plain(value)) > 0
+    return not isinstance(value, np.ndarray) and np.ndim(untraced_value(value)) > 0
 
 
 FEW = 2**10  # plans and batches that cost less than to tell their kinds
@@ -210,7 +210,7 @@ class Pass:
     """Collects the operators of one forward pass on one chip."""
 
     def __init__(
-        self, machine: Machine, model: Architecture, shape: Shape, exchanges: bool = True
+        self, machine: Machine, model: Architecture, shape: PassShape, exchanges: bool = True
     ) -> None:
         self.machine, self.model, self.shape = machine, model, shape
         self.exchanges = (
@@ -221,7 +221,9 @@ class Pass:
             (shape.tensor_parallel, shape.context_parallel, shape.parts),
             (shape.tokens, shape.keys, shape.sequences, shape.read),
         )
-        has_kinds = asked(shape) > FEW and not any(recorded_by_row(value) for value in work)
+        has_kinds = plan_batch_count(shape) > FEW and not any(
+            recorded_by_row(value) for value in work
+        )
         self.alike = (
             Kinds(axes, work) if has_kinds else NO_KINDS
         )  # to all but experts and collectives
@@ -234,7 +236,7 @@ class Pass:
         ] = {}  # numbers a token that are cast before products, by their operands
 
     @property
-    def kinds(self) -> Shape:
+    def kinds(self) -> PassShape:
         """One plan of each kind."""
         shape, one_each = self.shape, self.alike.one_each
         return shape._replace(
@@ -283,7 +285,7 @@ class Pass:
             self.machine.operands,
         )
         for one in self.waiting:
-            alike.setdefault(one.at if apart else together(rests[one.place]), []).append(one)
+            alike.setdefault(one.at if apart else batching_key(rests[one.place]), []).append(one)
         for parts in alike.values():
             with scope(parts[0].name):
                 found = products(
@@ -477,7 +479,7 @@ class Pass:
         )
 
     def took(
-        self, operation: str, group: Group, amount: Any, tokens: Tokens | None = None
+        self, operation: str, group: RankGroup, amount: Any, tokens: Tokens | None = None
     ) -> tuple[Any, Links]:
         """Return how long a group takes for some bytes, or that many tokens of a rank, and the
         links it meets.
@@ -488,7 +490,7 @@ class Pass:
         links, known = self.machine.links, self.machine.known
         rests = (*group, *(() if tokens is None else (tokens.bytes, tokens.active)))
 
-        def met() -> tuple[Reach, Paces]:
+        def met() -> tuple[GroupLinks, Paces]:
             at = reach(links, group)
             return at, paces_of(
                 at, operation, 1.0 if tokens is None else tokens._replace(count=1.0)
@@ -498,9 +500,9 @@ class Pass:
             if isinstance(amount, np.ndarray) and evenly(links, operation):
                 found = known.of(("paces", operation), rests, met)
                 if found is not None:
-                    return quickest(found[1], amount), found[0].links
+                    return shortest_collective_time(found[1], amount), found[0].links
             at = reach(links, group)
-            return choose(
+            return fastest_algorithm_time(
                 at, operation, amount if tokens is None else tokens._replace(count=amount)
             ), at.links
 
@@ -518,7 +520,7 @@ class Pass:
         found = machine.known.of((name,), (ranks,), lambda: until_the_last(0.0))
         return until_the_last(time) if found is None else total("until_the_last", [time, found])
 
-    def gather(self, name: str, layers: Any, group: Group, size: Any) -> None:
+    def gather(self, name: str, layers: Any, group: RankGroup, size: Any) -> None:
         """Add an all-gather of `size` bytes over some chips."""
         time, links = self.took("all-gather", group, size)
         waited = self.waited(time, "collective_wait", group.ranks)

@@ -14,14 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import causal_keys
 from tco.performance.layer.machine import Machine
 from tco.performance.serving import phases
 from tco.performance.serving.loaded import engine_room, sequences_held
 from tco.performance.serving.phases import reserved_context
-from tco.performance.serving.plans import DecodePlan, Request, attention_chips, reading
+from tco.performance.serving.plans import (
+    DecodePlan,
+    ServingRequest,
+    as_prefill_plan,
+    attention_chips,
+)
 
 Array = np.ndarray[Any, Any]
 SHORT, LONG = 512.0, 16384.0  # tokens of the two contexts that times are asked at
@@ -74,38 +79,48 @@ def lines(
     return np.interp(wanted, at, base).tolist(), np.interp(wanted, at, slope).tolist()
 
 
-def engine_of(
-    machine: Machine, model: Architecture, request: Request, plan: DecodePlan, most: float = np.inf
+def engine_for_plan(
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    plan: DecodePlan,
+    most: float = np.inf,
 ) -> Engine:
     """Return the engine of a plan, which reads prompts and decodes no more than `most` sequences at
     a time.
     """
-    before = reading(plan)
-    budget = float(plain(machine.habit("token_budget"))) * float(before.context_parallel)
+    before = as_prefill_plan(plan)
+    budget = float(untraced_value(machine.habit("token_budget"))) * float(before.context_parallel)
     groups = max(int(plan.chips / attention_chips(plan)), 1)
     empty = phases.decode_memory(machine, model, plan._replace(sequences=0.0), request)
     held = sequences_held(
         machine.memory, empty, phases.sequence_memory(machine, model, plan, request)
     )
-    reserved = float(plain(machine.habit("answer_reserved")))
-    foreseen = float(plain(machine.habit("answer_foreseen")))
+    reserved = float(untraced_value(machine.habit("answer_reserved")))
+    foreseen = float(untraced_value(machine.habit("answer_foreseen")))
     mixed = not machine.values.exists(f"performance.{machine.engine}.prefill_first")
-    sequences = float(plain(engine_room(held, groups)))
-    room = sequences * float(plain(reserved_context(request.prompt, request.answer, reserved)))
+    sequences = float(untraced_value(engine_room(held, groups)))
+    room = sequences * float(
+        untraced_value(reserved_context(request.prompt, request.answer, reserved))
+    )
     largest = int(min(np.ceil(sequences * SHORTER / groups), MOST))
 
     def step(length: float) -> Array:
         asked = request._replace(prompt=length, answer=0.0, cache_hit=None)
         return np.ravel(
-            phases.decode(machine, model, plan._replace(sequences=SIZES[None]), asked).per_token
+            phases.decode_pass(
+                machine, model, plan._replace(sequences=SIZES[None]), asked
+            ).per_token
         )
 
     def read(length: float) -> Array:
         asked = request._replace(prompt=length, cache_hit=None)
-        return np.ravel(phases.prefill(machine, model, before, asked, TOKENS[None] / length).time)
+        return np.ravel(
+            phases.evaluate_prefill(machine, model, before, asked, TOKENS[None] / length).time
+        )
 
     steps = lines(step(SHORT), step(LONG), SHORT, LONG, SIZES, np.arange(largest + 1))
-    near, far = (float(plain(causal_keys(length))) for length in (SHORT, LONG))
+    near, far = (float(untraced_value(causal_keys(length))) for length in (SHORT, LONG))
     quanta = np.arange(int((budget + largest) / QUANTUM) + 2)
     passes = lines(read(SHORT), read(LONG), near, far, TOKENS / QUANTUM, quanta)
     return Engine(

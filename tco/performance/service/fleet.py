@@ -21,24 +21,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
-from tco.performance.service.engine import Engine, engine_of
-from tco.performance.service.simulation import Requests, serve
+from tco.performance.service.engine import Engine, engine_for_plan
+from tco.performance.service.simulation import Requests, simulate_requests
 from tco.performance.service.traffic import Promise, Traffic
 from tco.performance.serving import phases
 from tco.performance.serving.plans import (
     SEQUENCES,
     DecodePlan,
     PrefillPlan,
-    Request,
+    ServingRequest,
     attention_chips,
-    decoding,
+    decode_plan_from_axes,
     decoding_at,
     depths_of,
 )
-from tco.performance.serving.search import at, decode_axes, offered_axes
+from tco.performance.serving.search import decode_axes, offered_axes, quantity_at_plan
 
 Array = np.ndarray[Any, Any]
 SPEEDS = np.geomspace(8, 512, 10)  # tokens/s a user for which the best plan of each size is tried
@@ -62,7 +62,7 @@ PARTS = 8  # of a simulation, whose spread says how sure it is
 SPARE = 8  # times the engines that are needed at least, among which the least is looked for
 
 
-class Pool(NamedTuple):
+class PoolPlan(NamedTuple):
     """A plan of a pool: its engine, chips, and the requests a second that one engine could hold."""
 
     plan: DecodePlan
@@ -87,12 +87,12 @@ class Times(NamedTuple):
     found: float  # share of the tokens of prompts
 
 
-class Fleet(NamedTuple):
+class ServingFleet(NamedTuple):
     """Engines of both pools, or of one that does both, and what requests see of them."""
 
-    decoder: Pool
+    decoder: PoolPlan
     decoders: int
-    reader: Pool | None  # none where engines that decode read prompts beside
+    reader: PoolPlan | None  # none where engines that decode read prompts beside
     readers: int
     times: dict[str, Array]
     answer: float  # mean tokens of an answer
@@ -107,7 +107,7 @@ class Fleet(NamedTuple):
             self.reader.chips * self.readers if self.reader else 0
         )
 
-    def is_cheaper_than(self, other: Fleet | None) -> bool:
+    def is_cheaper_than(self, other: ServingFleet | None) -> bool:
         """Say whether it needs fewer domains, or as many and fewer chips."""
         return other is None or (self.domains, self.chips) < (other.domains, other.chips)
 
@@ -169,20 +169,20 @@ def quantile_error(times: Array, quantile: float) -> float:
     )
 
 
-def kept(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
+def meets_promises(times: dict[str, Array], promises: Sequence[Promise]) -> bool:
     """Say whether promises are kept."""
     return all(np.quantile(times[one.metric], one.quantile) <= one.limit for one in promises)
 
 
 # ---------------------------------------------------------------- plans
-def decoders_of(machine: Machine, model: Architecture, request: Request) -> list[Pool]:
+def decoders_of(machine: Machine, model: Architecture, request: ServingRequest) -> list[PoolPlan]:
     """Return the best plans that decode, of every size at every speed."""
     axes = decoding_at(
         decode_axes(machine, model, request),
         np.array([SEQUENCES], dtype=float),
         depths_of(machine, model, request, machine.values),
     )
-    made = phases.decode(machine, model, axes, request)
+    made = phases.decode_pass(machine, model, axes, request)
     time, memory = np.broadcast_arrays(made.per_token, made.memory)
     rate = np.where(memory <= machine.memory, axes.sequences / attention_chips(axes) / time, 0.0)
     places = set[tuple[int, int]]()
@@ -193,13 +193,13 @@ def decoders_of(machine: Machine, model: Architecture, request: Request) -> list
                 places.add(divmod(int(able.argmax()), able.shape[1]))
     found = []
     for place in sorted(places):
-        plan = DecodePlan(*(float(at(axis, place)) for axis in axes))
+        plan = DecodePlan(*(float(quantity_at_plan(axis, place)) for axis in axes))
         sequences = plan.sequences * plan.chips / attention_chips(plan)
         build = cache(
-            lambda plan=plan, most=sequences: engine_of(machine, model, request, plan, most)
+            lambda plan=plan, most=sequences: engine_for_plan(machine, model, request, plan, most)
         )
         found.append(
-            Pool(
+            PoolPlan(
                 plan,
                 plan.chips,
                 float(sequences / time[place] / request.answer),
@@ -210,7 +210,9 @@ def decoders_of(machine: Machine, model: Architecture, request: Request) -> list
     return found
 
 
-def readers_of(machine: Machine, model: Architecture, request: Request, fresh: float) -> list[Pool]:
+def readers_of(
+    machine: Machine, model: Architecture, request: ServingRequest, fresh: float
+) -> list[PoolPlan]:
     """Return the plans that read prompts, a share of their tokens, of every size the one that reads
     most and the one that reads a prompt first.
     """
@@ -225,11 +227,26 @@ def readers_of(machine: Machine, model: Architecture, request: Request, fresh: f
                 places.add(divmod(int(able.argmax()), able.shape[1]))
     found = []
     for place in sorted(places):
-        plan = PrefillPlan(*(float(at(axis, place)) for axis in axes))
-        rate = plan.chips / attention_chips(plan) / float(at(made.per_prompt, place)) / fresh
-        build = cache(lambda plan=plan: engine_of(machine, model, request, decoding(plan, 1.0)))
+        plan = PrefillPlan(*(float(quantity_at_plan(axis, place)) for axis in axes))
+        rate = (
+            plan.chips
+            / attention_chips(plan)
+            / float(quantity_at_plan(made.per_prompt, place))
+            / fresh
+        )
+        build = cache(
+            lambda plan=plan: engine_for_plan(
+                machine, model, request, decode_plan_from_axes(plan, 1.0)
+            )
+        )
         found.append(
-            Pool(decoding(plan, 1.0), plan.chips, rate, float(at(made.until_read, place)), build)
+            PoolPlan(
+                decode_plan_from_axes(plan, 1.0),
+                plan.chips,
+                rate,
+                float(quantity_at_plan(made.until_read, place)),
+                build,
+            )
         )
     return found
 
@@ -266,7 +283,7 @@ class Search:
         self,
         machine: Machine,
         model: Architecture,
-        request: Request,
+        request: ServingRequest,
         traffic: Traffic,
         router: str,
         seed: int,
@@ -277,7 +294,7 @@ class Search:
         self.goodput, self.domain_chips = goodput, int(machine.links.world)
         self.rate, self.start = (
             traffic.values["requests_per_s"],
-            float(plain(machine.shared("first_token_start"))),
+            float(untraced_value(machine.shared("first_token_start"))),
         )
         some = traffic.requests(1, "random", REQUESTS, seed, pause)[1]
         self.answer = float(some.answer.mean())
@@ -291,7 +308,7 @@ class Search:
         self.prompt = float(some.prompt.mean())
         self.known: dict[tuple[DecodePlan, int, str], Times] = {}
 
-    def times(self, pool: Pool, engines: int, does: str) -> Times:
+    def times(self, pool: PoolPlan, engines: int, does: str) -> Times:
         """Return what requests see of a pool with so many engines, each of which reads, decodes or
         does both.
         """
@@ -306,7 +323,7 @@ class Search:
             )
             if does == DECODE:
                 requests = under_way(engine, each, before, requests, self.seed)
-            served = serve(
+            served = simulate_requests(
                 engine,
                 requests,
                 None if does == DECODE else before,
@@ -339,7 +356,7 @@ class Search:
             "e2e": last,
         }
 
-    def least(self, pool: Pool, good: Callable[[int], bool], most: int) -> int | None:
+    def least(self, pool: PoolPlan, good: Callable[[int], bool], most: int) -> int | None:
         """Return the least engines of a pool that are good, no more than `most`: more are never
         worse.
         """
@@ -369,14 +386,14 @@ class Search:
         needed = math.ceil(chips_with_spares(chips, self.goodput) / self.domain_chips)
         return max(needed, domains_holding(engines, self.domain_chips))
 
-    def most_chips(self, best: Fleet | None) -> float:
+    def most_chips(self, best: ServingFleet | None) -> float:
         """Return the chips below which a fleet may be cheaper than the best one."""
         if best is None:
             return np.inf
         with_fewer_domains = (best.domains - 1) * self.domain_chips * self.goodput
         return max(best.chips, math.floor(with_fewer_domains + 1e-9) + 1)
 
-    def cheapest(self, promises: Sequence[Promise]) -> Fleet | None:
+    def cheapest(self, promises: Sequence[Promise]) -> ServingFleet | None:
         """Return the fleet with the fewest domains that keeps promises.
 
         Of fleets with as many domains it has the fewest chips. There is none where no plan keeps
@@ -390,15 +407,15 @@ class Search:
             (one for one in self.readers if one.quickest <= limit["ttft"]),
             key=lambda one: one.engines(self.rate) * one.chips,
         )
-        best: Fleet | None = None
+        best: ServingFleet | None = None
         least = readers[0].engines(self.rate) * readers[0].chips if readers else np.inf
         for pool in sorted(self.decoders, key=lambda one: one.engines(self.rate) * one.chips):
             room = self.most_chips(best)
             if pool.engines(self.rate) * pool.chips + least >= room:
                 break
 
-            def soon(n: int, pool: Pool = pool) -> bool:
-                return kept(
+            def soon(n: int, pool: PoolPlan = pool) -> bool:
+                return meets_promises(
                     self.joined(self.times(pool, n, DECODE), None),
                     [one for one in promises if one.metric == "tpot"],
                 )
@@ -410,7 +427,9 @@ class Search:
                 best = self.with_readers(pool, engines, readers, promises, best)
         return self.together(promises, best)
 
-    def together(self, promises: Sequence[Promise], best: Fleet | None) -> Fleet | None:
+    def together(
+        self, promises: Sequence[Promise], best: ServingFleet | None
+    ) -> ServingFleet | None:
         """Return the cheaper of a fleet and the least one whose engines decode and read prompts
         beside, of the plans that could need the least.
         """
@@ -428,8 +447,8 @@ class Search:
         for pool in sorted(known, key=lambda one: one.engines(self.rate) * one.chips)[:FIRST]:
             room = self.most_chips(best)
 
-            def good(n: int, pool: Pool = pool) -> bool:
-                return kept(self.joined(self.times(pool, n, BOTH), None), promises)
+            def good(n: int, pool: PoolPlan = pool) -> bool:
+                return meets_promises(self.joined(self.times(pool, n, BOTH), None), promises)
 
             count = self.least(pool, good, self.most(pool, room))
             if count is not None and count * pool.chips < room:
@@ -437,11 +456,13 @@ class Search:
                 load = min(self.rate / (count * pool.rate), 1.0)
                 joined, answer = self.joined(times, None), float(times.answer.mean())
                 domains = self.domains_of([(pool.chips, count)])
-                fleet = Fleet(pool, count, None, 0, joined, answer, times.found, load, domains)
+                fleet = ServingFleet(
+                    pool, count, None, 0, joined, answer, times.found, load, domains
+                )
                 best = fleet if fleet.is_cheaper_than(best) else best
         return best
 
-    def most(self, pool: Pool, room: float) -> int:
+    def most(self, pool: PoolPlan, room: float) -> int:
         """Return the engines of a pool that are tried at most: those that have room beside none of
         the other, and several times those it needs.
         """
@@ -449,23 +470,23 @@ class Search:
 
     def with_readers(
         self,
-        pool: Pool,
+        pool: PoolPlan,
         engines: int,
-        readers: Sequence[Pool],
+        readers: Sequence[PoolPlan],
         promises: Sequence[Promise],
-        best: Fleet | None,
-    ) -> Fleet | None:
+        best: ServingFleet | None,
+    ) -> ServingFleet | None:
         """Return the cheaper of a fleet and the least one of so many engines that decode."""
         decoding = self.times(pool, engines, DECODE)
-        if not kept(self.joined(decoding, None), promises):
+        if not meets_promises(self.joined(decoding, None), promises):
             return best
         for reader in readers:
             room = self.most_chips(best) - engines * pool.chips
             if reader.engines(self.rate) * reader.chips >= room:
                 continue
 
-            def good(n: int, reader: Pool = reader) -> bool:
-                return kept(self.joined(decoding, self.times(reader, n, READ)), promises)
+            def good(n: int, reader: PoolPlan = reader) -> bool:
+                return meets_promises(self.joined(decoding, self.times(reader, n, READ)), promises)
 
             count = self.least(reader, good, self.most(reader, room))
             if count is not None and count * reader.chips < room:
@@ -477,7 +498,7 @@ class Search:
                 times, answer = self.joined(decoding, reading), float(decoding.answer.mean())
                 load = min(load / sum(chips), 1.0)
                 domains = self.domains_of([(pool.chips, engines), (reader.chips, count)])
-                fleet = Fleet(
+                fleet = ServingFleet(
                     pool, engines, reader, count, times, answer, reading.found, load, domains
                 )
                 best = fleet if fleet.is_cheaper_than(best) else best

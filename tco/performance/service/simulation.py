@@ -377,7 +377,7 @@ class EngineRun:
         self.cache.leave(self.slot[number], tokens, self.keeps[number] if self.reads else 0.0)
 
 
-def serve(
+def simulate_requests(
     engine: Engine,
     requests: Requests,
     before: Requests | None = None,

@@ -17,7 +17,7 @@ import numpy as np
 
 from tco.catalog import Catalogue
 from tco.catalog.catalogue import values_of
-from tco.catalog.rows import attribute, attributes
+from tco.catalog.rows import attribute, input_attributes
 from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import is_there, read_toml
 from tco.foundation.units import parse_quantity
@@ -183,11 +183,11 @@ def values_set(settings: Mapping[str, str]) -> dict[str, float]:
     values = {}
     for key, text in settings.items():
         short = key.removeprefix(f"{GROUP}.")
-        if (GROUP, short) not in attributes():
+        if (GROUP, short) not in input_attributes():
             raise unknown(
                 "input path",
                 key,
-                [f"{GROUP}.{one}" for group, one in attributes() if group == GROUP],
+                [f"{GROUP}.{one}" for group, one in input_attributes() if group == GROUP],
                 "--set",
             )
         with located(f"--set {key}"):

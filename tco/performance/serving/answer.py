@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.performance.deployment import deployed_rate
 from tco.performance.profile import Report
-from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, describe
+from tco.performance.serving.plans import CUTS, ServingPlan, borders_crossed, decode_plan_document
 
 if TYPE_CHECKING:
     from tco.fabric.links import Links
-    from tco.performance.serving.axes import Axis
+    from tco.performance.serving.axes import PlanAxis
     from tco.performance.serving.disaggregation import WholeEngines
     from tco.performance.serving.phases import PassResult
-    from tco.performance.serving.search import Choice
+    from tco.performance.serving.search import PlanChoice
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class ServingResult:
     prefill_share: Any = None
     decode: PassResult | None = None
     prefill: PassResult | None = None
-    choices: dict[str, Choice] = field(default_factory=dict)
+    choices: dict[str, PlanChoice] = field(default_factory=dict)
     links: Links | None = None  # that the plans lie on
     waits: Mapping[str, Any] = field(
         default_factory=dict
@@ -60,13 +60,13 @@ class ServingResult:
         return (
             {}
             if self.plan is None or self.links is None
-            else describe(self.plan.decode, self.links)
+            else decode_plan_document(self.plan.decode, self.links)
         )
 
     @property
-    def axes(self) -> list[Axis]:
+    def axes(self) -> list[PlanAxis]:
         """Where the axes of the plans lie on the fabric."""
-        from tco.performance.serving.axes import axes_of  # asked for by reports only
+        from tco.performance.serving.axes import pass_communication_axes
 
         if self.plan is None or self.links is None:
             return []
@@ -74,7 +74,9 @@ class ServingResult:
         return [
             axis
             for phase, made in self.phases().items()
-            for axis in axes_of(phase, getattr(plan, phase), links, made, self.waits)
+            for axis in pass_communication_axes(
+                phase, getattr(plan, phase), links, made, self.waits
+            )
         ]
 
     @property
@@ -115,7 +117,9 @@ class ServingResult:
         pools = whole_engines(self.choices["decode"], self.choices["prefill"], chips, *self.meeting)
         if pools is None or self.deployed is None:
             return pools
-        reached = deployed_rate(pools.output_tokens_per_s_per_chip, float(plain(self.deployed)))
+        reached = deployed_rate(
+            pools.output_tokens_per_s_per_chip, float(untraced_value(self.deployed))
+        )
         return pools._replace(output_tokens_per_s_per_chip=float(reached))
 
     @property

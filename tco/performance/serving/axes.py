@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.links import Group, Links, group_of, hops_between
+from tco.fabric.links import Links, RankGroup, hops_between, rank_group
 from tco.performance.layer.operators import waited_for
 from tco.performance.serving.phases import STAGE_TRANSFER, PassResult
 from tco.performance.serving.plans import DecodePlan, PrefillPlan, layout_of
@@ -23,7 +23,7 @@ COLLECTIVES = {  # operators that serve an axis
 }
 
 
-class Axis(NamedTuple):
+class PlanAxis(NamedTuple):
     """An axis of a plan: its ranks, the domains they stand in, mean devices between them, bytes a
     chip hands over in a step, time.
     """
@@ -46,7 +46,7 @@ WAITS = {
 }
 
 
-def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
+def serving_axis_groups(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, RankGroup]:
     """Return the group of every axis of a plan."""
     lies, tensor, context = (
         layout_of(plan, links),
@@ -56,41 +56,41 @@ def groups_of(plan: DecodePlan | PrefillPlan, links: Links) -> dict[str, Group]:
     joint = tensor * (
         context if isinstance(plan, DecodePlan) else 1.0
     )  # in decode the chips that split a sequence join its all-reduce
-    near = group_of(links, joint)
+    near = rank_group(links, joint)
     across = float(lies.domains) if lies.crossing else float(near.domains)
     apart = (
         float(lies.domains)
         if lies.crossing
-        else min(float(group_of(links, tensor * context).domains), context)
+        else min(float(rank_group(links, tensor * context).domains), context)
     )
     experts = float(lies.stage / (lies.replicas * lies.copies))
     return {
-        "tensor": Group(joint, across, joint / across),
-        "context": Group(context, apart, context / apart),
-        "experts": group_of(links, experts),
-        "expert parts": Group(float(lies.copies), float(lies.copies), 1.0),
+        "tensor": RankGroup(joint, across, joint / across),
+        "context": RankGroup(context, apart, context / apart),
+        "experts": rank_group(links, experts),
+        "expert parts": RankGroup(float(lies.copies), float(lies.copies), 1.0),
         "stages": stage_group(links, float(plan.chips), float(plan.pipeline_parallel)),
     }
 
 
-def stage_group(links: Links, chips: float, stages: float) -> Group:
+def stage_group(links: Links, chips: float, stages: float) -> RankGroup:
     """Return one chip of each stage of a pipeline."""
     domains = min(float(np.ceil(chips / links.domain)), stages)
-    return Group(stages, domains, stages / domains, float(np.ceil(chips / links.world)))
+    return RankGroup(stages, domains, stages / domains, float(np.ceil(chips / links.world)))
 
 
-def axes_of(
+def pass_communication_axes(
     phase: str,
     plan: DecodePlan | PrefillPlan,
     links: Links,
     made: PassResult,
     waits: Mapping[str, Any] | None = None,
-) -> list[Axis]:
+) -> list[PlanAxis]:
     """Return the axes of a pass along which chips exchange anything; `waits` say how long their
     ranks wait for each other.
     """
     found = []
-    for name, group in groups_of(plan, links).items():
+    for name, group in serving_axis_groups(plan, links).items():
         parts = [
             operator
             for operator in made.operators
@@ -106,6 +106,6 @@ def axes_of(
             once = float(waited_for(0.0, waits, WAITS[name], group.ranks, links.world))
             waiting = min(once * sum(float(operator.layers) for operator in parts), time)
         found.append(
-            Axis(phase, name, int(group.ranks), int(group.domains), hops, moved, time, waiting)
+            PlanAxis(phase, name, int(group.ranks), int(group.domains), hops, moved, time, waiting)
         )
     return found

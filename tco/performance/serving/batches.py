@@ -14,8 +14,8 @@ import numpy as np
 
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
-from tco.performance.serving.phases import PassResult, decode
-from tco.performance.serving.plans import DecodePlan, Request, attention_chips
+from tco.performance.serving.phases import PassResult, decode_pass
+from tco.performance.serving.plans import DecodePlan, ServingRequest, attention_chips
 
 SLOWEST = 1e-9  # tokens a second that stand for a target of none
 
@@ -73,7 +73,7 @@ class Solved(NamedTuple):
 def solved(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     plan: DecodePlan,
     passed: PassResult,
     allowed: float,
@@ -141,7 +141,8 @@ def solved(
             *(axis[rows[going]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
         )
         found = np.broadcast_to(
-            decode(machine, model, few._replace(sequences=tried), request).per_token, tried.shape
+            decode_pass(machine, model, few._replace(sequences=tried), request).per_token,
+            tried.shape,
         )
         sizes, times = (
             np.column_stack((low[going], tried, high[going])),
@@ -178,7 +179,7 @@ def solved(
     few = DecodePlan(
         *(axis[rows[near]] if np.ndim(axis) and len(axis) > 1 else axis for axis in plan)
     )
-    best[near], most[near] = before_a_step(
+    best[near], most[near] = best_batch_before_step(
         machine, model, request, few, allowed, low[near], (best[near], most[near])
     )
     return Solved(
@@ -192,10 +193,10 @@ def solved(
     )
 
 
-def before_a_step(
+def best_batch_before_step(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     plan: DecodePlan,
     allowed: float,
     batch: Array,
@@ -211,7 +212,8 @@ def before_a_step(
     tried = batch[:, None] * BELOW
     for _ in range(2):
         times = np.broadcast_to(
-            decode(machine, model, plan._replace(sequences=tried), request).per_token, tried.shape
+            decode_pass(machine, model, plan._replace(sequences=tried), request).per_token,
+            tried.shape,
         )
         made = np.where(times <= allowed, tried / times, 0.0) / chips
         top = made.argmax(axis=1)

@@ -21,13 +21,18 @@ from tco.performance.layer.machine import Machine
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
-    Request,
     ServingPlan,
+    ServingRequest,
+    as_prefill_plan,
     decoding_at,
     depths_of,
-    reading,
 )
-from tco.performance.serving.search import Choice, choose_prefill, choose_under_load, offered_axes
+from tco.performance.serving.search import (
+    PlanChoice,
+    choose_prefill,
+    choose_under_load,
+    offered_axes,
+)
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 FLIGHTS = np.unique(
@@ -45,14 +50,14 @@ class Searched(NamedTuple):
     loaded: Any
 
 
-def deployer_of(machine: Machine) -> Deployer:
+def require_deployer(machine: Machine) -> Deployer:
     """Return who deploys the plans that are searched."""
     if machine.deployer is None:
         raise ValueError("plans of a class are searched for who deploys them")
     return machine.deployer
 
 
-def column(values: Any, rows: int) -> FloatArray:
+def broadcast_column(values: Any, rows: int) -> FloatArray:
     """Return values as a column of some rows."""
     return np.broadcast_to(np.asarray(values, dtype=float), (rows, 1)).copy()
 
@@ -64,15 +69,15 @@ def with_flights(
     plans = len(np.ravel(decode.chips))
 
     def spread(axis: Any) -> FloatArray:
-        return np.repeat(np.ravel(column(axis, plans)), len(FLIGHTS))[:, None]
+        return np.repeat(np.ravel(broadcast_column(axis, plans)), len(FLIGHTS))[:, None]
 
     rows = plans * len(FLIGHTS)
     flight = np.tile(FLIGHTS, plans)[:, None]
-    read = None if readers is None else column(readers, rows)
+    read = None if readers is None else broadcast_column(readers, rows)
     return ServingPlan(
         DecodePlan(*map(spread, decode)),
         PrefillPlan(*map(spread, prefill)),
-        column(engines, rows),
+        broadcast_column(engines, rows),
         read,
         flight=flight,
     )
@@ -85,17 +90,21 @@ def axes_of_size(axes: PrefillPlan, allowed: Callable[[FloatArray], Any]) -> Pre
 
 
 def server_plans(
-    machine: Machine, model: Architecture, request: Request, values: Readable
+    machine: Machine, model: Architecture, request: ServingRequest, values: Readable
 ) -> ServingPlan:
     """Return whole engines of one server that read prompts and decode, at every load."""
-    most = min(deployer_of(machine).server_chips, float(machine.links.domain))
+    most = min(require_deployer(machine).server_chips, float(machine.links.domain))
     axes = axes_of_size(offered_axes(machine, model, 0), lambda chips: chips <= most)
     decode = decoding_at(axes, 1.0, depths_of(machine, model, request, values))
-    return with_flights(decode, reading(decode), 1.0, None)
+    return with_flights(decode, as_prefill_plan(decode), 1.0, None)
 
 
 def pool_plans(
-    machine: Machine, model: Architecture, request: Request, values: Readable, shape: PoolShape
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    values: Readable,
+    shape: PoolShape,
 ) -> ServingPlan | None:
     """Return pools of a published size at every load; None where no plan of these chips can read
     prompts or decode.
@@ -112,11 +121,11 @@ def pool_plans(
     if prefill is None:
         return None
     decode = decoding_at(decode_axes, 1.0, depths_of(machine, model, request, values))
-    before = PrefillPlan(*(column(axis, len(decode.chips)) for axis in prefill))
+    before = PrefillPlan(*(broadcast_column(axis, len(decode.chips)) for axis in prefill))
     return with_flights(decode, before, shape.decode_engines, shape.prefill_engines)
 
 
-def stacked(parts: list[ServingPlan]) -> ServingPlan:
+def concatenate_serving_plans(parts: list[ServingPlan]) -> ServingPlan:
     """Return the rows of several sets of plans as one."""
 
     def joined(name: str) -> Any:
@@ -131,25 +140,26 @@ def stacked(parts: list[ServingPlan]) -> ServingPlan:
 
 
 def plans_of_class(
-    machine: Machine, model: Architecture, request: Request, values: Readable, name: str
+    machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
 ) -> ServingPlan | None:
     """Return every plan of a class at every load, a row each; None where no chips can run any."""
     if name == SERVER:
         return server_plans(machine, model, request, values)
     shapes = [
-        pool_plans(machine, model, request, values, shape) for shape in deployer_of(machine).pools
+        pool_plans(machine, model, request, values, shape)
+        for shape in require_deployer(machine).pools
     ]
     rows = [plans for plans in shapes if plans is not None]
-    return stacked(rows) if rows else None
+    return concatenate_serving_plans(rows) if rows else None
 
 
 def chosen_in_class(
-    machine: Machine, model: Architecture, request: Request, values: Readable
+    machine: Machine, model: Architecture, request: ServingRequest, values: Readable
 ) -> Searched:
     """Return the best plan of an operator's class; of a benchmark the better of one server and of
     pools apart.
     """
-    own = deployer_of(machine).name
+    own = require_deployer(machine).name
     names = (SERVER, APART) if own == BENCHMARK else (own,)
     results = [best_of_class(machine, model, request, values, name) for name in names]
 
@@ -164,13 +174,13 @@ def chosen_in_class(
 
 
 def best_of_class(
-    machine: Machine, model: Architecture, request: Request, values: Readable, name: str
+    machine: Machine, model: Architecture, request: ServingRequest, values: Readable, name: str
 ) -> Searched:
     """Return the best plan of one class, its requests in flight solved between those of the grid."""
     plans = plans_of_class(machine, model, request, values, name)
     if plans is None:
         return Searched(
-            Choice(None, 0, 0, None, reason="no pools of a published size divide these chips"),
+            PlanChoice(None, 0, 0, None, reason="no pools of a published size divide these chips"),
             None,
             None,
         )
@@ -183,7 +193,7 @@ def best_of_class(
 def refined(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     values: Readable,
     plans: ServingPlan,
     result: Searched,

@@ -19,7 +19,7 @@ from tco.foundation.units import (
 )
 
 if TYPE_CHECKING:
-    from tco.performance.serving.search import Choice
+    from tco.performance.serving.search import PlanChoice
 
 
 @formula(unit="s", source="scaling-book")
@@ -106,7 +106,12 @@ class WholeEngines(NamedTuple):
 
 
 def whole_engines(
-    decode: Choice, prefill: Choice, chips: int, prompt: float, answer: float, sharpness: float
+    decode: PlanChoice,
+    prefill: PlanChoice,
+    chips: int,
+    prompt: float,
+    answer: float,
+    sharpness: float,
 ) -> WholeEngines | None:
     """Return the best whole engines of both pools on some chips, of the plans that were chosen
     among; None where no two find room.
@@ -138,7 +143,7 @@ def whole_engines(
     return found
 
 
-def best_by_size(choice: Choice, chips: int) -> dict[int, float]:
+def best_by_size(choice: PlanChoice, chips: int) -> dict[int, float]:
     """Return the best rate of the plans that fit and meet the target, by the chips of an engine, of
     those with no more than some chips.
     """

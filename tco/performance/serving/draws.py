@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.values import Readable
-from tco.graph.kernel import BATCH, BATCH_PATH, Kernel
-from tco.graph.run import Run, evaluated, taken
+from tco.graph.kernel import BATCH, BATCH_PATH, ArithmeticKernel
+from tco.graph.run import ScheduleRunner, kernel_outputs, taken
 from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
@@ -68,7 +68,7 @@ def traced(
     machine: Machine, model: Architecture, values: Readable, plans: ServingPlan
 ) -> tuple[ServingResult, dict[str, Any]]:
     """Return a serving workload on plans, and beside its rates what a choice among them rests on."""
-    found = served.evaluated(machine, model, values, plans)
+    found = served.evaluate_serving_plan(machine, model, values, plans)
     targets = {
         "interactivity": values["workload.interactivity"],
         "longest wait": values["workload.ttft"],
@@ -106,11 +106,11 @@ def traced(
     }
 
 
-class Block:
+class DrawBlock:
     """Draws of a kernel's inputs."""
 
     def __init__(
-        self, kernel: Kernel, names: Names, drawn: Mapping[str, Array], count: int
+        self, kernel: ArithmeticKernel, names: Names, drawn: Mapping[str, Array], count: int
     ) -> None:
         self.kernel, self.names, self.count = kernel, names, count
         self.values = kernel.values(drawn)
@@ -119,7 +119,7 @@ class Block:
         """Compute what stands in some places in every draw, for what comes after."""
         missing = [place for place in dict.fromkeys(wanted) if place not in self.values]
         self.values.update(
-            zip(missing, evaluated(self.kernel, missing, self.values, self.count), strict=True)
+            zip(missing, kernel_outputs(self.kernel, missing, self.values, self.count), strict=True)
         )
 
     def __getitem__(self, names: tuple[str, ...]) -> list[Any]:
@@ -129,18 +129,18 @@ class Block:
         return [self.values[place] for place in places]
 
 
-class Curve:
+class BatchResponse:
     """A result as a function of the batch: of some rows of plans in every draw, or of pairs of a
     plan and a draw.
     """
 
-    def __init__(self, block: Block, name: str, rows: Any, draws: Array | None = None) -> None:
+    def __init__(self, block: DrawBlock, name: str, rows: Any, draws: Array | None = None) -> None:
         kernel = self.kernel = block.kernel
         self.place, self.batch = block.names[name], kernel.inputs[BATCH_PATH]
         block.keep(*[one for one in kernel.before(BATCH, [self.place]) if one != self.batch])
         schedule = kernel.schedule([self.place], [*block.values, self.batch])
         rests = [one for one in schedule.leaves if one != self.batch]
-        self.run = Run(
+        self.run = ScheduleRunner(
             schedule,
             taken(kernel, block.values, rests, rows, draws),
             block.count if draws is None else len(draws),
@@ -164,13 +164,13 @@ class Hints(NamedTuple):
     rate: Array
 
 
-def chips_of(plans: ServingPlan) -> Array:
+def decode_attention_chips(plans: ServingPlan) -> Array:
     """Return the chips that share the attention of a sequence, of every plan that decodes."""
     return np.ravel(attention_chips(plans.decode)) * 1.0
 
 
-def choose(
-    block: Block,
+def best_plans_per_draw(
+    block: DrawBlock,
     plans: ServingPlan,
     hints: Hints | None,
     speeds: Speeds = OWN,
@@ -181,12 +181,15 @@ def choose(
     one plan, that one.
     """
     if hints is None:
-        return [under_load(block, speed) for speed in speeds]
+        return [choose_loaded_engines(block, speed) for speed in speeds]
     found = []
     for rows, batch, quick in zip(
-        *decoding(block, chips_of(plans), hints, speeds, begin, spare), strict=True
+        *solve_decode_plans(block, decode_attention_chips(plans), hints, speeds, begin, spare),
+        strict=True,
     ):
-        ready, soon = reading(block, Curve(block, "step", rows, np.arange(block.count))(batch))
+        ready, soon = best_prefill_by_draw(
+            block, BatchResponse(block, "step", rows, np.arange(block.count))(batch)
+        )
         found.append(Chosen({DECODE: rows, PREFILL: ready}, batch, quick & soon))
     return found
 
@@ -199,20 +202,20 @@ def held_with(batch: float, count: int) -> Chosen:
     )
 
 
-def under_load(block: Block, speed: float | None) -> Chosen:
+def choose_loaded_engines(block: DrawBlock, speed: float | None) -> Chosen:
     """Return the choice of engines with some requests in flight, whose batch follows from them."""
     score, slow, user, first, needed = block[
         "output_tokens_per_s_per_chip", "tpot_s", "tokens_per_s_per_user", "ttft_s", "needed"
     ]
     memory, wait, offline = block["memory", "longest wait", "offline"]
     meets = (offline > 0) | (
-        (user * (1 + EXACTLY) >= asked(block, speed)) & (first <= or_ever(wait))
+        (user * (1 + EXACTLY) >= draw_target_speed(block, speed)) & (first <= or_ever(wait))
     )  # nobody waits for what runs offline
     rows, meets = best_of(score, slow, meets, needed <= memory, block.count)
     return Chosen({DECODE: rows}, np.full(block.count, np.nan), meets)
 
 
-def reading(block: Block, step: Array) -> tuple[Array, Array]:
+def best_prefill_by_draw(block: DrawBlock, step: Array) -> tuple[Array, Array]:
     """Return the plan that reads prompts in every draw, and whether the first token comes in time,
     a step of decoding after it.
     """
@@ -229,15 +232,15 @@ def or_ever(wait: Any) -> Any:
     return np.where(wait > 0, wait, np.inf)
 
 
-def asked(block: Block, speed: float | None) -> Any:
+def draw_target_speed(block: DrawBlock, speed: float | None) -> Any:
     """Return the tokens/s a user is to get: a speed, or the workload's own in every draw."""
     return block[("interactivity",)][0] if speed is None else speed
 
 
-def time_allowed(block: Block, speed: float | None) -> Array:
+def time_allowed(block: DrawBlock, speed: float | None) -> Array:
     """Return the time a token may take in every draw."""
     found: Array = np.broadcast_to(
-        1 / np.maximum(asked(block, speed), SLOWEST) * (1 + EXACTLY), block.count
+        1 / np.maximum(draw_target_speed(block, speed), SLOWEST) * (1 + EXACTLY), block.count
     )
     return found
 
@@ -254,10 +257,10 @@ def best_of(score: Any, time: Any, meets: Any, fits: Any, count: int) -> tuple[A
     return chosen, (fits & meets)[chosen, np.arange(count)]
 
 
-def room(block: Block, plans: int) -> Array:
+def room(block: DrawBlock, plans: int) -> Array:
     """Return the sequences that memory holds beside the weights, of every plan in every draw."""
     held, none, (memory,) = (
-        Curve(block, "held", slice(None)),
+        BatchResponse(block, "held", slice(None)),
         np.zeros((plans, block.count)),
         block[("memory",)],
     )
@@ -266,8 +269,8 @@ def room(block: Block, plans: int) -> Array:
     return found
 
 
-def decoding(
-    block: Block, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float
+def solve_decode_plans(
+    block: DrawBlock, chips: Array, hints: Hints, speeds: Speeds, begin: Array, spare: float
 ) -> tuple[Array, Array, Array]:
     """Return the plan that decodes in every draw at each speed, its batch, and whether it gives
     each user that speed.
@@ -297,7 +300,7 @@ def decoding(
 
     def times(some: Any, sizes: Array) -> Array:
         """Return the time of a token of some plans, each with a batch in every case."""
-        token = Curve(block, "token", some)
+        token = BatchResponse(block, "token", some)
         return np.concatenate(
             [token(sizes[:, at * count :][:, :count]) for at in range(many)], axis=1
         )
@@ -306,11 +309,13 @@ def decoding(
         """Give some plans to some cases, each with the largest batch in time, where that is better
         than what they have.
         """
-        token = Curve(block, "token", some, None if which is every and many == 1 else draw[which])
+        token = BatchResponse(
+            block, "token", some, None if which is every and many == 1 else draw[which]
+        )
         limit, most_of, power = allowed[which], most[some, which], hints.power[speed[which], some]
         found, time = largest_within(token, limit, np.ones(len(which)), most_of, first, power)
         gained = np.where(fits[some, which] & (time <= limit), found / chips[some] / time, 0.0)
-        before_a_step(
+        back_off_from_tile_step(
             token, chips[some], found, gained, np.flatnonzero(gained > rate[which] * (1 - STEPS))
         )
         better = np.flatnonzero(gained > rate[which])
@@ -366,12 +371,14 @@ def decoding(
         some, which = (
             one.ravel() for one in np.broadcast_arrays(np.arange(plans)[:, None], lost[None])
         )
-        time = Curve(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
+        time = BatchResponse(block, "token", some, which)(np.ones(len(some))).reshape(plans, -1)
         rows[missed] = np.where(fits[:, lost], time, np.inf).argmin(axis=0)[place]
     return by_speed(rows), by_speed(batch), by_speed(rate > 0)
 
 
-def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: Array) -> None:
+def back_off_from_tile_step(
+    token: BatchResponse, chips: Array, batch: Array, rate: Array, near: Array
+) -> None:
     """Put fewer sequences in the place of the largest batches in time, near the best, where they
     make more: a tile or wave less.
     """
@@ -396,7 +403,7 @@ def before_a_step(token: Curve, chips: Array, batch: Array, rate: Array, near: A
 
 
 def hinted(
-    kernel: Kernel,
+    kernel: ArithmeticKernel,
     names: Names,
     centre: Mapping[str, Array],
     plans: ServingPlan,
@@ -407,11 +414,11 @@ def hinted(
     """
     if "needed" in names:
         return None
-    chips = chips_of(plans)
-    block, count, many = Block(kernel, names, centre, 1), len(chips), len(speeds)
+    chips = decode_attention_chips(plans)
+    block, count, many = DrawBlock(kernel, names, centre, 1), len(chips), len(speeds)
     held = np.tile(room(block, count)[:, 0], many)
     allowed = np.repeat(np.concatenate([time_allowed(block, speed) for speed in speeds]), count)
-    token = Curve(
+    token = BatchResponse(
         block, "token", np.tile(np.arange(count), many), np.zeros(many * count, dtype=int)
     )
     most, first, power = (
@@ -426,7 +433,7 @@ def hinted(
 
 
 def promising(
-    kernel: Kernel,
+    kernel: ArithmeticKernel,
     names: Names,
     pilots: Mapping[str, Array],
     plans: ServingPlan,
@@ -442,7 +449,10 @@ def promising(
         centre = {path: one[at : at + 1] for path, one in pilots.items()}
         if at and all((one == pilots[path][0]).all() for path, one in centre.items()):
             continue
-        block, hints = Block(kernel, names, centre, 1), hinted(kernel, names, centre, plans, every)
+        block, hints = (
+            DrawBlock(kernel, names, centre, 1),
+            hinted(kernel, names, centre, plans, every),
+        )
         if hints is None:
             rates = {DECODE: rates_under_load(block, plans, every)}
         else:
@@ -464,10 +474,10 @@ def promising(
         begin = np.argsort(-near_best.max(axis=0), kind="stable")[: len(FIRST)]
     for asked, share in ((slice(0, 1), 1), (slice(1, None), SHARE * len(speeds)))[: len(every)]:
         own = {path: one[::share] for path, one in pilots.items()}
-        block = Block(kernel, names, own, len(next(iter(own.values()))))
+        block = DrawBlock(kernel, names, own, len(next(iter(own.values()))))
         if first is not None and asked.start == 0:
-            kept[DECODE] = kept[DECODE] | quickest(block, len(kept[DECODE]))
-        for chosen in choose(
+            kept[DECODE] = kept[DECODE] | fastest_single_request_plans(block, len(kept[DECODE]))
+        for chosen in best_plans_per_draw(
             block,
             plans,
             first and Hints(*(one[asked] for one in first)),
@@ -484,17 +494,17 @@ def promising(
     return found, first and Hints(*(one[:, found[DECODE]] for one in first))
 
 
-def quickest(block: Block, plans: int) -> Array:
+def fastest_single_request_plans(block: DrawBlock, plans: int) -> Array:
     """Return which plans decode one request sooner than all others in some draw: they alone may
     keep a promise in slow draws.
     """
     alone = np.ones((plans, block.count))
-    time_per_token = Curve(block, "token", slice(None))(alone)
+    time_per_token = BatchResponse(block, "token", slice(None))(alone)
     fastest = np.where(room(block, plans) >= 1, time_per_token, np.inf).argmin(axis=0)
     return np.isin(np.arange(plans), fastest)
 
 
-def rates_under_load(block: Block, plans: ServingPlan, speeds: Speeds) -> Array:
+def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> Array:
     """Return the rate of each plan with its requests in flight at each speed; zero of those that do
     not fit.
 
@@ -506,7 +516,7 @@ def rates_under_load(block: Block, plans: ServingPlan, speeds: Speeds) -> Array:
         return np.reshape(fitting, (1, -1))
     user, first, wait = block["tokens_per_s_per_user", "ttft_s", "longest wait"]
     soon = first <= or_ever(wait) * (1 + NEAR)
-    quick = [user * (1 + NEAR) >= asked(block, speed) for speed in speeds]
+    quick = [user * (1 + NEAR) >= draw_target_speed(block, speed) for speed in speeds]
     return np.concatenate(
         [np.reshape(np.where(soon & enough, fitting, 0.0), (1, -1)) for enough in quick]
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from tco.fabric.links import Links
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.hardware.bill import device_capacity
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import weight_bytes
@@ -44,7 +44,7 @@ def axes_given(machine: Machine, model: Architecture, plan: Mapping[str, str]) -
     """Return the plans that fit the given axes; an unknown key, a bad value or axes that fit no
     plan raise `DataError`.
     """
-    links, given = machine.links, {key: whole(key, text) for key, text in plan.items()}
+    links, given = machine.links, {key: parse_plan_axis(key, text) for key, text in plan.items()}
     for prefix in ("", PREFIX):
         if given.get(f"{prefix}tp") == 1 and not given.get(f"{prefix}ep"):
             check_device(machine, model, given.get(f"{prefix}pp", 1), f"--plan {prefix}tp=1")
@@ -77,11 +77,11 @@ def check_device(machine: Machine, model: Architecture, stages: float, where: st
     if machine.kernels.share is None or model.expert_parameters:
         return
     cores, device = (
-        float(plain(machine.kernels.part(name))) for name in ("cores", "cores_per_device")
+        float(untraced_value(machine.kernels.part(name))) for name in ("cores", "cores_per_device")
     )
-    have = float(plain(device_capacity(machine.memory, device, cores)))
+    have = float(untraced_value(device_capacity(machine.memory, device, cores)))
     need = float(
-        plain(
+        untraced_value(
             weight_bytes(
                 model.parameters, 0, stages, 1, machine.attention_size, machine.expert_size
             )
@@ -118,7 +118,7 @@ def deployment(given: Mapping[str, float]) -> tuple[dict[str, float], str]:
     )
 
 
-def whole(key: str, text: str) -> float:
+def parse_plan_axis(key: str, text: str) -> float:
     """Return the number of one axis, whole but for a batch, which may be a mean over time."""
     if key not in KEYS:
         raise unknown("axis of a serving plan", key, KEYS, "--plan")
@@ -143,7 +143,7 @@ def plans_with(
             **given,
             "chips": given["tp"] * given["dp"] * given.get("cp", 1) * given.get("pp", 1),
         }
-    found = built(model, given) if "chips" in given else searched(model, links, given)
+    found = built(model, given) if "chips" in given else searchable_plan_axes(model, links, given)
     groups = found.chips / found.pipeline_parallel / attention_chips(found)
     wanted = {
         "tp": found.tensor_parallel,
@@ -172,7 +172,9 @@ def plans_with(
     )
 
 
-def searched(model: Architecture, links: Links, given: Mapping[str, float]) -> PrefillPlan:
+def searchable_plan_axes(
+    model: Architecture, links: Links, given: Mapping[str, float]
+) -> PrefillPlan:
     """Return every plan of the search, sequences split as far as is given."""
     return plan_axes(model, links, np.inf if "cp" in given else 0)
 

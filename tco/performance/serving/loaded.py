@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import formula, greatest, maximum, minimum, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import Byte, PerSecond, Pure, Second, TokenPerChip
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
@@ -20,7 +20,7 @@ from tco.performance.deployment import deployed_rate
 from tco.performance.layer.machine import Machine
 from tco.performance.serving import phases
 from tco.performance.serving.phases import PassResult
-from tco.performance.serving.plans import Request, ServingPlan, attention_chips
+from tco.performance.serving.plans import ServingPlan, ServingRequest, attention_chips
 
 ROUNDS = 5  # in which the batch of a pool that another one feeds settles
 
@@ -201,8 +201,12 @@ class Loaded(NamedTuple):
     fits: Any  # whether weights and one sequence a group fit
 
 
-def under_load(
-    machine: Machine, model: Architecture, engines: ServingPlan, request: Request, values: Readable
+def loaded_engine_rates(
+    machine: Machine,
+    model: Architecture,
+    engines: ServingPlan,
+    request: ServingRequest,
+    values: Readable,
 ) -> Loaded:
     """Return the rates of engines with some requests in flight."""
     plan, before = engines.decode, engines.prefill
@@ -228,13 +232,13 @@ def under_load(
     together = prompts_together(
         budget, request.prompt, arriving, reading, machine.shared("prompt_bunching")
     )
-    prefill = phases.prefill(machine, model, before, request, together)
+    prefill = phases.evaluate_prefill(machine, model, before, request, together)
     filled = groups_in_use(reading, flight) if engines.readers is None else reading
     prompt_time = engine_prompt_time(prefill.per_prompt, filled)
     first = first_prompt_time(prefill.until_read, groups_in_use(reading, arriving), reading, start)
 
     def step_of(size: Any) -> PassResult:
-        return phases.decode(
+        return phases.decode_pass(
             machine, model, plan._replace(sequences=group_sequences(size, groups)), request
         )
 
@@ -288,7 +292,13 @@ def under_load(
     held = phases.prefill_memory(machine, model, before, request)
     needed = greatest("memory_needed", [total("with_one_sequence", [empty, one]), held])
     return Loaded(
-        rates, decode, prefill, share, running, needed, plain(needed) <= plain(machine.memory)
+        rates,
+        decode,
+        prefill,
+        share,
+        running,
+        needed,
+        untraced_value(needed) <= untraced_value(machine.memory),
     )
 
 
@@ -297,5 +307,5 @@ def plan_under_load(engines: ServingPlan, made: Loaded) -> ServingPlan:
     plan = engines.decode
     groups = plan.chips / attention_chips(plan)
     return engines._replace(
-        decode=plan._replace(sequences=np.ceil(plain(made.running) / groups - 1e-9))
+        decode=plan._replace(sequences=np.ceil(untraced_value(made.running) / groups - 1e-9))
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.fabric.costs import direct_time
-from tco.fabric.links import Group, Links, links_for
+from tco.fabric.links import Links, RankGroup, links_for
 from tco.foundation.formula import formula, greatest, maximum, minimum, select, somewhere, total
 from tco.foundation.trace import scope
 from tco.foundation.units import (
@@ -44,10 +44,17 @@ from tco.performance.chip.roofline import (
 )
 from tco.performance.layer.layers import forward_pass, gather_keys
 from tco.performance.layer.machine import Machine, times_as_long
-from tco.performance.layer.operators import Operator, Pass, Shape
-from tco.performance.profile import Line, lines_of, time_by_bound
+from tco.performance.layer.operators import Operator, Pass, PassShape
+from tco.performance.profile import OperatorProfile, profile_lines, time_by_bound
 from tco.performance.serving import plans as asked
-from tco.performance.serving.plans import CUTS, DecodePlan, Layout, PrefillPlan, Request, layout_of
+from tco.performance.serving.plans import (
+    CUTS,
+    DecodePlan,
+    DomainLayout,
+    PrefillPlan,
+    ServingRequest,
+    layout_of,
+)
 
 STAGE_TRANSFER = "stage transfer"
 
@@ -195,9 +202,9 @@ class PassResult(NamedTuple):
         return reading_time(one.time, one.per_prompt)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[OperatorProfile]:
         """A line for each operator."""
-        return lines_of(self)
+        return profile_lines(self)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -233,7 +240,7 @@ def cached_numbers(
     ) / tensor_parallel
 
 
-def caches_of(machine: Machine, model: Architecture, shape: Shape, context: Any) -> Any:
+def caches_of(machine: Machine, model: Architecture, shape: PassShape, context: Any) -> Any:
     """Return the caches of one chip."""
     growing, kept = cached_numbers(model, shape.tensor_parallel, shape.context_parallel)
     return cache_bytes(shape.sequences, context, growing, kept, machine.cache_size)
@@ -251,7 +258,7 @@ def projected(model: Architecture) -> Any:
 def held_in_memory(
     machine: Machine,
     model: Architecture,
-    shape: Shape,
+    shape: PassShape,
     context: Any,
     offload: Any = None,
     stages: Any = 1,
@@ -289,7 +296,7 @@ def held_in_memory(
         machine.attention_size,
         machine.expert_size,
     )
-    return memory_in_use(weights, room_of(machine, cache, offload))
+    return memory_in_use(weights, kv_cache_reservation(machine, cache, offload))
 
 
 @formula(unit="byte", source="narayanan2021")
@@ -298,7 +305,7 @@ def caches_of_longest(cache: Byte, excess: Pure) -> Any:
     return cache * excess
 
 
-def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
+def kv_cache_reservation(machine: Machine, cache: Any, offload: Any) -> Any:
     """Return the HBM beside the weights that caches take as the engine admits them, the share
     `offload` of them kept in host memory.
     """
@@ -308,21 +315,21 @@ def room_of(machine: Machine, cache: Any, offload: Any) -> Any:
     )
 
 
-def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> Layout:
+def layout_on(machine: Machine, plan: DecodePlan | PrefillPlan) -> DomainLayout:
     """Return how a plan lies on the fabric of a machine: plans of a search, which are asked for
     again and again, once.
     """
     axes = (plan.chips, plan.pipeline_parallel, plan.cut, plan.expert_parallel)
-    found: Layout | None = machine.known.of(
+    found: DomainLayout | None = machine.known.of(
         ("layout",), axes, lambda: layout_of(plan, machine.links)
     )
     return layout_of(plan, machine.links) if found is None else found
 
 
-def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
+def decode_shape(machine: Machine, plan: DecodePlan, request: ServingRequest) -> PassShape:
     """Return what a decode step computes and where."""
-    lies, drafts = layout_on(machine, plan), asked.drafts_of(plan, request)
-    return Shape(
+    lies, drafts = layout_on(machine, plan), asked.draft_tokens_or_none(plan, request)
+    return PassShape(
         lies.stage,
         plan.tensor_parallel,
         lies.experts,
@@ -338,7 +345,9 @@ def decode_shape(machine: Machine, plan: DecodePlan, request: Request) -> Shape:
     )
 
 
-def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> Any:
+def decode_memory(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
+) -> Any:
     """Return the HBM a decoding chip needs at the end of its sequences."""
     context = full_context(request.prompt, request.answer)
     return held_in_memory(
@@ -352,7 +361,7 @@ def decode_memory(machine: Machine, model: Architecture, plan: DecodePlan, reque
 
 
 def sequence_memory(
-    machine: Machine, model: Architecture, plan: DecodePlan, request: Request
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
 ) -> Any:
     """Return the HBM a decoding chip needs for one sequence of its group, as its engine admits
     them.
@@ -364,20 +373,22 @@ def sequence_memory(
         shape,
         reserved_context(request.prompt, request.answer, machine.habit("answer_reserved")),
     )
-    return room_of(machine, cache, request.offload)
+    return kv_cache_reservation(machine, cache, request.offload)
 
 
-def decode(machine: Machine, model: Architecture, plan: DecodePlan, request: Request) -> PassResult:
+def decode_pass(
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
+) -> PassResult:
     """One decode step of every plan."""
     with scope("decode"):
         return decode_step(machine, model, plan, request)
 
 
 def decode_step(
-    machine: Machine, model: Architecture, plan: DecodePlan, request: Request
+    machine: Machine, model: Architecture, plan: DecodePlan, request: ServingRequest
 ) -> PassResult:
     """Return a decode step, its cells named in the place that is open."""
-    shape, drafts = decode_shape(machine, plan, request), asked.drafts_of(plan, request)
+    shape, drafts = decode_shape(machine, plan, request), asked.draft_tokens_or_none(plan, request)
     tokens = shape.tokens
     computed = beside_routed(forward_pass(Pass(machine, model, shape), tokens))
     operators = with_uneven_stages(
@@ -463,7 +474,7 @@ def whole_pass(machine: Machine, name: str, operators: list[Operator]) -> Any:
     return time if machine.unexplained is None else with_unexplained(time, machine.unexplained)
 
 
-def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: Request) -> Any:
+def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: ServingRequest) -> Any:
     """Return the prompts that the engine's budget of tokens puts in one pass, below one where it
     holds a part of one.
     """
@@ -475,7 +486,9 @@ def prompts_of_a_bundle(machine: Machine, plan: PrefillPlan, request: Request) -
     return prompts_of_a_pass(machine.habit("token_budget"), whole)
 
 
-def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts: Any) -> Shape:
+def prefill_shape(
+    machine: Machine, plan: PrefillPlan, request: ServingRequest, prompts: Any
+) -> PassShape:
     """Return what a pass over some prompts of every group computes and where; what a prefix cache
     holds is read, not computed.
     """
@@ -490,7 +503,7 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
     if prompts is None:
         prompts = prompts_of_a_bundle(machine, plan, request)
     lies = layout_on(machine, plan)
-    return Shape(
+    return PassShape(
         lies.stage,
         plan.tensor_parallel,
         lies.experts,
@@ -508,7 +521,11 @@ def prefill_shape(machine: Machine, plan: PrefillPlan, request: Request, prompts
 
 
 def prefill_memory(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = 1.0
+    machine: Machine,
+    model: Architecture,
+    plan: PrefillPlan,
+    request: ServingRequest,
+    prompts: Any = 1.0,
 ) -> Any:
     """Return the HBM a chip needs that reads some prompts a group."""
     return prompts_in_memory(
@@ -517,15 +534,23 @@ def prefill_memory(
 
 
 def prompts_in_memory(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, shape: Shape
+    machine: Machine,
+    model: Architecture,
+    plan: PrefillPlan,
+    request: ServingRequest,
+    shape: PassShape,
 ) -> Any:
     """Return the HBM a chip needs for the prompts of a pass."""
     held = shape._replace(sequences=asked.prompts_held(shape.sequences))
     return held_in_memory(machine, model, held, request.prompt, stages=plan.pipeline_parallel)
 
 
-def prefill(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any = None
+def evaluate_prefill(
+    machine: Machine,
+    model: Architecture,
+    plan: PrefillPlan,
+    request: ServingRequest,
+    prompts: Any = None,
 ) -> PassResult:
     """One pass over prompts of every attention group of a plan.
 
@@ -538,7 +563,7 @@ def prefill(
 
 
 def prefill_pass(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request, prompts: Any
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest, prompts: Any
 ) -> PassResult:
     """Return a pass over prompts, its cells named in the place that is open."""
     shape = prefill_shape(machine, plan, request, prompts)
@@ -553,12 +578,12 @@ def prefill_pass(
 
 
 def prefill_pool(
-    machine: Machine, model: Architecture, plan: PrefillPlan, request: Request
+    machine: Machine, model: Architecture, plan: PrefillPlan, request: ServingRequest
 ) -> PassResult:
     """One pass of a pool that is kept busy, with a full bundle of prompts, and one over a prompt
     that comes alone.
     """
-    busy = prefill(machine, model, plan, request)
+    busy = evaluate_prefill(machine, model, plan, request)
     with scope("prompt alone"):
         alone = prefill_pass(
             machine,
@@ -676,7 +701,7 @@ def stage_link(links: Links, chips: Any) -> tuple[Any, Any]:
     Each chip sends to one of the next stage: on a mesh over the one link of the pair, on a torus
     over the lanes to a neighbour.
     """
-    pair = links if links.tray[0] else links_for(links, Group(2.0, 1.0, 2.0))
+    pair = links if links.tray[0] else links_for(links, RankGroup(2.0, 1.0, 2.0))
     latencies, sizes = pair.latencies, (chips, float(links.domain), float(links.world))
     rate = stage_rate(*sizes, pair.inside, links.crossing, links.network)
     return rate, stage_step(*sizes, latencies.step, latencies.crossing_step, latencies.network_step)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tco.fabric.links import Links
 from tco.foundation.formula import ceil_ratio, formula, maximum, minimum, select
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tco.performance.layer.machine import Machine
 
 
-class Request(NamedTuple):
+class ServingRequest(NamedTuple):
     """The workload's inputs; None where it does without."""
 
     prompt: Any
@@ -37,9 +37,9 @@ class Request(NamedTuple):
     equal_lengths: bool = False  # all requests are as long, so that they may start and end together
 
 
-def request_of(values: Readable) -> Request:
+def request_of(values: Readable) -> ServingRequest:
     """Return what the workload of a scenario asks for."""
-    made = Request(values["workload.input_tokens"], values["workload.output_tokens"])
+    made = ServingRequest(values["workload.input_tokens"], values["workload.output_tokens"])
     made = made._replace(cache_hit=values.unless_zero("workload.cache_hit"))
     if values.has(DRAFTS):
         made = made._replace(drafts=values[DRAFTS])
@@ -53,7 +53,7 @@ def request_of(values: Readable) -> Request:
     )
 
 
-def drafts_of(plan: DecodePlan, request: Request) -> Any:
+def draft_tokens_or_none(plan: DecodePlan, request: ServingRequest) -> Any:
     """Return how many tokens a plan drafts a step, or as many as are stated; None where it is a
     plain zero: then nothing of drafts is computed.
     """
@@ -62,7 +62,7 @@ def drafts_of(plan: DecodePlan, request: Request) -> Any:
 
 
 def depths_of(
-    machine: Machine, model: Architecture, request: Request, values: Readable
+    machine: Machine, model: Architecture, request: ServingRequest, values: Readable
 ) -> tuple[float, ...]:
     """Return the depths of drafts that plans are chosen among.
 
@@ -70,17 +70,17 @@ def depths_of(
     chip's family and engine run one.
     """
     if request.drafts is not None:
-        return (float(np.ravel(plain(request.drafts))[0]),)
+        return (float(np.ravel(untraced_value(request.drafts))[0]),)
     if not machine.drafting:
         return (0.0,)
     return tuple(range(int(values.structure(DEEPEST)) + 1)) if model.prediction_layers else (0.0,)
 
 
-def notes_on_request(request: Request) -> list[str]:
+def notes_on_request(request: ServingRequest) -> list[str]:
     """Say what a workload's inputs leave out."""
     return (
         []
-        if not np.any(plain(request.cache_hit))
+        if not np.any(untraced_value(request.cache_hit))
         else ["workload.cache_hit: the memory that keeps the prefixes is not charged"]
     )
 
@@ -253,7 +253,7 @@ class ServingPlan(NamedTuple):
     flight: Any = None  # requests in flight of an engine, where they are chosen with the plan
 
 
-class Layout(NamedTuple):
+class DomainLayout(NamedTuple):
     """How a plan lies on the domains of a fabric: structure that the operators of a pass rest on.
     Numbers or arrays.
     """
@@ -271,17 +271,17 @@ def attention_chips(plan: PrefillPlan | DecodePlan) -> Any:
     return plan.tensor_parallel * plan.context_parallel
 
 
-def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> Layout:
+def layout_of(plan: PrefillPlan | DecodePlan, links: Links) -> DomainLayout:
     """Return how a plan lies on the fabric."""
     stage = plan.chips / plan.pipeline_parallel
     domains = np.ceil(stage / links.domain - 1e-9)
     tensor, context = plan.cut == CUTS.index("tensor"), plan.cut == CUTS.index("context")
     replicas, copies = 1 + (domains - 1) * context, 1 + (domains - 1) * tensor
     experts = select(plan.expert_parallel > 0, plan.expert_parallel, stage / (replicas * copies))
-    return Layout(stage, domains, replicas, copies, 1 * (tensor | context), experts)
+    return DomainLayout(stage, domains, replicas, copies, 1 * (tensor | context), experts)
 
 
-def decoding(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan:
+def decode_plan_from_axes(axes: PrefillPlan, sequences: Any, drafts: Any = 0.0) -> DecodePlan:
     """Return engines that decode so many sequences an attention group, with so many drafts a step."""
     own = (
         axes.chips,
@@ -298,7 +298,7 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
     those of one depth after another.
     """
     if len(depths) == 1:
-        return decoding(axes, sequences, depths[0])
+        return decode_plan_from_axes(axes, sequences, depths[0])
     every, rows = (
         (np.concatenate([axis] * len(depths)) if np.ndim(axis) else axis for axis in axes),
         len(axes.chips),
@@ -308,7 +308,7 @@ def decoding_at(axes: PrefillPlan, sequences: Any, depths: tuple[float, ...]) ->
         if np.ndim(sequences) and len(sequences) > 1
         else sequences
     )
-    return decoding(
+    return decode_plan_from_axes(
         PrefillPlan(*every), many, np.repeat(np.array(depths, dtype=float), rows)[:, None]
     )
 
@@ -324,7 +324,7 @@ def filling(axes: PrefillPlan, links: Links) -> PrefillPlan:
     return PrefillPlan(*(axis[kept] for axis in axes))
 
 
-def reading(plan: DecodePlan) -> PrefillPlan:
+def as_prefill_plan(plan: DecodePlan) -> PrefillPlan:
     """Return the same engine reading prompts."""
     return PrefillPlan(
         plan.chips,
@@ -369,7 +369,7 @@ def stage_excess(layers: float, stages: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def plans_of(
+def parallelism_table(
     world: int, domain: int, heads: int, sparse: bool, parts: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:
     """Return chips, tensor, context and pipeline parallel, cut and expert parallel of every plan, a
@@ -414,7 +414,7 @@ def plan_axes(model: Architecture, links: Links, context: float) -> PrefillPlan:
     heads = max(block.attention.heads for block in model.blocks)
     sparse = any(block.feed_forward.experts for block in model.blocks)
     parts = (1, *(ranks for ranks in CONTEXT_PARALLEL if context >= ranks * LEAST_CONTEXT))
-    table = plans_of(int(links.world), int(links.domain), heads, sparse, parts)
+    table = parallelism_table(int(links.world), int(links.domain), heads, sparse, parts)
     if not context:
         table = table[table[:, PrefillPlan._fields.index("context_parallel")] == 1]
     return PrefillPlan(*(table[:, at : at + 1] for at in range(table.shape[1])))
@@ -437,7 +437,7 @@ def whole_or_mean(number: Any) -> float | int:
     return int(value) if value.is_integer() else value
 
 
-def describe(plan: DecodePlan, links: Links) -> dict[str, Any]:
+def decode_plan_document(plan: DecodePlan, links: Links) -> dict[str, Any]:
     """Return a decode plan in the names reports use."""
     lies = layout_of(plan, links)
     return {

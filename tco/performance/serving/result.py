@@ -11,24 +11,24 @@ from tco.foundation.errors import DataError
 from tco.foundation.values import Readable
 from tco.models.architecture import Architecture
 from tco.performance.deployment import FLEET, deployed_rate
-from tco.performance.layer.machine import Machine, notes_on
+from tco.performance.layer.machine import Machine, model_format_notes
 from tco.performance.serving import phases
 from tco.performance.serving.answer import ServingResult
 from tco.performance.serving.phases import PassResult
 from tco.performance.serving.plans import (
-    Request,
     ServingPlan,
+    ServingRequest,
+    as_prefill_plan,
     attention_chips,
     decoding_at,
     depths_of,
     engines_of_world,
     filling,
     notes_on_request,
-    reading,
     request_of,
 )
 from tco.performance.serving.search import (
-    Choice,
+    PlanChoice,
     choose_decode,
     choose_prefill,
     choose_under_load,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tco.performance.serving.loaded import Loaded
 
 
-def serve(
+def evaluate_serving(
     machine: Machine,
     model: Architecture,
     values: Readable,
@@ -50,13 +50,13 @@ def serve(
     a user gives, or with the best of a search.
     """
     if isinstance(plan, ServingPlan):
-        return evaluated(machine, model, values, plan)
+        return evaluate_serving_plan(machine, model, values, plan)
     request, axes = request_of(values), None
     if plan is not None:
         from tco.performance.serving.fixed_axes import axes_given  # most answers give no axes
 
         axes = axes_given(machine, model, plan)
-    found = searched(machine, model, request, values, axes)
+    found = search_serving_plans(machine, model, request, values, axes)
     if found.plan is None and plan is not None:
         raise DataError(
             f"--plan {','.join(f'{key}={text}' for key, text in plan.items())}: {found.reason}"
@@ -65,16 +65,16 @@ def serve(
         found.plan = found.plan._replace(stated=plan is not None)
     found.notes = [
         *([axes.beyond] if axes is not None and axes.beyond else []),
-        *notes_on(machine),
+        *model_format_notes(machine),
         *notes_on_request(request),
     ]
     return found
 
 
-def searched(
+def search_serving_plans(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     values: Readable,
     axes: AxesGiven | None,
 ) -> ServingResult:
@@ -111,7 +111,7 @@ def searched(
 def under_stated_load(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     values: Readable,
     axes: AxesGiven | None,
 ) -> ServingResult:
@@ -120,7 +120,7 @@ def under_stated_load(
     every = filling(offered_axes(machine, model, 0), machine.links) if given is None else given
     decode = decoding_at(every, 1.0, depths_of(machine, model, request, values))
     before, engines, readers = (
-        reading(decode),
+        as_prefill_plan(decode),
         None if axes is None else axes.engines,
         None if axes is None else axes.readers,
     )
@@ -137,7 +137,7 @@ def under_stated_load(
 
 
 def loaded_result(
-    machine: Machine, choice: Choice, plan: ServingPlan | None, loaded: Loaded | None
+    machine: Machine, choice: PlanChoice, plan: ServingPlan | None, loaded: Loaded | None
 ) -> ServingResult:
     """Return the answer of a search among engines with requests in flight."""
     if plan is None or loaded is None:
@@ -162,16 +162,16 @@ def longest_reading(values: Readable, step: float) -> float:
     return values["workload.ttft"] - step if values["workload.ttft"] else np.inf
 
 
-def evaluated(
+def evaluate_serving_plan(
     machine: Machine, model: Architecture, values: Readable, plan: ServingPlan
 ) -> ServingResult:
     """Evaluate a serving workload with a plan."""
     request = request_of(values)
-    notes = [*notes_on(machine), *notes_on_request(request)]
+    notes = [*model_format_notes(machine), *notes_on_request(request)]
     if plan.engines is not None:
-        from tco.performance.serving.loaded import under_load  # pools in balance start without it
+        from tco.performance.serving.loaded import loaded_engine_rates
 
-        made = under_load(machine, model, plan, request, values)
+        made = loaded_engine_rates(machine, model, plan, request, values)
         found = ServingResult(
             plan,
             made.rates,
@@ -186,7 +186,7 @@ def evaluated(
         )
     else:
         decode, prefill = (
-            phases.decode(machine, model, plan.decode, request),
+            phases.decode_pass(machine, model, plan.decode, request),
             phases.prefill_pool(machine, model, plan.prefill, request),
         )
         found = pooled(machine, plan, request, decode, prefill, {})
@@ -197,10 +197,10 @@ def evaluated(
 def pooled(
     machine: Machine,
     plan: ServingPlan,
-    request: Request,
+    request: ServingRequest,
     decode: PassResult,
     prefill: PassResult,
-    choices: dict[str, Choice],
+    choices: dict[str, PlanChoice],
 ) -> ServingResult:
     """Return what two pools give in the best proportion, which meet as sharply as those of a closed
     loop do.

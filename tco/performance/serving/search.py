@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tco.foundation.formula import somewhere
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.foundation.values import Readable
 from tco.graph.solve import largest_within
 from tco.models.architecture import Architecture
@@ -18,7 +18,7 @@ from tco.performance.layer.operators import Operator
 from tco.performance.serving.batches import CLOSE, GRID, SLOWEST, Solved, solved
 from tco.performance.serving.phases import (
     PassResult,
-    decode,
+    decode_pass,
     decode_rate,
     full_context,
     prefill_pool,
@@ -28,12 +28,12 @@ from tco.performance.serving.phases import (
 from tco.performance.serving.plans import (
     DecodePlan,
     PrefillPlan,
-    Request,
     ServingPlan,
+    ServingRequest,
     attention_chips,
+    decode_plan_document,
     decoding_at,
     depths_of,
-    describe,
     layout_of,
     plan_axes,
 )
@@ -47,7 +47,7 @@ EQUAL = 1e-9  # share by which a plan must beat another to be better
 PLACES = ("one-domain", "whole-world")  # of the experts within a world of several domains
 
 
-class Choice(NamedTuple):
+class PlanChoice(NamedTuple):
     """The plan chosen among many: how many there were, how many fit, and how far the runner-up lies
     behind.
     """
@@ -62,12 +62,12 @@ class Choice(NamedTuple):
     axes: Any = None  # the plans
     place: Place = (0, 0)  # of the chosen one among them
 
-    def with_pass(self, result: PassResult) -> Choice:
+    def with_pass(self, result: PassResult) -> PlanChoice:
         """Return the choice with the chosen plan's pass out of those of all."""
         return self._replace(made=pass_at(result, self.place))
 
 
-def at(quantity: Any, place: Place) -> Any:
+def quantity_at_plan(quantity: Any, place: Place) -> Any:
     """Return one plan's value of a quantity, which may be one for all plans, or for a whole row or
     column of them.
     """
@@ -80,10 +80,11 @@ def at(quantity: Any, place: Place) -> Any:
 def pass_at(result: PassResult, place: Place) -> PassResult:
     """Return one plan's pass out of those of many."""
     operators = [
-        Operator(*(at(value, place) for value in operator)) for operator in result.operators
+        Operator(*(quantity_at_plan(value, place) for value in operator))
+        for operator in result.operators
     ]
     time, memory, per_token, per_prompt = (
-        at(value, place)
+        quantity_at_plan(value, place)
         for value in (result.time, result.memory, result.per_token, result.per_prompt)
     )
     return PassResult(
@@ -96,13 +97,13 @@ def pass_at(result: PassResult, place: Place) -> PassResult:
     )
 
 
-def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
+def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> PlanChoice:
     """Return the plan with the best score among those that fit memory and meet the target."""
     score, fits, meets = np.broadcast_arrays(score, fits, meets)
     feasible = fits & meets
     count = int(np.count_nonzero(feasible))
     if not count:
-        return Choice(None, score.size, 0, None)
+        return PlanChoice(None, score.size, 0, None)
     grid = np.where(feasible, score, 0.0)
     ranked = grid.ravel()
     best = int(ranked.argmax())
@@ -111,11 +112,13 @@ def choose_best(score: Any, fits: Any, meets: Any, axes: Any) -> Choice:
         second = np.partition(ranked, -2)[-2]
         margin = float(ranked[best] / second - 1)
     place = divmod(best, score.shape[1])
-    plan = axes._make(float(at(axis, place)) for axis in axes)
-    return Choice(plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=place)
+    plan = axes._make(float(quantity_at_plan(axis, place)) for axis in axes)
+    return PlanChoice(
+        plan, score.size, count, margin, best=grid.max(axis=1), axes=axes, place=place
+    )
 
 
-def decode_axes(machine: Machine, model: Architecture, request: Request) -> PrefillPlan:
+def decode_axes(machine: Machine, model: Architecture, request: ServingRequest) -> PrefillPlan:
     """Return every way an engine that decodes may divide, each axis a column."""
     return offered_axes(machine, model, full_context(request.prompt, request.answer))
 
@@ -135,11 +138,11 @@ def offered_axes(machine: Machine, model: Architecture, context: float) -> Prefi
 def choose_decode(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     interactivity: float,
     axes: PrefillPlan | None = None,
     sequences: Any = None,
-) -> Choice:
+) -> PlanChoice:
     """Search decode plans, those of the given axes or all, for the most tokens per chip at no less
     than `interactivity` tokens/s a user.
     """
@@ -149,7 +152,7 @@ def choose_decode(
         GRID if sequences is None else sequences,
         depths,
     )
-    result = decode(machine, model, plan, request)
+    result = decode_pass(machine, model, plan, request)
     fits, fast = result.memory <= machine.memory, tokens_per_user(result.per_token) >= interactivity
     rate = decode_rate(plan.sequences, attention_chips(plan), result.per_token)
     choice = choose_best(rate, fits, fast, plan)
@@ -157,7 +160,7 @@ def choose_decode(
         return choice._replace(
             reason=too_slow(plan, result, fits, interactivity, machine)
             if somewhere(fits)
-            else shortfall(result.memory, machine)
+            else memory_shortfall_reason(result.memory, machine)
         )
     if sequences is not None:
         return choice.with_pass(result)
@@ -167,13 +170,13 @@ def choose_decode(
 def at_the_target(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     interactivity: float,
     plan: Any,
     result: PassResult,
     meets: Any,
-    choice: Choice,
-) -> Choice:
+    choice: PlanChoice,
+) -> PlanChoice:
     """Return the best plan with the batch that just meets the target, or fills the memory, between
     those of the search.
 
@@ -202,7 +205,7 @@ def at_the_target(
             model,
             request,
             allowed,
-            DecodePlan(*(float(at(axis, (row, 0))) for axis in plan)),
+            DecodePlan(*(float(quantity_at_plan(axis, (row, 0))) for axis in plan)),
             found,
             other,
         )
@@ -223,7 +226,7 @@ def at_the_target(
 def just_in_time(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     allowed: float,
     one: DecodePlan,
     found: Solved,
@@ -239,7 +242,7 @@ def just_in_time(
         sizes = np.ravel(batches).tolist()
         passes.update(
             [
-                (batch, decode(machine, model, one._replace(sequences=batch), request))
+                (batch, decode_pass(machine, model, one._replace(sequences=batch), request))
                 for batch in sizes
             ]
         )
@@ -253,16 +256,16 @@ def just_in_time(
     if most > batch / float(attention_chips(one)) / passes[batch].per_token * (1 + EQUAL):
         batch = fullest
     one = one._replace(sequences=batch)
-    return one, passes.get(batch) or decode(machine, model, one, request)
+    return one, passes.get(batch) or decode_pass(machine, model, one, request)
 
 
 def choose_prefill(
     machine: Machine,
     model: Architecture,
-    request: Request,
+    request: ServingRequest,
     ttft: float,
     axes: PrefillPlan | None = None,
-) -> Choice:
+) -> PlanChoice:
     """Search prefill plans, those given or all, for the most tokens per chip that read a prompt
     within `ttft` seconds; infinite is no limit.
     """
@@ -279,21 +282,22 @@ def choose_prefill(
             f"workload.ttft leaves {max(ttft, 0):.3g} s for it"
         )
         return choice._replace(
-            reason=late if somewhere(fits) else shortfall(result.memory, machine)
+            reason=late if somewhere(fits) else memory_shortfall_reason(result.memory, machine)
         )
     return choice.with_pass(result)
 
 
 def choose_under_load(
-    machine: Machine, model: Architecture, request: Request, values: Readable, plans: ServingPlan
-) -> tuple[Choice, ServingPlan | None, Loaded | None]:
+    machine: Machine,
+    model: Architecture,
+    request: ServingRequest,
+    values: Readable,
+    plans: ServingPlan,
+) -> tuple[PlanChoice, ServingPlan | None, Loaded | None]:
     """Search plans, a row each, for the most tokens per chip with their requests in flight."""
-    from tco.performance.serving.loaded import (
-        plan_under_load,
-        under_load,
-    )  # pools in balance start without it
+    from tco.performance.serving.loaded import loaded_engine_rates, plan_under_load
 
-    made = under_load(machine, model, plans, request, values)
+    made = loaded_engine_rates(machine, model, plans, request, values)
     # nobody waits for what runs offline
     limit, interactivity = (
         (np.inf, 0.0)
@@ -319,12 +323,12 @@ def choose_under_load(
             machine, made, values, plans, (fits, quick), (limit, interactivity)
         )
         return choice._replace(reason=reason), None, None
-    plan = plan_at(plans, choice.place[0])
-    loaded = under_load(machine, model, plan, request, values)
+    plan = plan_in_row(plans, choice.place[0])
+    loaded = loaded_engine_rates(machine, model, plan, request, values)
     return choice, plan_under_load(plan, loaded), loaded
 
 
-def plan_at(plans: ServingPlan, row: int) -> ServingPlan:
+def plan_in_row(plans: ServingPlan, row: int) -> ServingPlan:
     """Return the plan of a row."""
 
     def in_row(axis: Any) -> Any:
@@ -357,11 +361,11 @@ def why_none_under_load(
     """Say why no plan keeps the promises with its requests in flight."""
     (fits, quick), (limit, interactivity) = checks, limits
     if not somewhere(fits):
-        return shortfall(made.needed, machine)
+        return memory_shortfall_reason(made.needed, machine)
     load = (
         "one request or more"
         if plans.flight is not None
-        else f"{plain(values['workload.concurrency']):g} requests"
+        else f"{untraced_value(values['workload.concurrency']):g} requests"
     )
     if not somewhere(fits & quick):
         best = float(np.max(np.where(fits, made.rates["tokens_per_s_per_user"], 0)))
@@ -372,9 +376,9 @@ def why_none_under_load(
     return f"no engine gives the first token within {limit:g} s at {load} in flight"
 
 
-def shortfall(memory: Any, machine: Machine) -> str:
+def memory_shortfall_reason(memory: Any, machine: Machine) -> str:
     """Say by how much the leanest plan is too large."""
-    need, have = float(np.min(memory)), plain(machine.memory)
+    need, have = float(np.min(memory)), untraced_value(machine.memory)
     return (
         f"the model does not fit: the leanest plan needs {need / 1e9:.1f} GB a chip, "
         f"{have / 1e9:.1f} GB are usable"
@@ -387,9 +391,14 @@ def too_slow(
     """Say how much the quickest plan that fits gives a user, which it is, and what it makes."""
     times = np.where(np.broadcast_to(fits, np.shape(result.time)), result.per_token, np.inf)
     place = divmod(int(times.argmin()), times.shape[1])
-    nearest, quickest = DecodePlan(*(float(at(axis, place)) for axis in plan)), float(times[place])
-    rate = float(plain(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
-    axes = ", ".join(f"{name} {value}" for name, value in describe(nearest, machine.links).items())
+    nearest, quickest = (
+        DecodePlan(*(float(quantity_at_plan(axis, place)) for axis in plan)),
+        float(times[place]),
+    )
+    rate = float(untraced_value(decode_rate(nearest.sequences, attention_chips(nearest), quickest)))
+    axes = ", ".join(
+        f"{name} {value}" for name, value in decode_plan_document(nearest, machine.links).items()
+    )
     speeds = (
         f"the quickest plan that fits gives {1 / quickest:.1f} tokens/s a user, "
         f"{interactivity:g} are asked for"
@@ -398,7 +407,7 @@ def too_slow(
 
 
 def decode_rate_with_experts(
-    machine: Machine, model: Architecture, request: Request, interactivity: float, place: str
+    machine: Machine, model: Architecture, request: ServingRequest, interactivity: float, place: str
 ) -> tuple[float, str]:
     """Return the decode rate of the best plan within a world whose experts lie in a place, or zero
     and why there is none.
@@ -415,7 +424,7 @@ def decode_rate_with_experts(
     choice = choose_decode(machine, model, request, interactivity, kept)
     if choice.plan is None:
         return 0.0, f"no decode plan: {choice.reason}"
-    made = decode(machine, model, choice.plan, request)
+    made = decode_pass(machine, model, choice.plan, request)
     return float(
         decode_rate(choice.plan.sequences, attention_chips(choice.plan), made.per_token)
     ), ""

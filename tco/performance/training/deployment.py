@@ -14,8 +14,8 @@ import numpy as np
 
 from tco.foundation.formula import formula
 from tco.foundation.units import Pure, Second
-from tco.performance.training.job import Job
-from tco.performance.training.plans import Plan
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import TrainingPlan
 
 
 @formula(unit="", source="tco-calibration")
@@ -43,7 +43,7 @@ def deployed_step(step: Second, efficiency: Pure) -> Any:
     return step / efficiency
 
 
-def deployed_time(job: Job, plan: Plan, step: Any) -> Any:
+def deployed_time(job: TrainingJob, plan: TrainingPlan, step: Any) -> Any:
     """Return the time of a step: longer than the plan's own where the program chose the plan and
     the job is taken as deployed.
     """

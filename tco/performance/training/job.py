@@ -21,12 +21,12 @@ from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.formula import formula
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.foundation.units import Pure
 from tco.foundation.values import Readable, Values
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
-from tco.performance.layer.machine import Programs
+from tco.performance.layer.machine import KernelComposition
 from tco.performance.software import BY_DATE
 
 FILE, ENGINES = "training/software.csv", "training/engines.csv"
@@ -107,9 +107,9 @@ class Software(NamedTuple):
         return self.attention != UNFUSED
 
     @property
-    def programs(self) -> Programs:
+    def programs(self) -> KernelComposition:
         """What it makes of the kernels of a chip."""
-        return Programs(self.compiled, not self.fused_experts, self.separate_experts)
+        return KernelComposition(self.compiled, not self.fused_experts, self.separate_experts)
 
 
 def facts_of(model: Architecture, precision: str) -> frozenset[str]:
@@ -145,7 +145,7 @@ def features(catalogue: Catalogue) -> dict[str, list[Feature]]:
     return made
 
 
-class Kernel(NamedTuple):
+class AttentionKernel(NamedTuple):
     """An attention kernel on the chips that it is written for."""
 
     name: str
@@ -157,19 +157,19 @@ class Kernel(NamedTuple):
         return any(fnmatchcase(chip, pattern) for pattern in self.chips)
 
 
-def attention_kernels(catalogue: Catalogue) -> list[Kernel]:
+def attention_kernels(catalogue: Catalogue) -> list[AttentionKernel]:
     """Return the attention kernels, as the data folders state them."""
 
-    def read() -> list[Kernel]:
+    def read() -> list[AttentionKernel]:
         paths = [path for folder in catalogue.folders if (path := folder / KERNELS).is_file()]
         columns = ("kernel", "chips", "owner", "source", "note")
         return [
-            Kernel(row["kernel"], tuple(row["chips"].split()), row["owner"])
+            AttentionKernel(row["kernel"], tuple(row["chips"].split()), row["owner"])
             for path in paths
             for _, row in read_csv(path, columns)
         ]
 
-    kernels: list[Kernel] = catalogue.once(KERNELS, read)
+    kernels: list[AttentionKernel] = catalogue.once(KERNELS, read)
     return kernels
 
 
@@ -209,18 +209,18 @@ def engine_words(catalogue: Catalogue) -> list[tuple[str, str]]:
     return made
 
 
-def engines(catalogue: Catalogue) -> list[str]:
+def training_engines(catalogue: Catalogue) -> list[str]:
     """Return the engines of training that are known."""
     return sorted({engine for _, engine in engine_words(catalogue)})
 
 
-def month_of(texts: Mapping[str, str]) -> str:
+def software_month(texts: Mapping[str, str]) -> str:
     """Return the month of the software, today's where none is named."""
     date = texts.get("workload.software", TODAY)
     return date if re.fullmatch(r"\d{4}(-\d{2}){0,2}", date) else TODAY
 
 
-def held(
+def setting_or_software_default(
     catalogue: Catalogue,
     path: str,
     texts: Mapping[str, str],
@@ -232,11 +232,11 @@ def held(
     """
     if (stated := texts.get(path, BY_DATE)) != BY_DATE:
         return stated
-    found = dated(catalogue, path, texts, family, facts)
+    found = available_feature_values(catalogue, path, texts, family, facts)
     return found[-1] if found else ""
 
 
-def dated(
+def available_feature_values(
     catalogue: Catalogue,
     path: str,
     texts: Mapping[str, str],
@@ -244,7 +244,7 @@ def dated(
     facts: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Return what the software can do for an input by its date, the last first in use."""
-    month, engine = month_of(texts), texts.get("workload.engine", OF_FAMILY)
+    month, engine = software_month(texts), texts.get("workload.engine", OF_FAMILY)
     return [
         feature.value
         for feature in features(catalogue).get(path, ())
@@ -259,7 +259,11 @@ def attention_of(catalogue: Catalogue, texts: Mapping[str, str], family: str, ch
     if (stated := texts.get(ATTENTION, BY_DATE)) != BY_DATE:
         return attention_owner(catalogue, stated, chip)
     written = {kernel.name for kernel in attention_kernels(catalogue) if kernel.written_for(chip)}
-    *_, word = (word for word in dated(catalogue, ATTENTION, texts, family) if word in written)
+    *_, word = (
+        word
+        for word in available_feature_values(catalogue, ATTENTION, texts, family)
+        if word in written
+    )
     return attention_owner(catalogue, word, chip)
 
 
@@ -286,7 +290,7 @@ def refuse_unknown_words(catalogue: Catalogue, words: Mapping[str, str]) -> None
             raise unknown(path, word, [*allowed[path], BY_DATE])
 
 
-def software_of(
+def training_software(
     catalogue: Catalogue,
     texts: Mapping[str, str],
     family: str,
@@ -297,11 +301,17 @@ def software_of(
     `DataError`.
     """
     engine = texts.get("workload.engine", OF_FAMILY)
-    if engine != OF_FAMILY and engine not in engines(catalogue):
+    if engine != OF_FAMILY and engine not in training_engines(catalogue):
         raise unknown(
-            "engine of training", engine, [*engines(catalogue), OF_FAMILY], "workload.engine"
+            "engine of training",
+            engine,
+            [*training_engines(catalogue), OF_FAMILY],
+            "workload.engine",
         )
-    said = {path: held(catalogue, path, texts, family, facts) for path in (*CHOICES, *PLANS)}
+    said = {
+        path: setting_or_software_default(catalogue, path, texts, family, facts)
+        for path in (*CHOICES, *PLANS)
+    }
     refuse_unknown_words(catalogue, {path: said[path] for path in CHOICES if path != ATTENTION})
     return Software(
         attention=attention_of(catalogue, texts, family, chip),
@@ -320,7 +330,7 @@ def software_of(
 
 
 @dataclass(slots=True)
-class Job:
+class TrainingJob:
     """A model trained on a number of chips."""
 
     model: Architecture
@@ -354,7 +364,7 @@ class Job:
         return element_size(16)
 
 
-def whole(values: Readable, path: str) -> int:
+def integer_input(values: Readable, path: str) -> int:
     """Return an input that must be a whole number, as plans divide by it."""
     number = values.structure(path)
     if number != int(number):
@@ -362,15 +372,15 @@ def whole(values: Readable, path: str) -> int:
     return int(number)
 
 
-def job_of(
+def training_job(
     model: Architecture, software: Software, values: Readable, deployed: bool = False
-) -> Job:
+) -> TrainingJob:
     """Return the job of a workload."""
     chips, batch, length = (
-        whole(values, path)
+        integer_input(values, path)
         for path in ("cluster.chips", "workload.global_batch", "workload.sequence_length")
     )
-    return Job(model, software, values, chips, batch, length, deployed)
+    return TrainingJob(model, software, values, chips, batch, length, deployed)
 
 
 CRITICAL = "workload.critical_batch"
@@ -395,7 +405,10 @@ def notes_on_batch(values: Values) -> list[str]:
     if not values.has(CRITICAL):
         return []
     batch = values["workload.global_batch"], values["workload.sequence_length"], values[CRITICAL]
-    steps, tokens = plain(steps_over_least(*batch)), plain(tokens_over_least(*batch))
+    steps, tokens = (
+        untraced_value(steps_over_least(*batch)),
+        untraced_value(tokens_over_least(*batch)),
+    )
     if np.ndim(steps):
         return []  # many draws at once
     return [

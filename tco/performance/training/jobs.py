@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.performance.layer.machine import Machine
-from tco.performance.training.job import Job
-from tco.performance.training.plans import Block, Plan
-from tco.performance.training.schedule import micro_batch, shape_of, training_rate
-from tco.performance.training.search import choices
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import PlanBlock, TrainingPlan
+from tco.performance.training.schedule import micro_batch, micro_batch_shape, training_rate
+from tco.performance.training.search import recompute_sharding_plans
 
 Array = np.ndarray[Any, Any]
 FIELDS = (
@@ -44,7 +44,7 @@ class Candidates(NamedTuple):
     open_sharding: Array  # (plans, sharding)
 
 
-def candidates(blocks: list[Block]) -> list[Candidates]:
+def candidates(blocks: list[PlanBlock]) -> list[Candidates]:
     """Return blocks of a plan space with their choices that differ in numbers written out, one
     after the other.
     """
@@ -71,7 +71,7 @@ def candidates(blocks: list[Block]) -> list[Candidates]:
     return found
 
 
-def stacked(parts: list[Candidates]) -> Candidates:
+def concatenate_candidates(parts: list[Candidates]) -> Candidates:
     """Return candidates of one schedule as one, each keeping the choices that are open to it."""
     levels, sharding = (
         tuple(sorted({one for part in parts for one in getattr(part, name)}))
@@ -109,13 +109,13 @@ def token_rate(batch: Any, sequence: Any, seconds: Any, evaluated: Any) -> Any:
     return training_rate(batch, sequence, seconds, evaluated)
 
 
-def timed(job: Job, machine: Machine, found: Candidates) -> Timed:
+def candidate_step_times(job: TrainingJob, machine: Machine, found: Candidates) -> Timed:
     """Return the steps of plans with each of their choices; parameters under fit give sets of times
     in front of the plans.
     """
-    base = Plan(**dict(zip(FIELDS, found.plans.T, strict=True)), schedule=found.schedule)
-    micro = micro_batch(job, machine, shape_of(base))
-    made = list(choices(job, machine, base, micro, found.levels, found.sharding))
+    base = TrainingPlan(**dict(zip(FIELDS, found.plans.T, strict=True)), schedule=found.schedule)
+    micro = micro_batch(job, machine, micro_batch_shape(base))
+    made = list(recompute_sharding_plans(job, machine, base, micro, found.levels, found.sharding))
     shape = np.broadcast_shapes(
         *(np.shape(one.time) for _, one, _ in made), np.shape(machine.memory)
     )

@@ -19,7 +19,7 @@ import numpy as np
 from tco.fabric.links import Links
 from tco.foundation.errors import DataError, unknown
 from tco.performance.serving.plans import divisors
-from tco.performance.training.job import Job
+from tco.performance.training.job import TrainingJob
 
 # of so many places for layers in a pipeline one may stay empty, as where 61 layers stand on 16
 # stages of 4
@@ -66,7 +66,7 @@ ANSWERS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
 LEVELS = (0, 1, 2, 3)  # of sharding
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """A parallel plan. The numbers may be arrays that broadcast; schedule, recompute and zero are
     always one for all.
     """
@@ -134,7 +134,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(slots=True)
-class Block:
+class PlanBlock:
     """Rows of one schedule, and the choices that do not depend on the row."""
 
     schedule: str
@@ -146,7 +146,7 @@ class Block:
     recompute: tuple[str, ...]
     hybrid: tuple[int, ...]
 
-    def base(self, rows: np.ndarray[Any, Any]) -> Plan:
+    def base(self, rows: np.ndarray[Any, Any]) -> TrainingPlan:
         """Return rows as an array of plans along the first of four axes, its choices not yet made."""
         return whole_plan([column.reshape(-1, 1, 1, 1) for column in rows.T], self.schedule)
 
@@ -169,9 +169,9 @@ class Block:
         return len(self.rows) * math.prod(len(one) for one in choices)
 
 
-def whole_plan(row: Sequence[Any], schedule: str) -> Plan:
+def whole_plan(row: Sequence[Any], schedule: str) -> TrainingPlan:
     """Return the plan of a row before any choice is made."""
-    return Plan._make((*row, schedule, *Plan._field_defaults.values()))
+    return TrainingPlan._make((*row, schedule, *TrainingPlan._field_defaults.values()))
 
 
 def parts_allowed(layers: int, parts: int) -> bool:
@@ -199,7 +199,7 @@ def schedules(layers: int, stages: int) -> list[tuple[str, int]]:
     return found
 
 
-def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
+def candidate_divisions(job: TrainingJob, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
     """Yield every division of the chips into groups that the fixed axes leave."""
     model, chips = job.model, job.chips
     heads = [attention.heads for attention in model.attentions] + [
@@ -238,7 +238,7 @@ def groups_of(job: Job, domain: int, fixed: Fixed) -> Iterator[tuple[int, ...]]:
                             yield tensor, context, stages, data, expert, order
 
 
-def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
+def chips_in_use(job: TrainingJob, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
     """Return how many chips a job may take: the whole domains of its cluster that leave least of it
     without work.
 
@@ -257,7 +257,7 @@ def chips_in_use(job: Job, links: Links, fixed: Fixed = ALL_FREE) -> list[int]:
             len(counts) > 1 or chips < LEAST_BUSY * counts[0].chips
         ):
             break
-        found = counted(replace(job, chips=chips), domain, fixed)
+        found = chip_count_candidate(replace(job, chips=chips), domain, fixed)
         if chips / every * found.working > counts[0].working:
             counts = [found._replace(working=chips / every * found.working)]
         elif len(counts) < 2 and found.replicas > counts[0].replicas:
@@ -275,11 +275,11 @@ class Count(NamedTuple):
     replicas: int
 
 
-def counted(job: Job, domain: int, fixed: Fixed) -> Count:
+def chip_count_candidate(job: TrainingJob, domain: int, fixed: Fixed) -> Count:
     """Return what the plans of a job on all its chips come to."""
     known = [
         (max(working_share(job, stages, data), default=0.0), data)
-        for _, _, stages, data, *_ in groups_of(job, domain, fixed)
+        for _, _, stages, data, *_ in candidate_divisions(job, domain, fixed)
     ]
     most = max((working for working, _ in known), default=0.0)
     return Count(
@@ -289,7 +289,7 @@ def counted(job: Job, domain: int, fixed: Fixed) -> Count:
     )
 
 
-def working_share(job: Job, stages: int, data: int) -> Iterator[float]:
+def working_share(job: TrainingJob, stages: int, data: int) -> Iterator[float]:
     """Yield the share of a step in which stages work, in each schedule: L / places / (1 + (p - 1) /
     (v m)), after Narayanan et al. 2021.
     """
@@ -311,7 +311,7 @@ def orders(domain: int, inner: int, stages: int, data: int) -> tuple[int, ...]:
     return (0, 1) if near != far else (0,)
 
 
-def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
+def space(job: TrainingJob, domain: int, fixed: Fixed = ALL_FREE) -> list[PlanBlock]:
     """Return all rows of the plan space that the fixed axes leave, in blocks that share their
     structure.
     """
@@ -319,7 +319,7 @@ def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
     kinds: dict[int, list[tuple[str, int]]] = {}
     made: dict[tuple[str, bool, bool], list[np.ndarray[Any, Any]]] = {}
     sizes: dict[int, np.ndarray[Any, Any]] = {}
-    for found in groups_of(job, domain, fixed):
+    for found in candidate_divisions(job, domain, fixed):
         group = Groups(*found)
         if group.pipeline not in kinds:
             kinds[group.pipeline] = schedules(layers, group.pipeline)
@@ -356,13 +356,18 @@ def space(job: Job, domain: int, fixed: Fixed = ALL_FREE) -> list[Block]:
 
 
 def block_of(
-    job: Job, fixed: Fixed, schedule: str, tensor: bool, sharded: bool, rows: np.ndarray[Any, Any]
-) -> Block:
+    job: TrainingJob,
+    fixed: Fixed,
+    schedule: str,
+    tensor: bool,
+    sharded: bool,
+    rows: np.ndarray[Any, Any],
+) -> PlanBlock:
     """Return rows with the choices that differ for them: levels of sharding where anything is
     shared, two that need tensor parallelism.
     """
     split, pieces = (1,) * job.software.splits_sequences, (1,) * job.software.splits_collectives
-    return Block(
+    return PlanBlock(
         schedule,
         rows,
         zero_levels=fixed.among("zero", (0, 1, 2, 3)) if sharded else (0,),

@@ -10,33 +10,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.links import Group, Links, strided
+from tco.fabric.links import Links, RankGroup, strided
 from tco.foundation.formula import total
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.models.architecture import Architecture
 from tco.performance.chip.roofline import message_bytes, per_rank, repeated
 from tco.performance.layer.machine import WIDE_FORM, Machine, Passes
 from tco.performance.layer.operators import DENSE
-from tco.performance.profile import BOUNDS, Line, Report
-from tco.performance.serving.axes import Axis
+from tco.performance.profile import BOUNDS, OperatorProfile, Report
+from tco.performance.serving.axes import PlanAxis
 from tco.performance.training import schedule
 from tco.performance.training.deployment import deployed_time
-from tco.performance.training.job import Job
-from tco.performance.training.plans import ORDERS, Plan, fixed_axes
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import ORDERS, TrainingPlan, fixed_axes
 from tco.performance.training.schedule import (
     AGAIN,
     MicroBatch,
     Pipe,
     data_stride,
+    micro_batch_shape,
+    micro_batch_times,
     pipeline_stride,
-    shape_of,
     slots,
-    way_of,
 )
-from tco.performance.training.search import Found, search
+from tco.performance.training.search import TrainingSearchResult, search_training_plans
 from tco.performance.training.step import (
     PARTIAL,
-    Step,
+    TrainingStep,
     chosen_share,
     evaluate_plan,
     kept_level,
@@ -44,7 +44,7 @@ from tco.performance.training.step import (
     sharded_bytes,
     shards,
 )
-from tco.performance.training.work import Item, Part, Work, expert_group
+from tco.performance.training.work import Item, OperatorWork, Work, expert_group
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class StepLines:
     """The step as a phase: its time and the lines that sum to it."""
 
     time: float
-    lines: list[Line]
+    lines: list[OperatorProfile]
 
     @property
     def shares(self) -> dict[str, float]:
@@ -67,9 +67,9 @@ class Details(NamedTuple):
     """What the report of a step is made from."""
 
     time: Any  # of the step, as deployed
-    job: Job
+    job: TrainingJob
     machine: Machine
-    made: Step
+    made: TrainingStep
     pipe: Pipe
     micro: MicroBatch
     work: Work
@@ -79,18 +79,20 @@ class Details(NamedTuple):
 class TrainingResult:
     """What the workload reaches, by metric name, and how."""
 
-    plan: Plan | None
+    plan: TrainingPlan | None
     rates: dict[str, Any] = field(default_factory=dict)
     chips: int = 0
     lines: StepLines | None = None
-    axes: list[Axis] = field(default_factory=list)  # where the axes of the plan lie on the fabric
+    axes: list[PlanAxis] = field(
+        default_factory=list
+    )  # where the axes of the plan lie on the fabric
     cuts: dict[str, float] = field(
         default_factory=dict
     )  # only engines are compared by what lies across domains
     memory: dict[str, float] = field(default_factory=dict)
     described: dict[str, Any] = field(default_factory=dict)
     runner_up: dict[str, Any] | None = None
-    found: Found | None = None
+    found: TrainingSearchResult | None = None
     reason: str = ""
     notes: list[str] = field(default_factory=list)
     details: Details | None = None  # until the report is made
@@ -129,7 +131,7 @@ class TrainingResult:
         if self.details is not None:
             self.tell(*self.details, many)
             self.details = None
-        found = self.found or Found(plans=1, feasible=1)
+        found = self.found or TrainingSearchResult(plans=1, feasible=1)
         search = {"plans": found.plans, "feasible": found.feasible, "seconds": found.seconds}
         return Report(
             self.described, search, self.runner_up, found.margin, self.memory, self.phases()
@@ -138,9 +140,9 @@ class TrainingResult:
     def tell(
         self,
         time: Any,
-        job: Job,
+        job: TrainingJob,
         machine: Machine,
-        made: Step,
+        made: TrainingStep,
         pipe: Pipe,
         micro: MicroBatch,
         work: Work,
@@ -152,16 +154,18 @@ class TrainingResult:
         plan = self.plan
         if plan is None:
             return
-        self.described = describe(plan, job.model, job.batch)
+        self.described = training_plan_document(plan, job.model, job.batch)
         if self.found is not None and self.found.runner_up is not None:
-            self.runner_up = describe(self.found.runner_up, job.model, job.batch)
+            self.runner_up = training_plan_document(self.found.runner_up, job.model, job.batch)
         if not many:
             self.lines = StepLines(
                 float(time), step_lines(job, machine, plan, made, pipe, micro, work)
             )
             if (short := float(time) - float(made.time)) > 0:
-                self.lines.lines.append(Line("below the best plan", short, "latency"))
-            self.axes = axes_of(job, machine, plan, pipe, work, self.lines.lines)
+                self.lines.lines.append(OperatorProfile("below the best plan", short, "latency"))
+            self.axes = training_communication_axes(
+                job, machine, plan, pipe, work, self.lines.lines
+            )
             self.memory = {name: float(used) for name, used in made.memory.items()}
 
     def phases(self) -> dict[str, StepLines]:
@@ -169,7 +173,7 @@ class TrainingResult:
         return {} if self.lines is None else {"step": self.lines}
 
 
-def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
+def training_plan_document(plan: TrainingPlan, model: Architecture, batch: int) -> dict[str, Any]:
     """Return a plan in the names reports use."""
     layers = int(slots(plan, model))
     return {
@@ -195,7 +199,7 @@ def describe(plan: Plan, model: Architecture, batch: int) -> dict[str, Any]:
     }
 
 
-def notes_on(formats: Passes) -> list[str]:
+def pass_format_notes(formats: Passes) -> list[str]:
     """Say where a chip computes a pass in another format than the workload's."""
     differ = [
         (name, one) for name, one in formats._asdict().items() if one.form.stored != one.asked
@@ -210,18 +214,21 @@ def notes_on(formats: Passes) -> list[str]:
 
 
 def train(
-    job: Job, machine: Machine, formats: Passes, plan: Plan | Mapping[str, str] | None
+    job: TrainingJob,
+    machine: Machine,
+    formats: Passes,
+    plan: TrainingPlan | Mapping[str, str] | None,
 ) -> TrainingResult:
     """Evaluate a training workload with a fixed plan, or with the quickest plan of a search among
     those that some fixed axes leave.
     """
-    notes = notes_on(formats)
+    notes = pass_format_notes(formats)
     found = None
-    if not isinstance(plan, Plan):
-        found = search(job, machine, fixed_axes(plan or {}))
+    if not isinstance(plan, TrainingPlan):
+        found = search_training_plans(job, machine, fixed_axes(plan or {}))
         if found.best is None:
             return TrainingResult(
-                None, found=found, reason=shortfall(job, machine, found), notes=notes
+                None, found=found, reason=no_training_plan_reason(job, machine, found), notes=notes
             )
         plan = found.best
     job, cluster = (
@@ -261,7 +268,7 @@ def train(
     )
 
 
-def shortfall(job: Job, machine: Machine, found: Found) -> str:
+def no_training_plan_reason(job: TrainingJob, machine: Machine, found: TrainingSearchResult) -> str:
     """Say why no plan fits: what is short, and by how much."""
     if found.leanest is None:
         return (
@@ -270,7 +277,7 @@ def shortfall(job: Job, machine: Machine, found: Found) -> str:
         )
     used = evaluate_plan(job, machine, found.leanest)[0].memory
     most = sorted(((float(size), name) for name, size in used.items()), reverse=True)[:3]
-    have = float(plain(machine.memory))
+    have = float(untraced_value(machine.memory))
     parts = ", ".join(f"{name} {size / 1e9:.1f} GB" for size, name in most)
     return (
         f"no plan fits: the leanest of {found.plans:,} needs {found.need / 1e9:.1f} GB a chip "
@@ -279,13 +286,13 @@ def shortfall(job: Job, machine: Machine, found: Found) -> str:
     )
 
 
-def repeated_items(items: list[Item], plan: Plan, less: str) -> list[tuple[Item, Any]]:
+def repeated_items(items: list[Item], plan: TrainingPlan, less: str) -> list[tuple[Item, Any]]:
     """Return items with how often the forward part of each runs."""
     level = list(AGAIN).index(less if plan.recompute == PARTIAL else plan.recompute)
-    return [(item, 1 + again(item, level, plan)) for item in items]
+    return [(item, 1 + recomputation_share(item, level, plan)) for item in items]
 
 
-def again(item: Item, level: int, plan: Plan) -> Any:
+def recomputation_share(item: Item, level: int, plan: TrainingPlan) -> Any:
     """Return how often the forward part of an item is done again: in all layers up to its level,
     beyond it in those partly recomputed.
     """
@@ -294,19 +301,26 @@ def again(item: Item, level: int, plan: Plan) -> Any:
     return plan.share if plan.recompute == PARTIAL and item.again > 0 else 0
 
 
-def of_stage(job: Job, plan: Plan, pipe: Pipe, micro_batch_time: Any) -> Any:
+def of_stage(job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro_batch_time: Any) -> Any:
     """Return what a time of all layers comes to over all micro-batches of a stage."""
     one = schedule.stage_time(micro_batch_time, slots(plan, job.model), job.model.layers)
     return schedule.pipeline_time(pipe.micro_batches, one, 0.0, 0.0)
 
 
-def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, work: Work) -> Any:
+def exposed(
+    job: TrainingJob,
+    plan: TrainingPlan,
+    pipe: Pipe,
+    made: TrainingStep,
+    micro: MicroBatch,
+    work: Work,
+) -> Any:
     """Return the time of a step in which compute waits for links."""
     pairs = repeated_items(
         [item for item in work.items if item.bound == "link"], plan, kept_level(job)
     )
     times = [time for item, runs in pairs for time in (repeated(item.forward, runs), item.backward)]
-    inside = total("links_of_a_micro_batch", [*times, way_of(plan, micro).exchange])
+    inside = total("links_of_a_micro_batch", [*times, micro_batch_times(plan, micro).exchange])
     terms = [
         of_stage(job, plan, pipe, inside),
         schedule.pipeline_time(pipe.micro_batches, pipe.transfer, 0.0, 0.0),
@@ -315,24 +329,31 @@ def exposed(job: Job, plan: Plan, pipe: Pipe, made: Step, micro: MicroBatch, wor
     return total("exposed_communication", terms)
 
 
-def floor(job: Job, plan: Plan, pipe: Pipe, micro: MicroBatch) -> Any:
+def floor(job: TrainingJob, plan: TrainingPlan, pipe: Pipe, micro: MicroBatch) -> Any:
     """Return the time of a step in which the chip waits for the host's launches."""
-    return of_stage(job, plan, pipe, way_of(plan, micro).launches)
+    return of_stage(job, plan, pipe, micro_batch_times(plan, micro).launches)
 
 
 def step_lines(
-    job: Job, machine: Machine, plan: Plan, made: Step, pipe: Pipe, micro: MicroBatch, work: Work
-) -> list[Line]:
+    job: TrainingJob,
+    machine: Machine,
+    plan: TrainingPlan,
+    made: TrainingStep,
+    pipe: Pipe,
+    micro: MicroBatch,
+    work: Work,
+) -> list[OperatorProfile]:
     """Return the lines of a step on the stage with the output head, plain numbers that sum to its
     time.
     """
     count = float(pipe.micro_batches)
     scale = count * float(slots(plan, job.model)) / job.model.layers
-    found: dict[str, Line] = {}
+    found: dict[str, OperatorProfile] = {}
     for item, runs in repeated_items(work.items, plan, kept_level(job)):
         bound, ideal = bound_of_item(item, runs, machine)
         line = found.setdefault(
-            item.name, Line(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0)
+            item.name,
+            OperatorProfile(item.name, 0.0, bound, None if ideal is None else 0.0, 0.0, 0.0),
         )
         line.time += scale * (
             float(item.forward) + (runs - 1) * float(item.redone) + float(item.backward)
@@ -346,20 +367,28 @@ def step_lines(
             line.ideal += scale * item.layers * ideal
     whole = sum(float(part) for part in made.parts.values())
     sums = [
-        Line("expert exchange across domains", scale * float(way_of(plan, micro).exchange), "link"),
-        Line("host launches", float(floor(job, plan, pipe, micro)), "host"),
+        OperatorProfile(
+            "expert exchange across domains",
+            scale * float(micro_batch_times(plan, micro).exchange),
+            "link",
+        ),
+        OperatorProfile("host launches", float(floor(job, plan, pipe, micro)), "host"),
         head_line(machine, work, count * (float(pipe.longest) - float(pipe.stage))),
-        Line("pipeline transfers", count * float(pipe.transfer), "link"),
-        Line("pipeline bubble", float(pipe.bubble), "bubble"),
-        Line("sharded weights and gradients", float(made.parts.get("gathers", 0.0)), "link"),
-        Line("gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"),
-        Line(
+        OperatorProfile("pipeline transfers", count * float(pipe.transfer), "link"),
+        OperatorProfile("pipeline bubble", float(pipe.bubble), "bubble"),
+        OperatorProfile(
+            "sharded weights and gradients", float(made.parts.get("gathers", 0.0)), "link"
+        ),
+        OperatorProfile(
+            "gradients and weights at the end", float(made.parts.get("gradients", 0.0)), "link"
+        ),
+        OperatorProfile(
             "optimizer",
             float(made.parts.get("optimizer", 0.0)),
             "host" if plan.offload else "memory",
         ),
-        Line("stragglers among domains", float(made.known) - whole, "latency"),
-        Line("unexplained", float(made.time) - float(made.known), "latency"),
+        OperatorProfile("stragglers among domains", float(made.known) - whole, "latency"),
+        OperatorProfile("unexplained", float(made.time) - float(made.known), "latency"),
     ]
     return [line for line in [*found.values(), *sums] if abs(line.time) > 1e-9 * float(made.time)]
 
@@ -374,13 +403,13 @@ def counts_of(item: Item, runs: float) -> tuple[float, float]:
         return 0.0, 0.0
     if item.bound == "memory":
         return 0.0, (runs * float(item.forward) + float(item.backward)) * float(item.bandwidth)
-    parts = parts_of(item, runs)
+    parts = parts_with_runs(item, runs)
     return item.layers * sum(n * float(part.flops) for n, part in parts), item.layers * sum(
         n * float(part.moved) for n, part in parts
     )
 
 
-def parts_of(item: Item, runs: float) -> list[tuple[float, Part]]:
+def parts_with_runs(item: Item, runs: float) -> list[tuple[float, OperatorWork]]:
     """Return the parts of an item with how often each runs."""
     return [
         *((runs, part) for part in item.forward_parts),
@@ -388,7 +417,7 @@ def parts_of(item: Item, runs: float) -> list[tuple[float, Part]]:
     ]
 
 
-def head_line(machine: Machine, work: Work, time: float) -> Line:
+def head_line(machine: Machine, work: Work, time: float) -> OperatorProfile:
     """Return the line of the output head and the loss, of which the last stage may spare a part."""
     whole = sum(float(item.forward) + float(item.backward) for item in work.head)
     ideal = sum(
@@ -401,7 +430,9 @@ def head_line(machine: Machine, work: Work, time: float) -> Line:
         sum(counts) * time / whole
         for counts in zip(*(counts_of(item, 1) for item in work.head), strict=True)
     )
-    return Line("output head and loss", time, "compute", ideal * time / whole, flops, moved)
+    return OperatorProfile(
+        "output head and loss", time, "compute", ideal * time / whole, flops, moved
+    )
 
 
 def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, float | None]:
@@ -415,7 +446,7 @@ def bound_of_item(item: Item, times: float, machine: Machine) -> tuple[str, floa
         return "memory", whole * float(item.bandwidth) / float(
             machine.kernels.part("hbm_bandwidth")
         )
-    parts = parts_of(item, times)
+    parts = parts_with_runs(item, times)
     computing = sum(n * float(part.flops) / float(part.peak) for n, part in parts)
     moving = sum(n * float(part.moved) for n, part in parts) / float(
         machine.kernels.part("hbm_bandwidth")
@@ -432,20 +463,25 @@ LINES = {  # of a step that an axis takes, and the items whose bytes it moves in
 }
 
 
-def groups_of(links: Links, plan: Plan) -> dict[str, Group]:
+def training_axis_groups(links: Links, plan: TrainingPlan) -> dict[str, RankGroup]:
     """Return how the group of every axis lies on domains."""
     return {
         "tensor": strided(links, 1, plan.tensor),
         "context": strided(links, plan.tensor, plan.context),
-        "experts": expert_group(links, shape_of(plan)),
+        "experts": expert_group(links, micro_batch_shape(plan)),
         "pipeline": strided(links, pipeline_stride(plan), plan.pipeline),
         "data": strided(links, data_stride(plan), plan.data),
     }
 
 
-def axes_of(
-    job: Job, machine: Machine, plan: Plan, pipe: Pipe, work: Work, lines: list[Line]
-) -> list[Axis]:
+def training_communication_axes(
+    job: TrainingJob,
+    machine: Machine,
+    plan: TrainingPlan,
+    pipe: Pipe,
+    work: Work,
+    lines: list[OperatorProfile],
+) -> list[PlanAxis]:
     """Return the axes of a plan along which chips exchange anything; hops are those inside a
     domain, none where it is left.
     """
@@ -466,7 +502,7 @@ def axes_of(
         * {3: (2 if job.software.adapters else 3) * count, 2: count + 1}.get(plan.zero, 2),
     }
     found = []
-    for name, place in groups_of(links, plan).items():
+    for name, place in training_axis_groups(links, plan).items():
         time = sum(line.time for line in lines if line.name in LINES[name])
         if not time:
             continue
@@ -479,7 +515,7 @@ def axes_of(
         )
         hops = float(links.hops) if place.domains == 1 else None
         found.append(
-            Axis(
+            PlanAxis(
                 "step",
                 name,
                 int(place.ranks),

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import choose, reach
-from tco.fabric.links import Group, Links, strided
+from tco.fabric.algorithms import fastest_algorithm_time, reach
+from tco.fabric.links import Links, RankGroup, strided
 from tco.foundation.formula import formula, total
 from tco.foundation.units import (
     FLOP,
@@ -25,12 +25,12 @@ from tco.foundation.units import (
 from tco.models.architecture import Architecture
 from tco.performance.chip.formats import element_size
 from tco.performance.chip.roofline import added_beside, exposed_time, message_bytes, per_rank
-from tco.performance.layer.layers import parts_of
+from tco.performance.layer.layers import hidden_state_part_count
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
-from tco.performance.training.job import Job
-from tco.performance.training.plans import Plan
-from tco.performance.training.work import TIERS, Shape, Work, work_of
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import TrainingPlan
+from tco.performance.training.work import TIERS, MicroBatchShape, Work, work_of
 
 LOGIT = 32  # bits of one
 AGAIN = {
@@ -110,7 +110,7 @@ def host_time(
     )
 
 
-class Way(NamedTuple):
+class ScheduleVariant(NamedTuple):
     """Times of a micro-batch where exchanges between domains follow its compute, or hide behind
     another micro-batch.
     """
@@ -120,11 +120,11 @@ class Way(NamedTuple):
     time: Any  # with both
 
 
-class Level(NamedTuple):
+class RecomputationLevel(NamedTuple):
     """What a micro-batch comes to with a level of recomputation."""
 
-    added: Way  # exchanges following what is computed
-    hidden: Way  # exchanges behind another micro-batch
+    added: ScheduleVariant  # exchanges following what is computed
+    hidden: ScheduleVariant  # exchanges behind another micro-batch
     kept: Any  # activations of all layers
     links: dict[str, Any]  # by tier: how long collectives hold the links
     waits: dict[str, Any]  # for how long of that the chip waits
@@ -141,12 +141,12 @@ class MicroBatch(NamedTuple):
     weights: Any
     head: Any
     logits: Any
-    levels: dict[str, Level]  # by recomputation
+    levels: dict[str, RecomputationLevel]  # by recomputation
 
 
-def shape_of(plan: Plan) -> Shape:
+def micro_batch_shape(plan: TrainingPlan) -> MicroBatchShape:
     """Return what the work of a micro-batch depends on."""
-    return Shape(
+    return MicroBatchShape(
         plan.tensor,
         plan.context,
         plan.expert,
@@ -157,21 +157,23 @@ def shape_of(plan: Plan) -> Shape:
     )
 
 
-def data_stride(plan: Plan) -> Any:
+def data_stride(plan: TrainingPlan) -> Any:
     """Return the chips between neighbours of a data-parallel group: pipeline stages lie inside it
     in the second order.
     """
     return plan.tensor * plan.context * (1 + (plan.pipeline - 1) * plan.order)
 
 
-def pipeline_stride(plan: Plan) -> Any:
+def pipeline_stride(plan: TrainingPlan) -> Any:
     """Return the chips between neighbours of a pipeline: data-parallel groups lie inside it in the
     first order.
     """
     return plan.tensor * plan.context * (1 + (plan.data - 1) * (1 - plan.order))
 
 
-def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = None) -> MicroBatch:
+def micro_batch(
+    job: TrainingJob, machine: Machine, shape: MicroBatchShape, work: Work | None = None
+) -> MicroBatch:
     """Return the times of a micro-batch."""
     work = work or work_of(job, machine, shape)
     sharpness = job.value("overlap_sharpness")
@@ -179,30 +181,38 @@ def micro_batch(job: Job, machine: Machine, shape: Shape, work: Work | None = No
     levels = {}
     for level, (name, host) in enumerate(host_times(job, machine, shape).items()):
         alone = total("micro_batch", [forward, backward, *work.again(level)])
-        added = hidden = way(alone, work.crossing(level) if work.across else None, host, sharpness)
+        added = hidden = micro_batch_with_exchange(
+            alone, work.crossing(level) if work.across else None, host, sharpness
+        )
         if work.across:
-            hidden = way(alone, added_beside(alone, added.exchange, sharpness), host, sharpness)
+            hidden = micro_batch_with_exchange(
+                alone, added_beside(alone, added.exchange, sharpness), host, sharpness
+            )
         by_tier = {tier: work.links(level, tier) for tier in TIERS}
         links, waits = ({tier: one[which] for tier, one in by_tier.items()} for which in (0, 1))
-        levels[name] = Level(
+        levels[name] = RecomputationLevel(
             added, hidden, kept_activations(job, machine, shape, work.tokens, name), links, waits
         )
     logits = message_bytes(work.tokens, job.model.vocabulary / shape.tensor, element_size(LOGIT))
     return MicroBatch(work.tokens, forward, backward, work.weights(), work.output(), logits, levels)
 
 
-def way(alone: Any, exchange: Any, host: Any, sharpness: Any) -> Way:
+def micro_batch_with_exchange(
+    alone: Any, exchange: Any, host: Any, sharpness: Any
+) -> ScheduleVariant:
     """Return the times of a micro-batch to whose own an exchange, if any, adds so much."""
     time = alone if exchange is None else total("micro_batch_and_exchange", [alone, exchange])
     launches = added_beside(time, host, sharpness)
-    return Way(
+    return ScheduleVariant(
         0.0 if exchange is None else exchange,
         launches,
         total("micro_batch_and_launches", [time, launches]),
     )
 
 
-def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, recompute: str) -> Any:
+def kept_activations(
+    job: TrainingJob, machine: Machine, shape: MicroBatchShape, tokens: Any, recompute: str
+) -> Any:
     """Return the activations all layers keep of a micro-batch; what is computed again is held for
     one layer at a time.
     """
@@ -211,7 +221,7 @@ def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, reco
     terms, layer = [], []
     for block in job.model.blocks:
         a, f = block.attention, block.feed_forward
-        parts = parts_of([block._replace(layers=1)])
+        parts = hidden_state_part_count([block._replace(layers=1)])
         width = f.active * f.width + f.shared_width if f.experts else f.width
         saved = a.q_rank + a.cached if a.latent else 0
         projected = 0 if a.latent else a.heads * a.qk_dim + a.kv_heads * (a.qk_dim + a.v_dim)
@@ -257,13 +267,13 @@ def kept_activations(job: Job, machine: Machine, shape: Shape, tokens: Any, reco
     return total("kept_activations", [*terms, *layer[:1]])
 
 
-def host_times(job: Job, machine: Machine, shape: Shape) -> dict[str, Any]:
+def host_times(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> dict[str, Any]:
     """Return the time the host needs for a micro-batch through all layers, by recomputation."""
     if job.software.compiled:
         return dict.fromkeys(AGAIN, 0.0)
     sparse = sum(block.layers for block in job.model.blocks if block.feed_forward.experts)
     parts, block, routed = (
-        parts_of(job.model.blocks),
+        hidden_state_part_count(job.model.blocks),
         job.value("host_block_time"),
         job.value("host_expert_block_time"),
     )
@@ -442,7 +452,7 @@ class Pipe(NamedTuple):
     waits: dict[str, Any]
 
 
-def way_of(plan: Plan, micro: MicroBatch) -> Way:
+def micro_batch_times(plan: TrainingPlan, micro: MicroBatch) -> ScheduleVariant:
     """Return the times of a micro-batch in the schedule of a plan."""
     level = micro.levels[plan.recompute]
     another = plan.schedule in (
@@ -452,22 +462,22 @@ def way_of(plan: Plan, micro: MicroBatch) -> Way:
     return level.hidden if another else level.added
 
 
-def slots(plan: Plan, model: Architecture) -> Any:
+def slots(plan: TrainingPlan, model: Architecture) -> Any:
     """Layers a stage holds, over all its model parts, each of which holds as many, rounded up."""
     return -(-model.layers // (plan.pipeline * plan.interleave)) * plan.interleave
 
 
-def sent(links: Links, size: Any, group: Group) -> Any:
+def sent(links: Links, size: Any, group: RankGroup) -> Any:
     """Return the time of a transfer from one rank of a group to the next, which may stand in
     another domain.
     """
     far = np.minimum(group.domains, 2)
-    return choose(
-        reach(links, Group(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size
+    return fastest_algorithm_time(
+        reach(links, RankGroup(2, far, 2 / far, np.minimum(group.worlds, 2))), "send-recv", size
     )
 
 
-def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> Any:
+def transferred(job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch) -> Any:
     """Return the time for which a stage waits for what stages send each other of a micro-batch."""
     size = message_bytes(per_rank(micro.tokens, plan.tensor), job.model.hidden, job.wide_size)
     stages = strided(machine.links, pipeline_stride(plan), plan.pipeline)
@@ -478,11 +488,13 @@ def transferred(job: Job, machine: Machine, plan: Plan, micro: MicroBatch) -> An
     return exposed_time(sent(machine.links, size, stages), boundaries, share)
 
 
-def pipeline(job: Job, machine: Machine, plan: Plan, micro: MicroBatch, common: Common) -> Pipe:
+def pipeline(
+    job: TrainingJob, machine: Machine, plan: TrainingPlan, micro: MicroBatch, common: Common
+) -> Pipe:
     """Return the time of all micro-batches through the pipeline."""
     model, layers = job.model, slots(plan, job.model)
     count = micro_batches(job.sequences, plan.data, plan.micro_batch)
-    busy = way_of(plan, micro).time
+    busy = micro_batch_times(plan, micro).time
     stage = stage_time(busy, layers, model.layers)
     spared = np.minimum(layers * plan.pipeline - model.layers, 1)
     longest = longest_stage(stage, micro.head, stage_time(busy, 1, model.layers), spared)

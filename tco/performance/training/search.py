@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tco.performance.layer.machine import Machine
-from tco.performance.training.job import Job
-from tco.performance.training.plans import ALL_FREE, Block, Fixed, Plan, chips_in_use, space
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import (
+    ALL_FREE,
+    Fixed,
+    PlanBlock,
+    TrainingPlan,
+    chips_in_use,
+    space,
+)
 from tco.performance.training.schedule import (
     AGAIN,
     Common,
@@ -22,8 +29,15 @@ from tco.performance.training.schedule import (
     micro_batch,
     pipeline,
 )
-from tco.performance.training.step import PARTIAL, WHOLE, Step, kept_level, partial_step, step
-from tco.performance.training.work import Shape
+from tco.performance.training.step import (
+    PARTIAL,
+    WHOLE,
+    TrainingStep,
+    kept_level,
+    partial_step,
+    step,
+)
+from tco.performance.training.work import MicroBatchShape
 
 ROWS = 2048  # of one chunk: its arrays stay in the cache
 Array = np.ndarray[Any, Any]
@@ -33,17 +47,17 @@ class Candidate(NamedTuple):
     """A plan and its step time."""
 
     seconds: float
-    plan: Plan
+    plan: TrainingPlan
 
 
 @dataclass(slots=True)
-class Found:
+class TrainingSearchResult:
     """What a search found."""
 
-    best: Plan | None = None
-    runner_up: Plan | None = None
+    best: TrainingPlan | None = None
+    runner_up: TrainingPlan | None = None
     margin: float | None = None  # how much slower the runner-up is
-    leanest: Plan | None = None  # the plan that needs least memory
+    leanest: TrainingPlan | None = None  # the plan that needs least memory
     need: float = np.inf  # bytes it needs
     plans: int = 0
     feasible: int = 0
@@ -62,14 +76,18 @@ class Found:
         return self.top[-1].seconds if len(self.top) == self.kept else self.limit
 
 
-def search(
-    job: Job, machine: Machine, fixed: Fixed = ALL_FREE, kept: int = 2, limit: float = np.inf
-) -> Found:
+def search_training_plans(
+    job: TrainingJob,
+    machine: Machine,
+    fixed: Fixed = ALL_FREE,
+    kept: int = 2,
+    limit: float = np.inf,
+) -> TrainingSearchResult:
     """Search the plan space that the fixed axes leave for the quickest plans; the time it took is
     the result's `seconds`.
     """
     began = time.perf_counter()
-    found = Found(kept=kept, limit=limit)
+    found = TrainingSearchResult(kept=kept, limit=limit)
     for chips in chips_in_use(job, machine.links, fixed):
         some = replace(job, chips=chips)
         for block in space(some, machine.links.domain, fixed):
@@ -89,7 +107,7 @@ def search(
     return found
 
 
-def axes(block: Block) -> tuple[Array, Array, Array]:
+def grid_axes(block: PlanBlock) -> tuple[Array, Array, Array]:
     """Return sequence parallelism, overlap and offload as axes of the grid behind the rows."""
     parallel, overlap, offload = (
         np.array(one) for one in (block.sequence_parallel, block.overlap, block.offload)
@@ -97,34 +115,38 @@ def axes(block: Block) -> tuple[Array, Array, Array]:
     return parallel.reshape(1, -1, 1, 1), overlap.reshape(1, 1, -1, 1), offload.reshape(1, 1, 1, -1)
 
 
-def search_block(job: Job, machine: Machine, block: Block, found: Found) -> None:
+def search_block(
+    job: TrainingJob, machine: Machine, block: PlanBlock, found: TrainingSearchResult
+) -> None:
     """Search the plans of one block: distinct shapes first, then the rows in chunks, then sharding
     and recomputation.
     """
-    parallel, overlap, offload = axes(block)
-    shapes, index = shapes_of(block)
+    parallel, overlap, offload = grid_axes(block)
+    shapes, index = distinct_micro_batch_shapes(block)
     tensor, context, expert, size, stride = (column.reshape(-1, 1, 1, 1) for column in shapes.T)
     micro = micro_batch(
-        job, machine, Shape(tensor, context, expert, size, stride, parallel, overlap)
+        job, machine, MicroBatchShape(tensor, context, expert, size, stride, parallel, overlap)
     )
     for start in range(0, len(block.rows), ROWS):
         rows = block.rows[start : start + ROWS]
         base = block.base(rows)._replace(
             sequence_parallel=parallel, overlap=overlap, offload=offload
         )
-        taken = gathered(micro, index[start : start + ROWS], len(shapes))
-        for plan, made, fits in choices(job, machine, base, taken, block.recompute, block.sharding):
+        taken = micro_batch_per_row(micro, index[start : start + ROWS], len(shapes))
+        for plan, made, fits in recompute_sharding_plans(
+            job, machine, base, taken, block.recompute, block.sharding
+        ):
             weigh(plan, made, fits, found)
 
 
-def choices(
-    job: Job,
+def recompute_sharding_plans(
+    job: TrainingJob,
     machine: Machine,
-    base: Plan,
+    base: TrainingPlan,
     micro: MicroBatch,
     recompute: Sequence[str],
     sharding: Sequence[tuple[int, int]],
-) -> Iterator[tuple[Plan, Step, Any]]:
+) -> Iterator[tuple[TrainingPlan, TrainingStep, Any]]:
     """Yield plans with each choice of recomputation and sharding, their steps, and whether they
     fit.
     """
@@ -156,13 +178,13 @@ def choices(
             )  # beside those that compute none or all again
 
 
-def needed(levels: Sequence[str], job: Job) -> list[str]:
+def needed(levels: Sequence[str], job: TrainingJob) -> list[str]:
     """Return the levels of recomputation to evaluate: between two of them lies the partial one."""
     both = (kept_level(job), WHOLE) if PARTIAL in levels else ()
     return [level for level in AGAIN if level in (*levels, *both)]
 
 
-def shapes_of(block: Block) -> tuple[Array, Array]:
+def distinct_micro_batch_shapes(block: PlanBlock) -> tuple[Array, Array]:
     """Return the distinct shapes of the rows, and which of them each row has."""
     plan = block.base(block.rows)
     stride = data_stride(plan) if np.any(plan.expert > 1) else np.ones_like(plan.expert)
@@ -177,7 +199,7 @@ def shapes_of(block: Block) -> tuple[Array, Array]:
     return shapes, index.reshape(-1)
 
 
-def gathered(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
+def micro_batch_per_row(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
     """Return the times of the shapes as times of rows."""
 
     def take(value: Any) -> Any:
@@ -190,7 +212,7 @@ def gathered(micro: MicroBatch, index: Array, count: int) -> MicroBatch:
     return MicroBatch(*map(take, micro))
 
 
-def weigh(plan: Plan, made: Step, fits: Any, found: Found) -> None:
+def weigh(plan: TrainingPlan, made: TrainingStep, fits: Any, found: TrainingSearchResult) -> None:
     """Count the plans of a grid and keep the best of those that fit."""
     shape = np.broadcast_shapes(np.shape(made.time), np.shape(made.held), np.shape(plan.tensor))
     size = int(np.prod(shape))
@@ -200,7 +222,7 @@ def weigh(plan: Plan, made: Step, fits: Any, found: Found) -> None:
         least = int(np.argmin(made.held))
         if (need := float(made.held.flat[least])) < found.need:
             where = np.unravel_index(least, made.held.shape)
-            found.need, found.leanest = need, at(plan, where)
+            found.need, found.leanest = need, plan_at_index(plan, where)
         return
     found.feasible += feasible
     times = np.where(np.broadcast_to(fits, shape), made.time, np.inf)
@@ -209,11 +231,11 @@ def weigh(plan: Plan, made: Step, fits: Any, found: Found) -> None:
         seconds = float(times[where])
         if seconds >= found.bar:
             return
-        found.offer(Candidate(seconds, at(plan, where)))
+        found.offer(Candidate(seconds, plan_at_index(plan, where)))
         times[where] = np.inf
 
 
-def at(plan: Plan, where: tuple[Any, ...]) -> Plan:
+def plan_at_index(plan: TrainingPlan, where: tuple[Any, ...]) -> TrainingPlan:
     """Return one plan of an array of plans, as plain numbers."""
 
     def pick(value: Any) -> Any:
@@ -223,4 +245,4 @@ def at(plan: Plan, where: tuple[Any, ...]) -> Plan:
             tuple(i if n > 1 else 0 for i, n in zip(where, value.shape, strict=True))
         ].item()
 
-    return Plan(*map(pick, plan))
+    return TrainingPlan(*map(pick, plan))

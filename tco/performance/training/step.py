@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.links import Group, Links, among, joined, strided
+from tco.fabric.links import Links, RankGroup, among, group_product, strided
 from tco.foundation.formula import ceil_ratio, formula, greatest, select, total
-from tco.foundation.trace import plain, scope
+from tco.foundation.trace import scope, untraced_value
 from tco.foundation.units import Byte, BytePerSecond, Pure, Second
 from tco.performance.chip.roofline import (
     added_beside,
@@ -24,22 +24,22 @@ from tco.performance.chip.roofline import (
 from tco.performance.layer.machine import Machine
 from tco.performance.layer.operators import DENSE
 from tco.performance.training import schedule
-from tco.performance.training.job import Job
-from tco.performance.training.plans import Plan
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import TrainingPlan
 from tco.performance.training.schedule import (
     Common,
-    Level,
     MicroBatch,
     Pipe,
+    RecomputationLevel,
     data_stride,
     held_activations,
     hidden_traffic,
     micro_batch,
+    micro_batch_shape,
     pipeline,
-    shape_of,
     slots,
 )
-from tco.performance.training.work import TIERS, Exchange, Work, gathered, work_of
+from tco.performance.training.work import TIERS, Exchange, Work, all_gather, work_of
 
 WHOLE, PARTIAL = "full", "partial"  # recomputation of all layers, and of as many as memory asks for
 
@@ -132,7 +132,7 @@ def crowding(
     return cores * np.minimum(background, step) + 2 * moved / bandwidth
 
 
-class Step(NamedTuple):
+class TrainingStep(NamedTuple):
     """One step: its time, what it is made of, and the memory of the fullest chip by use."""
 
     time: Any
@@ -147,10 +147,10 @@ class Shard(NamedTuple):
 
     parameters: Any
     ranks: Any
-    group: Group
+    group: RankGroup
 
 
-def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
+def shards(job: TrainingJob, links: Links, plan: TrainingPlan) -> list[Shard]:
     """Return the parameters of the fullest chip, and the groups that hold the same ones."""
     model, part = job.model, slots(plan, job.model) / job.model.layers
     embedding = model.embedding_parameters
@@ -158,13 +158,15 @@ def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
     embeddings = select(plan.pipeline == 1, embedding, one_end)
     dense = (model.parameters - embedding - model.expert_parameters) * part + embeddings
     stride = data_stride(plan)
-    group = joined(strided(links, plan.tensor, plan.context), strided(links, stride, plan.data))
+    group = group_product(
+        strided(links, plan.tensor, plan.context), strided(links, stride, plan.data)
+    )
     found = [Shard(dense / plan.tensor, plan.data * plan.context, group)]
     if model.expert_parameters:
         inner = plan.tensor * plan.context
         inside = np.minimum(plan.expert, inner)
         outside = plan.expert // inside
-        spread = joined(
+        spread = group_product(
             strided(links, inside, inner // inside),
             strided(links, stride * outside, plan.data // outside),
         )
@@ -178,7 +180,7 @@ def shards(job: Job, links: Links, plan: Plan) -> list[Shard]:
     return found
 
 
-def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
+def averaged_across(job: TrainingJob, links: Links, groups: list[Shard]) -> Any:
     """Return the time to average sharded gradients across domains at the end of a step."""
     sizes = [
         sharded_bytes(g.parameters, job.values["workload.gradient_size"], g.group.per_domain, 1)
@@ -186,7 +188,10 @@ def averaged_across(job: Job, links: Links, groups: list[Shard]) -> Any:
     ]
     once = total(
         "average_across_domains",
-        [gathered(links, size, among(g.group)).time for size, g in zip(sizes, groups, strict=True)],
+        [
+            all_gather(links, size, among(g.group)).time
+            for size, g in zip(sizes, groups, strict=True)
+        ],
     )
     return exposed_time(once, 2, job.value("data_exposed"))
 
@@ -198,19 +203,19 @@ class Gathers(NamedTuple):
     made: list[Exchange]
 
 
-def gathers_of(job: Job, links: Links, groups: list[Shard]) -> Gathers:
+def gathers_of(job: TrainingJob, links: Links, groups: list[Shard]) -> Gathers:
     """Return the gathers of what groups of more than one share."""
     sizes = [
         sharded_bytes(g.parameters * np.minimum(g.ranks - 1, 1), job.wide_size, 1, 1)
         for g in groups
     ]
     return Gathers(
-        sizes, [gathered(links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
+        sizes, [all_gather(links, size, g.group) for size, g in zip(sizes, groups, strict=True)]
     )
 
 
 def beside_pipeline(
-    job: Job,
+    job: TrainingJob,
     machine: Machine,
     pipe: Pipe,
     groups: list[Shard],
@@ -255,8 +260,13 @@ def beside_pipeline(
 
 
 def step(
-    job: Job, machine: Machine, plan: Plan, micro: MicroBatch, pipe: Pipe, common: Common
-) -> Step:
+    job: TrainingJob,
+    machine: Machine,
+    plan: TrainingPlan,
+    micro: MicroBatch,
+    pipe: Pipe,
+    common: Common,
+) -> TrainingStep:
     """Return the whole step of a plan whose pipeline is known, and what it has in common with
     others.
     """
@@ -269,7 +279,7 @@ def step(
             Shard(
                 g.parameters,
                 g.group.per_domain,
-                Group(g.group.per_domain, 1, g.group.per_domain, 1),
+                RankGroup(g.group.per_domain, 1, g.group.per_domain, 1),
             )
             for g in groups
         ]
@@ -312,29 +322,29 @@ def step(
                 ),
             ],
         )
-    used = memory_of(job, plan, micro, pipe, groups, common)
-    return Step(time, parts, used, total("memory_in_use", list(used.values())), known)
+    used = fullest_chip_memory(job, plan, micro, pipe, groups, common)
+    return TrainingStep(time, parts, used, total("memory_in_use", list(used.values())), known)
 
 
-def model_flops(job: Job) -> Any:
+def model_flops(job: TrainingJob) -> Any:
     """Return the model FLOPs of a step of the whole job."""
     return schedule.step_flops(
         flops_per_token(job.model, job.sequence), job.sequences, job.sequence
     )
 
 
-def gathered_once(job: Job, links: Links, groups: list[Shard]) -> Any:
+def gathered_once(job: TrainingJob, links: Links, groups: list[Shard]) -> Any:
     """Return the time to gather all parameters once a step."""
     return total(
         "gather_of_all_parameters",
         [
-            gathered(links, sharded_bytes(g.parameters, job.wide_size, 1, 1), g.group).time
+            all_gather(links, sharded_bytes(g.parameters, job.wide_size, 1, 1), g.group).time
             for g in groups
         ],
     )
 
 
-def optimized(job: Job, machine: Machine, plan: Plan, groups: list[Shard]) -> Any:
+def optimized(job: TrainingJob, machine: Machine, plan: TrainingPlan, groups: list[Shard]) -> Any:
     """Return the time of the optimizer's step, on the chip or on its host."""
     ranks = [g.ranks if plan.zero else 1 for g in groups]
     updates = [
@@ -349,8 +359,13 @@ def optimized(job: Job, machine: Machine, plan: Plan, groups: list[Shard]) -> An
     return total("optimizer", [*updates, *hosts])
 
 
-def memory_of(
-    job: Job, plan: Plan, micro: MicroBatch, pipe: Pipe, groups: list[Shard], common: Common
+def fullest_chip_memory(
+    job: TrainingJob,
+    plan: TrainingPlan,
+    micro: MicroBatch,
+    pipe: Pipe,
+    groups: list[Shard],
+    common: Common,
 ) -> dict[str, Any]:
     """Return the memory of the fullest chip by use."""
     held = common.of(("memory", plan.zero, plan.hybrid), lambda: memory_of_model(job, plan, groups))
@@ -365,14 +380,14 @@ def memory_of(
     }
 
 
-def in_flight_of(plan: Plan, pipe: Pipe) -> Any:
+def in_flight_of(plan: TrainingPlan, pipe: Pipe) -> Any:
     """Return the micro-batches whose activations the fullest chip holds."""
     if plan.schedule == "interleaved":
         return interleaved_in_flight(plan.pipeline, plan.interleave, pipe.micro_batches)
     return in_flight(plan.pipeline, int(plan.schedule == "dual-pipe"), pipe.micro_batches)
 
 
-def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:
+def buffers_of(job: TrainingJob, plan: TrainingPlan, micro: MicroBatch) -> dict[str, Any]:
     """Return the memory of the output head's logits, and of what is sent beside computing."""
     used: dict[str, Any] = {}
     if not job.software.chunks_loss:
@@ -382,7 +397,7 @@ def buffers_of(job: Job, plan: Plan, micro: MicroBatch) -> dict[str, Any]:
     return used
 
 
-def memory_of_model(job: Job, plan: Plan, groups: list[Shard]) -> dict[str, Any]:
+def memory_of_model(job: TrainingJob, plan: TrainingPlan, groups: list[Shard]) -> dict[str, Any]:
     """Return the memory of weights, gradients and the optimizer's state on the fullest chip."""
     zero, copies = (
         plan.zero,
@@ -420,7 +435,13 @@ def memory_of_model(job: Job, plan: Plan, groups: list[Shard]) -> dict[str, Any]
     return used
 
 
-def layers_again(job: Job, machine: Machine, plan: Plan, kept: Step, recomputed: Step) -> Any:
+def layers_again(
+    job: TrainingJob,
+    machine: Machine,
+    plan: TrainingPlan,
+    kept: TrainingStep,
+    recomputed: TrainingStep,
+) -> Any:
     """Return the share of the layers of a stage, whole ones, that must be computed again so that a
     plan fits.
     """
@@ -428,14 +449,14 @@ def layers_again(job: Job, machine: Machine, plan: Plan, kept: Step, recomputed:
     return whole_layers(share, slots(plan, job.model))
 
 
-def kept_level(job: Job) -> str:
+def kept_level(job: TrainingJob) -> str:
     """Return what is done for the layers that partial recomputation leaves: nothing, but for scores
     that software keeps in memory.
     """
     return "none" if job.software.fused else "selective"
 
 
-def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
+def with_partial_recomputation(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     """Return a micro-batch that also knows itself with a share of its layers computed again."""
 
     def between(one: Any, other: Any) -> Any:
@@ -448,50 +469,52 @@ def partly(micro: MicroBatch, less: str, share: Any) -> MicroBatch:
     kept, again = micro.levels[less], micro.levels[WHOLE]
     times = {
         name: between(one, other)
-        for name, one, other in zip(Level._fields, kept, again, strict=True)
+        for name, one, other in zip(RecomputationLevel._fields, kept, again, strict=True)
         if name != "kept"
     }
     return micro._replace(
         levels=micro.levels
-        | {PARTIAL: Level(**times, kept=partly_kept(kept.kept, again.kept, share))}
+        | {PARTIAL: RecomputationLevel(**times, kept=partly_kept(kept.kept, again.kept, share))}
     )
 
 
 def partial_step(
-    job: Job,
+    job: TrainingJob,
     machine: Machine,
-    plan: Plan,
+    plan: TrainingPlan,
     micro: MicroBatch,
-    whole: tuple[Step, Step],
+    whole: tuple[TrainingStep, TrainingStep],
     common: Common,
-) -> tuple[Step, Plan]:
+) -> tuple[TrainingStep, TrainingPlan]:
     """Return a step that computes so many layers again that it fits, from the steps that compute
     none and all of them again, with its plan.
     """
     plan = plan._replace(recompute=PARTIAL, share=layers_again(job, machine, plan, *whole))
-    mixed = partly(micro, kept_level(job), plan.share)
+    mixed = with_partial_recomputation(micro, kept_level(job), plan.share)
     return step(
         job, machine, plan, mixed, pipeline(job, machine, plan, mixed, common), common
     ), plan
 
 
-def evaluate_plan(job: Job, machine: Machine, plan: Plan) -> tuple[Step, Pipe, MicroBatch, Work]:
+def evaluate_plan(
+    job: TrainingJob, machine: Machine, plan: TrainingPlan
+) -> tuple[TrainingStep, Pipe, MicroBatch, Work]:
     """Return the step of one plan, or of an array of plans that differ in numbers only, with
     everything it is made of.
     """
     plan = chosen_share(job, machine, plan)
     with scope("micro-batch"):
-        work = work_of(job, machine, shape_of(plan))
-        micro = micro_batch(job, machine, shape_of(plan), work)
+        work = work_of(job, machine, micro_batch_shape(plan))
+        micro = micro_batch(job, machine, micro_batch_shape(plan), work)
     if plan.recompute == PARTIAL:
-        micro = partly(micro, kept_level(job), plan.share)
+        micro = with_partial_recomputation(micro, kept_level(job), plan.share)
     with scope("pipeline"):
         pipe = pipeline(job, machine, plan, micro, Common())
     with scope("step"):
         return step(job, machine, plan, micro, pipe, Common()), pipe, micro, work
 
 
-def chosen_share(job: Job, machine: Machine, plan: Plan) -> Plan:
+def chosen_share(job: TrainingJob, machine: Machine, plan: TrainingPlan) -> TrainingPlan:
     """Return a plan with the share of its layers that partial recomputation takes, which then stays
     fixed.
     """
@@ -501,4 +524,6 @@ def chosen_share(job: Job, machine: Machine, plan: Plan) -> Plan:
         evaluate_plan(job, machine, plan._replace(recompute=level))[0]
         for level in (kept_level(job), WHOLE)
     )
-    return plan._replace(share=float(plain(layers_again(job, machine, plan, kept, recomputed))))
+    return plan._replace(
+        share=float(untraced_value(layers_again(job, machine, plan, kept, recomputed)))
+    )

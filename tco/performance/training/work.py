@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tco.fabric.algorithms import choose, reach
+from tco.fabric.algorithms import fastest_algorithm_time, reach
 from tco.fabric.costs import only_if_shared, outer_share, ring_bytes
 from tco.fabric.experts import Tokens
-from tco.fabric.links import Group, Links, among, joined, strided
+from tco.fabric.links import Links, RankGroup, among, group_product, strided
 from tco.foundation.formula import formula, total
 from tco.foundation.trace import scope
 from tco.foundation.units import FLOP, Byte, FLOPPerSecond, Pure, Second
@@ -43,8 +43,8 @@ from tco.performance.chip.roofline import (
 from tco.performance.layer import layers as layer
 from tco.performance.layer.machine import Machine, times_as_long
 from tco.performance.layer.operators import DENSE, EXPERTS, HEAD, Operator, Pass, experts_products
-from tco.performance.layer.operators import Shape as LayerShape
-from tco.performance.training.job import GENERIC, UNFUSED, Job
+from tco.performance.layer.operators import PassShape as LayerShape
+from tco.performance.training.job import GENERIC, UNFUSED, TrainingJob
 
 NEVER, SELECTIVE, FULL = 0, 1, 2  # the least recomputation that does an item's forward part again
 TIERS = ("inside", "across")  # of the fabric: inside a scale-up domain, across domains
@@ -124,7 +124,7 @@ def attention_kernel_time(least: Second, flops: FLOP, rate: FLOPPerSecond, layer
     return np.maximum(least, layers * flops / rate)
 
 
-class Shape(NamedTuple):
+class MicroBatchShape(NamedTuple):
     """What the work of a micro-batch depends on. Numbers, or arrays that broadcast."""
 
     tensor: Any
@@ -141,7 +141,7 @@ class Shape(NamedTuple):
         return 1 + (self.tensor - 1) * self.sequence_parallel
 
 
-class Part(NamedTuple):
+class OperatorWork(NamedTuple):
     """What an item's time rests on in one layer: work, traffic, and the peak of the work."""
 
     flops: Any
@@ -162,8 +162,8 @@ class Item(NamedTuple):
     partly: Any = (
         None  # of the forward time, what recomputation does again where it leaves a part out
     )
-    forward_parts: tuple[Part, ...] = ()
-    backward_parts: tuple[Part, ...] = ()
+    forward_parts: tuple[OperatorWork, ...] = ()
+    backward_parts: tuple[OperatorWork, ...] = ()
     bandwidth: Any = None  # of passes through memory
     holds: Mapping[str, Any] = MappingProxyType(
         {}
@@ -185,25 +185,27 @@ class Exchange(NamedTuple):
     holds: dict[str, Any]
 
 
-def gathered(links: Links, size: Any, group: Group) -> Exchange:
+def all_gather(links: Links, size: Any, group: RankGroup) -> Exchange:
     """Return an all-gather or a reduce-scatter of `size` bytes, the gathered size."""
     at = reach(links, group)
     inner, outer = (
         ring_bytes(size, group.ranks, 1),
         outer_share(size, group.domains, group.per_domain, 1),
     )
-    time = only_if_shared(choose(at, "all-gather", size), group.ranks)
+    time = only_if_shared(fastest_algorithm_time(at, "all-gather", size), group.ranks)
     return Exchange(
         time, {"inside": stream_time(inner, at.links.inside), "across": stream_time(outer, at.rate)}
     )
 
 
-def spread(links: Links, tokens: Any, token: Any, active: Any, group: Group, tier: str) -> Exchange:
+def expert_exchange(
+    links: Links, tokens: Any, token: Any, active: Any, group: RankGroup, tier: str
+) -> Exchange:
     """Return a dispatch or combine of tokens to the experts of a group, each token once to each
     place.
     """
     time = only_if_shared(
-        choose(reach(links, group), "dispatch", Tokens(tokens, token, active)),
+        fastest_algorithm_time(reach(links, group), "dispatch", Tokens(tokens, token, active)),
         np.minimum(group.ranks, 2),
     )
     return Exchange(time, {tier: time})
@@ -272,7 +274,7 @@ class Work:
 
 # ---------------------------------------------------------------- operators forward, and what they
 # are backward
-def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
+def work_of(job: TrainingJob, machine: Machine, shape: MicroBatchShape) -> Work:
     """Return the whole work of a micro-batch."""
     model, tokens = (
         with_predictions(job.model),
@@ -297,7 +299,9 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     if job.software.dropout:
         made.elementwise(
             passed_numbers(
-                made.hidden, machine.counted("mask_passes"), layer.parts_of(model.blocks) / 2
+                made.hidden,
+                machine.counted("mask_passes"),
+                layer.hidden_state_part_count(model.blocks) / 2,
             )
         )
     if ahead:  # each joins the hidden state with the embedding of the token that follows
@@ -322,7 +326,7 @@ def work_of(job: Job, machine: Machine, shape: Shape) -> Work:
     for part, layers in model.feed_forwards.items():
         if part.experts:
             experts_apart(work, job, machine, shape, part, layers)
-    tensor_collectives(work, job, machine, shape, layer.parts_of(model.blocks))
+    tensor_collectives(work, job, machine, shape, layer.hidden_state_part_count(model.blocks))
     with scope("head"):
         last = Pass(machine, model, lies, exchanges=False)
         layer.head(last, tokens, 1 + ahead)
@@ -349,7 +353,11 @@ def with_predictions(model: Architecture) -> Architecture:
 
 
 def both_ways(
-    job: Job, machine: Machine, operators: list[Operator], again: int, spans: Sequence[Any] = ()
+    job: TrainingJob,
+    machine: Machine,
+    operators: list[Operator],
+    again: int,
+    spans: Sequence[Any] = (),
 ) -> list[Item]:
     """Return operators with what they are backward; `spans` are those of the attention cores, in
     order.
@@ -376,7 +384,7 @@ class Gradient(NamedTuple):
 
 
 def gradients(
-    job: Job, machine: Machine, operators: list[Operator]
+    job: TrainingJob, machine: Machine, operators: list[Operator]
 ) -> dict[int, tuple[Gradient, Gradient]]:
     """Return what makes the gradients of inputs and of weights for every operator of products, by
     its place; those alike are taken together.
@@ -416,7 +424,7 @@ def gradients(
 
 
 def backward_of(
-    job: Job, machine: Machine, made: Operands, forward: Sequence[Sides], groups: Any
+    job: TrainingJob, machine: Machine, made: Operands, forward: Sequence[Sides], groups: Any
 ) -> tuple[Gradient, Gradient]:
     """Return the products that make the gradients of inputs and of weights: two for each, one where
     adapters leave the weights as they are.
@@ -444,7 +452,7 @@ def halves(count: int, every: int) -> list[slice]:
 
 
 def with_sums(
-    job: Job, made: Operands, forward: Sequence[Sides], groups: Any, found: Gradient
+    job: TrainingJob, made: Operands, forward: Sequence[Sides], groups: Any, found: Gradient
 ) -> Gradient:
     """Return the products that make weight gradients, which add to the sums themselves, or leave
     that to a kernel of its own.
@@ -471,7 +479,12 @@ def with_sums(
 
 
 def product_item(
-    job: Job, machine: Machine, operator: Operator, inputs: Gradient, weights: Gradient, again: int
+    job: TrainingJob,
+    machine: Machine,
+    operator: Operator,
+    inputs: Gradient,
+    weights: Gradient,
+    again: int,
 ) -> Item:
     """Return products with weights both ways."""
     own, layers, name, partly = operator.products, operator.layers, operator.name, None
@@ -501,7 +514,7 @@ def product_item(
         else machine.kernels.part(machine.gradient_form.peak)
     )
     parts = tuple(
-        Part(flops, moved, back)
+        OperatorWork(flops, moved, back)
         for way in (inputs, weights)
         for flops, moved in zip(way.flops, way.bytes, strict=True)
     )
@@ -515,12 +528,12 @@ def product_item(
         layers,
         weight,
         partly,
-        (Part(operator.flops, operator.bytes, peak),),
+        (OperatorWork(operator.flops, operator.bytes, peak),),
         parts,
     )
 
 
-def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> Item:
+def other_item(job: TrainingJob, machine: Machine, operator: Operator, again: int) -> Item:
     """Return an operator that is no product with weights both ways."""
     name, layers, forward = operator.name, operator.layers, operator.time
     if name == LAUNCHES:  # of each product two backward
@@ -531,7 +544,7 @@ def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> It
         backward = times_as_long(forward, job.value(BACKWARD.get(name, "elementwise_backward")))
     if name != RECURRENCE:
         return Item(name, "memory", forward, backward, again, bandwidth=operator.bandwidth)
-    part = Part(operator.flops, operator.bytes, machine.peak(HEAD))
+    part = OperatorWork(operator.flops, operator.bytes, machine.peak(HEAD))
     return Item(
         name,
         "product",
@@ -544,7 +557,9 @@ def other_item(job: Job, machine: Machine, operator: Operator, again: int) -> It
     )
 
 
-def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, again: int) -> Item:
+def attention_item(
+    job: TrainingJob, machine: Machine, operator: Operator, span: Any, again: int
+) -> Item:
     """Return the attention core both ways, at the rates of the kernel of the job."""
     layers, flops, peak, kernel = (
         operator.layers,
@@ -578,7 +593,7 @@ def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, ag
                 attention_kernel_time(*terms, layers)
                 for terms in zip(least, (flops, back), rates, strict=True)
             )
-    parts = Part(flops, operator.bytes, peak), Part(back, moved, peak)
+    parts = OperatorWork(flops, operator.bytes, peak), OperatorWork(back, moved, peak)
     return Item(
         CORE,
         "product",
@@ -592,7 +607,12 @@ def attention_item(job: Job, machine: Machine, operator: Operator, span: Any, ag
 
 
 def scores_in_memory(
-    job: Job, machine: Machine, shape: Shape, tokens: Any, a: Attention, layers: int
+    job: TrainingJob,
+    machine: Machine,
+    shape: MicroBatchShape,
+    tokens: Any,
+    a: Attention,
+    layers: int,
 ) -> Item:
     """Return the passes of attention that keeps its scores in memory."""
     with scope("attention scores in memory"):
@@ -613,7 +633,12 @@ def scores_in_memory(
 
 
 def scan_in_memory(
-    job: Job, machine: Machine, shape: Shape, tokens: Any, m: StateMixer, layers: int
+    job: TrainingJob,
+    machine: Machine,
+    shape: MicroBatchShape,
+    tokens: Any,
+    m: StateMixer,
+    layers: int,
 ) -> Item:
     """Return the passes of a recurrence whose scan keeps in memory what its gradients need."""
     with scope("recurrence in memory"):
@@ -662,7 +687,9 @@ def linked(name: str, size: Any, found: Exchange, counts: tuple[int, int], share
     )
 
 
-def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, parts: int) -> None:
+def tensor_collectives(
+    work: Work, job: TrainingJob, machine: Machine, shape: MicroBatchShape, parts: int
+) -> None:
     """Add all-gather and reduce-scatter before and after each part of a layer, the same bytes as
     two all-reduces a layer.
     """
@@ -671,14 +698,19 @@ def tensor_collectives(work: Work, job: Job, machine: Machine, shape: Shape, par
     with scope("tensor-parallel collectives"):
         size = message_bytes(work.tokens, job.model.hidden, job.wide_size)
         share = exposed_share(shape.overlap, job.value("tensor_exposed"))
-        found = gathered(machine.links, size, strided(machine.links, 1, shape.tensor))
+        found = all_gather(machine.links, size, strided(machine.links, 1, shape.tensor))
     work.items.append(
         linked("tensor-parallel collectives", size, found, (2 * parts, 2 * parts), share)
     )
 
 
 def context_ring(
-    work: Work, job: Job, machine: Machine, shape: Shape, a: Attention, layers: int
+    work: Work,
+    job: TrainingJob,
+    machine: Machine,
+    shape: MicroBatchShape,
+    a: Attention,
+    layers: int,
 ) -> None:
     """Add the exchange of keys and values around a context-parallel group: once forward, twice
     backward.
@@ -688,7 +720,7 @@ def context_ring(
     kept = a.cached if a.latent else keys_and_values(a, shape.tensor)
     with scope("context-parallel ring"):
         size = message_bytes(rank_tokens(shape.micro_batch, job.sequence, 1.0), kept, job.wide_size)
-        found = gathered(machine.links, size, strided(machine.links, shape.tensor, shape.context))
+        found = all_gather(machine.links, size, strided(machine.links, shape.tensor, shape.context))
     work.items.append(
         linked(
             "context-parallel ring", size, found, (layers, 2 * layers), job.value("context_exposed")
@@ -696,18 +728,23 @@ def context_ring(
     )
 
 
-def expert_group(links: Links, shape: Shape) -> Group:
+def expert_group(links: Links, shape: MicroBatchShape) -> RankGroup:
     """Return the group that shares the experts of a layer: ranks of tensor and context parallelism
     first, then of data parallelism.
     """
     inner = np.minimum(shape.expert, shape.tensor * shape.context)
-    return joined(
+    return group_product(
         strided(links, 1, inner), strided(links, shape.data_stride, shape.expert // inner)
     )
 
 
 def experts_apart(
-    work: Work, job: Job, machine: Machine, shape: Shape, f: FeedForward, layers: int
+    work: Work,
+    job: TrainingJob,
+    machine: Machine,
+    shape: MicroBatchShape,
+    f: FeedForward,
+    layers: int,
 ) -> None:
     """Add what experts exchange inside a domain and across domains, and activations and casts of
     gradients that no fused kernel covers.
@@ -765,14 +802,16 @@ def experts_apart(
     )  # dispatch and combine
     size = message_bytes(own, width, job.wide_size)
     with scope("expert exchange in a domain"):
-        near = spread(
-            links, own, token, f.active, Group(shape.expert, 1, shape.expert, 1), "inside"
+        near = expert_exchange(
+            links, own, token, f.active, RankGroup(shape.expert, 1, shape.expert, 1), "inside"
         )
     work.items.append(
         linked("expert exchange in a domain", size, near, both, job.value("expert_exposed_inside"))
     )
     with scope("expert exchange across domains"):
-        far = spread(links, own, token, f.active, among(expert_group(links, shape)), "across")
+        far = expert_exchange(
+            links, own, token, f.active, among(expert_group(links, shape)), "across"
+        )
     work.across.append(
         linked("expert exchange across domains", 0.0, far, both, job.value("expert_exposed_across"))
     )

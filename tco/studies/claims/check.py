@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tco.catalog import Catalogue
 from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError
-from tco.foundation.expression import evaluate, in_unit
+from tco.foundation.expression import amount_in_unit, evaluate_formula
 from tco.foundation.files import place_in
 from tco.foundation.values import as_number
-from tco.graph.run import side_by_side
+from tco.graph.run import fork_map
 from tco.studies.claims.ledger import (
     ARITHMETIC,
     COMPUTED,
@@ -32,7 +32,7 @@ from tco.studies.claims.questions import Context, Underived
 from tco.studies.comparison import SPEEDS
 
 if TYPE_CHECKING:
-    from tco.studies.claims.draws import Judged
+    from tco.studies.claims.draws import ConclusionProbability
 
 SURE = 0.9  # chance from which a conclusion holds; it is off where its contrary is as sure
 FIGURE = re.compile(r"\{([^{}|]+?) *\| *([^{}|]*?) *\| *([1-9])\}")
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
     verdict: str
     rests_on: list[str]  # paths of the inputs
     reason: str = ""  # why nothing was computed
-    judged: Judged | None = None  # what the draws say of it
+    judged: ConclusionProbability | None = None  # what the draws say of it
 
     @property
     def note(self) -> str:
@@ -78,7 +78,7 @@ def check_claims(
     asked = [claim for claim in ledger.values() if claim.command or not conclusions]
     speeds = SPEEDS if conclusions else ()
     made = dict(
-        side_by_side(
+        fork_map(
             lambda claim: finding(claim, Context(catalogue, settings, ledger, claim), speeds), asked
         )
     )
@@ -94,7 +94,7 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
 
     One without a formula, a feasible plan or a finite value cannot be derived.
     """
-    note = FIGURE.sub(lambda found: figure(found, claim, context), claim.note)
+    note = FIGURE.sub(lambda found: render_note_figure(found, claim, context), claim.note)
     if "{" in note:
         raise DataError(
             f"{claim.where}: note: "
@@ -104,7 +104,7 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
     if not claim.formula:
         return Finding(claim, None, NOT_DERIVABLE, [])
     try:
-        computed = in_unit(
+        computed = amount_in_unit(
             context.computed(claim.id), claim.formula_unit, place_in(claim.where, claim.formula)
         )
     except Underived as reason:
@@ -114,18 +114,18 @@ def finding(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Fin
     if not math.isfinite(computed):
         return Finding(claim, None, NOT_DERIVABLE, context.rests_on, "a divisor is zero")
     if claim.kind != DRAWN:
-        return Finding(claim, computed, verdict(claim, computed), context.rests_on)
-    from tco.studies.claims.draws import judged  # most claims are figures
+        return Finding(claim, computed, claim_verdict(claim, computed), context.rests_on)
+    from tco.studies.claims.draws import conclusion_probability
 
     try:
-        found = judged(claim, context, speeds)
+        found = conclusion_probability(claim, context, speeds)
     except Underived as reason:
         return Finding(claim, computed, NOT_DERIVABLE, context.rests_on, str(reason))
     word = HOLDS if found.probability >= SURE else OFF if found.probability <= 1 - SURE else OPEN
     return Finding(claim, computed, word, context.rests_on, judged=found)
 
 
-def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
+def render_note_figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
     """Return a figure of a note, such as `{C017 | % | 3}`, to so many digits; the claim does not
     rest on what it reads.
     """
@@ -133,7 +133,7 @@ def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
     formula, unit_text, digits = found.groups()
     place = place_in(claim.where, formula)
     try:
-        number = in_unit(evaluate(formula, context, place), unit_text, place)
+        number = amount_in_unit(evaluate_formula(formula, context, place), unit_text, place)
     except (Underived, ZeroDivisionError):
         return "none"
     rounded, _, power = f"{number:.{int(digits) - 1}e}".partition("e")
@@ -144,7 +144,7 @@ def figure(found: re.Match[str], claim: Claim, asked: Context) -> str:
     )
 
 
-def verdict(claim: Claim, computed: float) -> str:
+def claim_verdict(claim: Claim, computed: float) -> str:
     """Return whether a computed value bears a claim out; of a case that the source leaves open a
     value shows nothing.
     """

@@ -17,7 +17,7 @@ from tco.chain.draws import Draws
 from tco.chain.inputs import load_scenario
 from tco.chain.metrics import METRICS, MORE_IS_BETTER, PERFORMANCE
 from tco.chain.scenario import evaluate as centre
-from tco.foundation.expression import Amount, amount, evaluate, in_unit
+from tco.foundation.expression import DimensionedQuantity, amount, amount_in_unit, evaluate_formula
 from tco.foundation.files import place_in
 from tco.foundation.units import unit
 from tco.studies.claims.ledger import Claim
@@ -32,7 +32,7 @@ from tco.studies.uncertainty import quantiles
 TAIL = 0.1  # P10 to P90 is what a figure ranges over
 
 
-class Judged(NamedTuple):
+class ConclusionProbability(NamedTuple):
     """What the draws say of a conclusion."""
 
     probability: float
@@ -47,7 +47,7 @@ class Judged(NamedTuple):
     )
 
 
-class Drawn(Context):
+class ClaimUnderDraws(Context):
     """The catalogue as one claim sees it in draws: a metric of a scenario is an array of them, at a
     speed where one is named.
     """
@@ -56,7 +56,7 @@ class Drawn(Context):
     speed: float | None = None
     follows: bool = False  # whether anything asked for depends on the speed
 
-    def metric(self, scenario: str, metric: str, **settings: str) -> Amount:
+    def metric(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
         """Return a metric of a scenario in every draw."""
         drawn, own = self.draws_of(scenario, {**settings, **self.settings}, metric in PERFORMANCE)
         if self.speed is not None and self.speed != own and metric in PERFORMANCE:
@@ -101,18 +101,22 @@ class Drawn(Context):
         return found
 
 
-def judged(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Judged:
+def conclusion_probability(
+    claim: Claim, context: Context, speeds: Sequence[float] = ()
+) -> ConclusionProbability:
     """Return the chance that a claim bears out, at the speed of its own case and at others, and
     between what its figure lies.
     """
-    drawn = Drawn(context.catalogue, context.settings, context.ledger, claim)
+    drawn = ClaimUnderDraws(context.catalogue, context.settings, context.ledger, claim)
     drawn.others = speeds
-    many = figures(claim, drawn)
+    many = claim_figure_samples(claim, drawn)
     low, high = (ended(one) for one in quantiles(many, np.array([TAIL, 1 - TAIL])))
     by_speed = []
     try:
         for drawn.speed in speeds:
-            by_speed.append((drawn.speed, chance(claim, figures(claim, drawn))))
+            by_speed.append(
+                (drawn.speed, claim_probability(claim, claim_figure_samples(claim, drawn)))
+            )
     except Underived:  # the figure rests on what is known at its own speed alone
         by_speed = []
     if not drawn.follows:
@@ -122,16 +126,20 @@ def judged(claim: Claim, context: Context, speeds: Sequence[float] = ()) -> Judg
         for (at, one), (other, next_one) in pairwise(by_speed)
         if (one >= 0.5) != (next_one >= 0.5)
     ]
-    return Judged(chance(claim, many), low, high, tuple(by_speed), turns[0] if turns else None)
+    return ConclusionProbability(
+        claim_probability(claim, many), low, high, tuple(by_speed), turns[0] if turns else None
+    )
 
 
-def figures(claim: Claim, drawn: Drawn) -> Array:
+def claim_figure_samples(claim: Claim, drawn: ClaimUnderDraws) -> Array:
     """Return the figure of a claim in every draw in which it is known; in none raises `Underived`."""
     place = place_in(claim.where, claim.formula)
     with np.errstate(invalid="ignore", divide="ignore"):
         many = np.atleast_1d(
             np.asarray(
-                in_unit(evaluate(claim.formula, drawn, place), claim.formula_unit, place),
+                amount_in_unit(
+                    evaluate_formula(claim.formula, drawn, place), claim.formula_unit, place
+                ),
                 dtype=float,
             )
         )
@@ -141,6 +149,6 @@ def figures(claim: Claim, drawn: Drawn) -> Array:
     return known
 
 
-def chance(claim: Claim, many: Array) -> float:
+def claim_probability(claim: Claim, many: Array) -> float:
     """Return the share of some figures that bear a claim out."""
     return float(np.mean(claim.holds(many)))

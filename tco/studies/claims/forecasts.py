@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import number
+from tco.catalog.rows import parse_finite_number
 from tco.foundation.errors import DataError, unknown
 from tco.foundation.files import data_directory, read_csv
 from tco.foundation.provenance import period
@@ -63,7 +63,9 @@ def read_forecasts(catalogue: Catalogue) -> list[Forecast]:
     for line, row in read_csv(path, Forecast._fields):
         where = f"{path}:{line}"
         figures = {
-            name: number(row[name], name, where) if row[name] or name == "predicted" else None
+            name: parse_finite_number(row[name], name, where)
+            if row[name] or name == "predicted"
+            else None
             for name in NUMBERS
         }
         one = Forecast(**{**row, **figures})  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import number
+from tco.catalog.rows import parse_finite_number
 from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
 from tco.foundation.provenance import refuse_own
@@ -103,7 +103,9 @@ def to_claim(row: Mapping[str, str], where: str) -> Claim:
     for column, known in {"relation": RELATIONS, "kind": KINDS, "verdict": judged}.items():
         if row[column] not in known:
             raise unknown(column, row[column], known, where)
-    claimed, tolerance = (number(row[column], column, where) for column in ("claimed", "tolerance"))
+    claimed, tolerance = (
+        parse_finite_number(row[column], column, where) for column in ("claimed", "tolerance")
+    )
     if tolerance < 0:
         raise DataError(f"{where}: tolerance is {tolerance:g}, expected zero or more")
     if bool(row["article"]) != bool(row["words"]):
@@ -112,10 +114,10 @@ def to_claim(row: Mapping[str, str], where: str) -> Claim:
         )
     factor_of(row["formula_unit"], where)
     numbers = {"claimed": claimed, "tolerance": tolerance}
-    return Claim(**{**row, **numbers, "given": premises(row["given"], where), "where": where})  # type: ignore[arg-type]
+    return Claim(**{**row, **numbers, "given": parse_premises(row["given"], where), "where": where})  # type: ignore[arg-type]
 
 
-def premises(text: str, where: str) -> dict[str, Premise]:
+def parse_premises(text: str, where: str) -> dict[str, Premise]:
     """Return premises such as 'buildings=7; port=400 Gb/s'."""
     found = {}
     for term in filter(None, (term.strip() for term in text.split(";"))):
@@ -125,7 +127,7 @@ def premises(text: str, where: str) -> dict[str, Premise]:
             raise DataError(f"{where}: given {term!r}: expected NAME=QUANTITY")
         found[name] = Premise(
             quantity,
-            number(amount, f"given {name}", where) * factor_of(unit_text, where),
+            parse_finite_number(amount, f"given {name}", where) * factor_of(unit_text, where),
             unit_text,
         )
     return found

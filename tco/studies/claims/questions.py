@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import attributes
+from tco.catalog.rows import input_attributes
 from tco.catalog.systems import System, known_systems
 from tco.chain.connections import ClosRequest, links_of_system, port_rate, requested_clos
 from tco.chain.inputs import HEADLINE_SYSTEM, Inputs, load_scenario, system_inputs
@@ -20,11 +20,16 @@ from tco.chain.workloads import server_of
 from tco.economics.perspective import intrinsic_value, warrant_discount
 from tco.fabric.algorithms import OPERATIONS, doubling_size
 from tco.fabric.costs import lanes_rate
+from tco.fabric.scopes import fabric_number as number_of
 from tco.fabric.scopes import fabric_scopes, hops_apart
 from tco.fabric.scopes import lanes as lanes_of
-from tco.fabric.scopes import number as number_of
 from tco.foundation.errors import DataError, unknown
-from tco.foundation.expression import Amount, amount, evaluate, offered
+from tco.foundation.expression import (
+    DimensionedQuantity,
+    amount,
+    evaluate_formula,
+    formula_row_function,
+)
 from tco.foundation.files import place_in
 from tco.foundation.formula import REGISTRY
 from tco.foundation.trace import recording, walk
@@ -40,10 +45,10 @@ from tco.hardware.bill import (
 from tco.hardware.network import (
     DESIGNS,
     clos_endpoints,
+    clos_endpoints_by_radices,
     converged,
     edge_bandwidth,
     network_planes,
-    reach_of,
     switch_part,
     switch_radix,
 )
@@ -75,7 +80,7 @@ CALLED = (  # formulas of the program that a row may call, in their units
         warrant_discount,
     ),
 )
-FORMULAS = {one.__name__: offered(REGISTRY[one.__name__]) for one in CALLED}
+FORMULAS = {one.__name__: formula_row_function(REGISTRY[one.__name__]) for one in CALLED}
 SCOPE = {
     "injection": "byte/s",
     "all_to_all": "byte/s",
@@ -158,7 +163,7 @@ class Context:
         return sorted(self._walked.union(*(values.inputs for _, values in self._worlds.values())))
 
     # ---------------------------------------------------------------- names
-    def computed(self, claim: str) -> Amount:
+    def computed(self, claim: str) -> DimensionedQuantity:
         """Return what the formula of a claim comes to."""
         if claim in self._open or not self.ledger[claim].formula:
             raise DataError(
@@ -167,14 +172,14 @@ class Context:
         before, self.claim = self.claim, self.ledger[claim]
         self._open.append(claim)
         try:
-            return evaluate(
+            return evaluate_formula(
                 self.claim.formula, self, place_in(self.claim.where, self.claim.formula)
             )
         finally:
             self.claim = before
             self._open.pop()
 
-    def named(self, name: str) -> Amount:
+    def named(self, name: str) -> DimensionedQuantity:
         """Return a premise of the claim, an input by its path, or what the formula of another claim
         comes to.
         """
@@ -197,34 +202,34 @@ class Context:
         if not any(fnmatch(one, name.partition("@")[0]) for one in known):
             raise unknown(parameter, name, known)
 
-    def claimed(self, claim: str) -> Amount:
+    def claimed(self, claim: str) -> DimensionedQuantity:
         """Return the number another claim states, as it is published."""
-        return Amount(self.ledger[claim].claimed)
+        return DimensionedQuantity(self.ledger[claim].claimed)
 
     # ---------------------------------------------------------------- trees
-    def _input(self, asked: tuple[Inputs, Values], path: str) -> Amount:
+    def _input(self, asked: tuple[Inputs, Values], path: str) -> DimensionedQuantity:
         inputs, values = asked
         return amount(float(values[path]), inputs.unit_of(path))
 
     def _system(self, system: str) -> System:
         return self.world(system)[0].system
 
-    def chip(self, system: str, attribute: str) -> Amount:
+    def chip(self, system: str, attribute: str) -> DimensionedQuantity:
         """Return an attribute of a system's accelerator as the system runs it."""
         asked = self.world(system)
         return self._input(asked, f"parts.{asked[0].system.chip}.{attribute}")
 
-    def chips(self, system: str) -> Amount:
+    def chips(self, system: str) -> DimensionedQuantity:
         """Return the accelerators of one world."""
-        return Amount(self._system(system).chips)
+        return DimensionedQuantity(self._system(system).chips)
 
-    def racks(self, system: str) -> Amount:
+    def racks(self, system: str) -> DimensionedQuantity:
         """Return the racks of one world."""
-        return Amount(self._system(system).racks)
+        return DimensionedQuantity(self._system(system).racks)
 
-    def count(self, system: str, part: str) -> Amount:
+    def count(self, system: str, part: str) -> DimensionedQuantity:
         """Return how many of a part, or of all whose names fit, stand in one world; none is 0."""
-        return Amount(
+        return DimensionedQuantity(
             float(
                 sum(
                     number
@@ -234,7 +239,7 @@ class Context:
             )
         )
 
-    def price(self, system: str, *part: str) -> Amount:
+    def price(self, system: str, *part: str) -> DimensionedQuantity:
         """Return what some parts of one world cost by its bill."""
         return amount(
             sum(
@@ -244,7 +249,7 @@ class Context:
             "USD",
         )
 
-    def power(self, system: str) -> Amount:
+    def power(self, system: str) -> DimensionedQuantity:
         """Return the power of one world by its bill; traced, so that only what power rests on
         counts as used.
         """
@@ -259,33 +264,35 @@ class Context:
         return amount(float(node.value), "W")
 
     # ---------------------------------------------------------------- fabrics and networks
-    def lanes(self, system: str, *medium: str) -> Amount:
+    def lanes(self, system: str, *medium: str) -> DimensionedQuantity:
         """Return the lanes of a chip on some media; of a torus, of one link in a dimension."""
-        return Amount(sum(lanes_of(self._system(system), name) for name in medium))
+        return DimensionedQuantity(sum(lanes_of(self._system(system), name) for name in medium))
 
-    def scope(self, system: str, extent: str, figure: str) -> Amount:
+    def scope(self, system: str, extent: str, figure: str) -> DimensionedQuantity:
         """Return what a rack or the world of a fabric gives."""
         inputs, values = self.world(system)
         found = next(one for one in fabric_scopes(inputs.system, values) if one.scope == extent)
         return amount(float(getattr(found, figure)), SCOPE[figure])
 
-    def torus(self, system: str, shape: str) -> Amount:
+    def torus(self, system: str, shape: str) -> DimensionedQuantity:
         """Return a figure of a torus, dimensions of one place left out."""
         found = self._system(system)
         sizes = [float(size) for size in found.fabric.get("dims", []) if size > 1]
         if not sizes:
             raise DataError(f"{found.where}: the fabric is no torus")
-        return Amount(float(TORUS[shape](sizes)))
+        return DimensionedQuantity(float(TORUS[shape](sizes)))
 
-    def planes(self, system: str) -> Amount:
+    def planes(self, system: str) -> DimensionedQuantity:
         """Return the planes of a switched fabric."""
-        return Amount(number_of(self._system(system), "planes"))
+        return DimensionedQuantity(number_of(self._system(system), "planes"))
 
-    def hops(self, system: str, rack: float, tray: float, position: float) -> Amount:
+    def hops(self, system: str, rack: float, tray: float, position: float) -> DimensionedQuantity:
         """Return the devices between the first chip of a world and another, on the shortest path."""
-        return Amount(hops_apart(self._system(system), int(rack), int(tray), int(position)))
+        return DimensionedQuantity(
+            hops_apart(self._system(system), int(rack), int(tray), int(position))
+        )
 
-    def doubling_size(self, system: str, collective: str) -> Amount:
+    def doubling_size(self, system: str, collective: str) -> DimensionedQuantity:
         """Return the buffer of a rank with which a collective over one world takes twice its
         latency.
         """
@@ -294,13 +301,13 @@ class Context:
             doubling_size(links_of_system(inputs, values), collective, inputs.system.chips), "byte"
         )
 
-    def clos_reach(self, *radices: float) -> Amount:
+    def clos_reach(self, *radices: float) -> DimensionedQuantity:
         """Return the endpoints of a non-blocking Clos whose tiers, the lowest first, have these
         radices.
         """
-        return Amount(reach_of(radices, 1.0))
+        return DimensionedQuantity(clos_endpoints_by_radices(radices, 1.0))
 
-    def network_price(self, chips: float, nic: str, port: str, design: str) -> Amount:
+    def network_price(self, chips: float, nic: str, port: str, design: str) -> DimensionedQuantity:
         """Return the price of a Clos of so many chips with switches of 25.6T, as `tco network` has
         it unless told.
         """
@@ -311,27 +318,27 @@ class Context:
         )
         return amount(float(requested_clos(inputs, values, request)[1].price), "USD")
 
-    def networks(self, system: str) -> Amount:
+    def networks(self, system: str) -> DimensionedQuantity:
         """Return how many networks the cards of a system lead to: one where its front end is
         converged.
         """
-        return Amount(1.0 if converged(self._system(system)) else 2.0)
+        return DimensionedQuantity(1.0 if converged(self._system(system)) else 2.0)
 
     # ---------------------------------------------------------------- models and formats
-    def experts(self, model: str, number: str) -> Amount:
+    def experts(self, model: str, number: str) -> DimensionedQuantity:
         """Return how many routed experts a sparse layer of a model has, or how many of them a token
         passes.
         """
         for block in load_model(self.catalogue, model).blocks:
             if block.feed_forward.experts:
-                return Amount(
+                return DimensionedQuantity(
                     float(
                         block.feed_forward.experts if number == "all" else block.feed_forward.active
                     )
                 )
         raise DataError(f"{model} has no routed experts")
 
-    def peak(self, system: str, precision: str) -> Amount:
+    def peak(self, system: str, precision: str) -> DimensionedQuantity:
         """Return the peak at which a system's chip computes a format."""
         inputs, values = self.world(system)
         return self.chip(
@@ -339,19 +346,21 @@ class Context:
         )
 
     # ---------------------------------------------------------------- scenarios by their best plans
-    def metric(self, scenario: str, metric: str, **settings: str) -> Amount:
+    def metric(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
         """Return a metric of a scenario."""
-        return self._rated(scenario, metric, self.walked(scenario, settings, metrics_of))
+        return self._rated(scenario, metric, self.walked(scenario, settings, best_plan_metrics))
 
-    def rate(self, scenario: str, metric: str, **settings: str) -> Amount:
+    def rate(self, scenario: str, metric: str, **settings: str) -> DimensionedQuantity:
         """Return a metric that what a scenario's chips do gives by itself, so that nothing of money
         and site counts as used.
         """
-        return self._rated(scenario, metric, self.walked(scenario, settings, worked).rates)
+        return self._rated(
+            scenario, metric, self.walked(scenario, settings, required_workload_result).rates
+        )
 
-    def pool(self, scenario: str, phase: str, **settings: str) -> Amount:
+    def pool(self, scenario: str, phase: str, **settings: str) -> DimensionedQuantity:
         """Return the rate of a chip of the pool that prefills, or of the one that decodes."""
-        found = self.walked(scenario, settings, worked)
+        found = self.walked(scenario, settings, required_workload_result)
         rate, share = (
             self._rated(scenario, POOLS[phase], found.rates),
             getattr(found, "prefill_share", None),
@@ -360,24 +369,26 @@ class Context:
             raise DataError(f"{scenario} serves on one pool")
         return rate._replace(value=float(rate.value / (share if phase == "prefill" else 1 - share)))
 
-    def _rated(self, scenario: str, metric: str, found: Mapping[str, Any]) -> Amount:
+    def _rated(self, scenario: str, metric: str, found: Mapping[str, Any]) -> DimensionedQuantity:
         if found.get(metric) is None:
             raise DataError(f"{scenario} has no {metric}")
         unit_text = METRICS[metric].unit
         return amount(float(found[metric]) * unit(unit_text).factor, unit_text)
 
-    def decode_with_experts(self, scenario: str, place: str, **settings: str) -> Amount:
+    def decode_with_experts(
+        self, scenario: str, place: str, **settings: str
+    ) -> DimensionedQuantity:
         """Return the decode rate of the best plan whose experts lie in one domain, or over the
         whole world.
         """
         return amount(self.walked(scenario, settings, decoded, place), "token/s/chip")
 
-    def cached_per_token(self, scenario: str, **settings: str) -> Amount:
+    def cached_per_token(self, scenario: str, **settings: str) -> DimensionedQuantity:
         """Return the bytes that a sequence of a scenario's workload caches for each token."""
         return amount(self.walked(scenario, settings, cached), "byte/token")
 
 
-def worked(inputs: Inputs, values: Values) -> Any:
+def required_workload_result(inputs: Inputs, values: Values) -> Any:
     """Return what a scenario's chips do by the best plans."""
     found = inputs.workload.walk(inputs, values, None)
     if found.reason:
@@ -385,7 +396,7 @@ def worked(inputs: Inputs, values: Values) -> Any:
     return found
 
 
-def metrics_of(inputs: Inputs, values: Values) -> dict[str, Any]:
+def best_plan_metrics(inputs: Inputs, values: Values) -> dict[str, Any]:
     """Return the metrics of a scenario by the best plans."""
     chain = run(inputs, values)
     if chain.serving.reason:
@@ -431,7 +442,7 @@ KNOWN: dict[str, Callable[[Context], Sequence[str]]] = {  # names a parameter of
     "system": lambda c: known_systems(c.catalogue),
     "scenario": lambda c: [*c.catalogue.scenarios, *known_systems(c.catalogue)],
     "part": lambda c: list(c.catalogue.parts),
-    "attribute": lambda _: [name for group, name in attributes() if group == "parts"],
+    "attribute": lambda _: [name for group, name in input_attributes() if group == "parts"],
     "model": lambda c: list(c.catalogue.models),
     "metric": lambda _: list(METRICS),
     "extent": lambda _: ("rack", "world"),

@@ -27,8 +27,8 @@ from typing import Any
 
 from tco.foundation.errors import DataError
 from tco.foundation.streams import tell
-from tco.studies.measure.run import Effort, Operation, Outcome, Timing, measure
-from tco.studies.measure.sweeps import STREAMS, Collective, Kernel
+from tco.studies.measure.run import CallTiming, Effort, Operation, Outcome, measure_shapes
+from tco.studies.measure.sweeps import STREAMS, Collective, MeasuredKernel
 
 READINGS = "clocks.sm,power.draw,power.limit"
 INTERVAL = "100"  # milliseconds between readings
@@ -144,7 +144,7 @@ def device_name(torch: Any, device: str) -> str:
     return str(torch.cuda.get_device_name(0)) if device == "cuda" else processor_name()
 
 
-def number_format(torch: Any, dtype: str) -> Any:
+def torch_dtype(torch: Any, dtype: str) -> Any:
     """Return PyTorch's number format."""
     return {"bfloat16": torch.bfloat16, "fp32": torch.float32}[dtype]
 
@@ -165,7 +165,7 @@ class TorchKernels:
             else f"threads: {self.torch.get_num_threads()}"
         )
 
-    def ready(self, kernel: Kernel) -> Operation:
+    def ready(self, kernel: MeasuredKernel) -> Operation:
         """Return the kernel, its operands in place."""
         call = self.call(kernel)
         call()
@@ -175,9 +175,9 @@ class TorchKernels:
             else Operation(lambda rounds: timed_by_clock(call, rounds))
         )
 
-    def call(self, kernel: Kernel) -> Callable[[], Any]:
+    def call(self, kernel: MeasuredKernel) -> Callable[[], Any]:
         """Return a function that runs the kernel once."""
-        torch, dtype = self.torch, number_format(self.torch, kernel.dtype)
+        torch, dtype = self.torch, torch_dtype(self.torch, kernel.dtype)
 
         def operand(*sizes: int) -> Any:
             return torch.randn(sizes, dtype=dtype, device=self.device)
@@ -281,7 +281,7 @@ class TorchCollectives:
     def call(self, collective: Collective) -> Callable[[], Any]:
         """Return a function that starts the collective once."""
         torch, group = self.torch, self.torch.distributed
-        dtype = number_format(torch, collective.dtype)
+        dtype = torch_dtype(torch, collective.dtype)
         whole, other = (
             torch.zeros(collective.numbers, dtype=dtype, device=self.device) for _ in range(2)
         )
@@ -347,7 +347,7 @@ def rank_of_group(
     )
     found = []
     with Meter(device if first else "") as meter:
-        for outcome in measure(TorchCollectives(torch, device, meter), shapes, effort):
+        for outcome in measure_shapes(TorchCollectives(torch, device, meter), shapes, effort):
             found.append((outcome.timing, outcome.conditions, outcome.failure))
             if first and loud:
                 tell(f"{len(found)}/{len(shapes)} {outcome.shape}")
@@ -373,7 +373,7 @@ def measure_group(
             ) from None
         found = json.loads((Path(folder) / RESULTS).read_text(encoding="utf-8"))
     return [
-        Outcome(shape, Timing(*timing) if timing else None, conditions, failure)
+        Outcome(shape, CallTiming(*timing) if timing else None, conditions, failure)
         for shape, (timing, conditions, failure) in zip(shapes, found, strict=True)
     ]
 

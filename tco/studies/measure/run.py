@@ -61,7 +61,7 @@ QUICK = Effort(shortest=0.001, warm_up=0.002, longest=0.1, runs=5)
 FEWEST_RUNS = 3
 
 
-class Timing(NamedTuple):
+class CallTiming(NamedTuple):
     """Seconds of one call: median of the runs, and their P10 and P90."""
 
     seconds: float
@@ -76,12 +76,12 @@ class Outcome(Generic[Shape]):
     """A shape with its timing, or with the reason why there is none."""
 
     shape: Shape
-    timing: Timing | None = None
+    timing: CallTiming | None = None
     conditions: str = ""
     failure: str = ""
 
 
-def time_of(operation: Operation, effort: Effort) -> Timing:
+def time_of(operation: Operation, effort: Effort) -> CallTiming:
     """Return the time of one call. The first round, which may compile or choose an algorithm, is
     run and forgotten.
     """
@@ -98,10 +98,10 @@ def time_of(operation: Operation, effort: Effort) -> Timing:
     calls = rounds * operation.calls
     samples = [operation.run(rounds) / calls for _ in range(runs)]
     low, median, high = (float(one) for one in np.percentile(samples, (10, 50, 90)))
-    return Timing(median, low, high, runs, calls)
+    return CallTiming(median, low, high, runs, calls)
 
 
-def measure(
+def measure_shapes(
     backend: Backend[Shape], shapes: Iterable[Shape], effort: Effort
 ) -> Iterator[Outcome[Shape]]:
     """Yield the outcome of every shape, in order; one that the machine cannot run is no reason to

@@ -16,11 +16,11 @@ from tco.foundation.files import data_directory
 from tco.performance.chip.kernels import products_flops
 from tco.performance.chip.roofline import attention_flops
 from tco.studies.measure.pytorch import Meter, TorchKernels, library_name, measure_group
-from tco.studies.measure.run import FULL, QUICK, Outcome, Timing, measure
+from tco.studies.measure.run import FULL, QUICK, CallTiming, Outcome, measure_shapes
 from tco.studies.measure.sweeps import (
     NUMBER_SIZES,
     Collective,
-    Kernel,
+    MeasuredKernel,
     collectives,
     kernels,
     rank_counts,
@@ -46,12 +46,12 @@ def columns_of(kind: str) -> list[str]:
         return next(csv.reader(stream))
 
 
-def rounded(value: Any) -> float:
+def round_measured_number(value: Any) -> float:
     """Return a measured number at the digits a clock gives."""
     return float(f"{float(value):.{DIGITS}g}")
 
 
-def flops_of(kernel: Kernel) -> Any:
+def flops_of(kernel: MeasuredKernel) -> Any:
     """Return the work of a kernel; None where it only moves data. Under the causal mask a query
     meets half the keys.
     """
@@ -65,7 +65,7 @@ def flops_of(kernel: Kernel) -> Any:
     return None
 
 
-def kernel_cells(kernel: Kernel, timing: Timing, library: str) -> dict[str, Any]:
+def kernel_cells(kernel: MeasuredKernel, timing: CallTiming, library: str) -> dict[str, Any]:
     """Return what a row says of a kernel by column."""
     attention, flops = kernel.op.startswith("attention"), flops_of(kernel)
     return {name: getattr(kernel, name) or None for name in SHAPE} | {
@@ -73,15 +73,17 @@ def kernel_cells(kernel: Kernel, timing: Timing, library: str) -> dict[str, Any]
         "kernel_source": library,
         "dtype": f"{kernel.dtype}/kv {kernel.dtype}" if attention else kernel.dtype,
         "causal": 1 if attention else None,
-        "tflops": None if flops is None else rounded(flops / timing.seconds / 1e12),
+        "tflops": None if flops is None else round_measured_number(flops / timing.seconds / 1e12),
         "gb_s": None
         if kernel.op == "attention_prefill"
-        else rounded(kernel.numbers * NUMBER_SIZES[kernel.dtype] / timing.seconds / 1e9),
+        else round_measured_number(
+            kernel.numbers * NUMBER_SIZES[kernel.dtype] / timing.seconds / 1e9
+        ),
         "notes": COUNTED.get(kernel.op, ""),
     }
 
 
-def collective_cells(collective: Collective, timing: Timing, library: str) -> dict[str, Any]:
+def collective_cells(collective: Collective, timing: CallTiming, library: str) -> dict[str, Any]:
     """Return what a row says of a collective by column."""
     bandwidth = collective.size / timing.seconds / 1e9
     return {
@@ -92,15 +94,15 @@ def collective_cells(collective: Collective, timing: Timing, library: str) -> di
         "op": collective.op,
         "dtype": collective.dtype,
         "message_size_bytes": collective.size,
-        "algbw_gb_s": rounded(bandwidth),
-        "busbw_gb_s": rounded(
+        "algbw_gb_s": round_measured_number(bandwidth),
+        "busbw_gb_s": round_measured_number(
             bandwidth * bus_factor(collective.ranks, 2 if collective.op == "all_reduce" else 1)
         ),
         "notes": "size of the whole buffer as nccl-tests counts it; slowest rank",
     }
 
 
-Cells = Callable[[Any, Timing, str], dict[str, Any]]
+Cells = Callable[[Any, CallTiming, str], dict[str, Any]]
 
 
 class Session(NamedTuple):
@@ -120,13 +122,13 @@ class Session(NamedTuple):
         cells: Cells,
         library: str,
         outcome: Outcome[Any],
-        timing: Timing,
+        timing: CallTiming,
     ) -> list[Any]:
         """Return the row of what was measured, in the order of the columns; None where a column
         does not apply.
         """
         found = cells(outcome.shape, timing, library)
-        spread = f"P10-P90 {rounded(timing.low * 1e6):g}-{rounded(timing.high * 1e6):g} us"
+        spread = f"P10-P90 {round_measured_number(timing.low * 1e6):g}-{round_measured_number(timing.high * 1e6):g} us"
         taken = (
             f"median of {timing.runs} runs, calls a run: {timing.calls}, {spread}, same "
             "operands in every call"
@@ -139,7 +141,7 @@ class Session(NamedTuple):
             "value_kind": "measured",
         }
         found |= {
-            "time_us": rounded(timing.seconds * 1e6),
+            "time_us": round_measured_number(timing.seconds * 1e6),
             "notes": "; ".join(filter(None, (taken, found["notes"], outcome.conditions))),
         }
         return [found.get(name) for name in columns]
@@ -173,7 +175,7 @@ def kernel_session(asked: Session) -> tuple[Sequence[str], list[list[Any]]]:
     """Return the columns and the rows of a device's kernels."""
     shapes = list(kernels(asked.device, asked.quick))
     with Meter(asked.device) as meter:
-        found = measure(
+        found = measure_shapes(
             TorchKernels(asked.torch, asked.device, meter), shapes, QUICK if asked.quick else FULL
         )
         return columns_of("kernels"), asked.rows(

@@ -24,7 +24,7 @@ STREAMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class MeasuredKernel:
     """One kernel: a product (m, k) x (k, n), attention, or a pass over m x n numbers; what does not
     apply is zero.
     """
@@ -109,7 +109,7 @@ def sizes_of(device: str, quick: bool) -> Sizes:
     )
 
 
-def kernels(device: str, quick: bool) -> Iterator[Kernel]:
+def kernels(device: str, quick: bool) -> Iterator[MeasuredKernel]:
     """Yield the kernels of a device's sweep; a prompt is computed with every head's own keys, so
     each number of heads is met once.
     """
@@ -117,10 +117,10 @@ def kernels(device: str, quick: bool) -> Iterator[Kernel]:
     for dtype in FORMATS[device]:
         for n, k in sizes.weights:
             for m in sizes.rows:
-                yield Kernel("gemm", dtype, m=m, n=n, k=k)
+                yield MeasuredKernel("gemm", dtype, m=m, n=n, k=k)
         for heads, _ in sizes.heads:
             for batch, tokens in sizes.prompts:
-                yield Kernel(
+                yield MeasuredKernel(
                     "attention_prefill",
                     dtype,
                     **heads_of(heads, heads, sizes),
@@ -130,7 +130,7 @@ def kernels(device: str, quick: bool) -> Iterator[Kernel]:
                 )
         for heads, groups in sizes.heads:
             for batch, tokens in sizes.contexts:
-                yield Kernel(
+                yield MeasuredKernel(
                     "attention_decode",
                     dtype,
                     **heads_of(heads, groups, sizes),
@@ -140,7 +140,7 @@ def kernels(device: str, quick: bool) -> Iterator[Kernel]:
                 )
         for op in STREAMS:
             for m in sizes.stream_rows:
-                yield Kernel(op, dtype, m=m, n=sizes.width)
+                yield MeasuredKernel(op, dtype, m=m, n=sizes.width)
 
 
 def heads_of(heads: int, groups: int, sizes: Sizes) -> dict[str, int]:

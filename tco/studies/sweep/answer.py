@@ -70,7 +70,7 @@ class Check(NamedTuple):
         return self.figure.reads(self.today)
 
 
-def figures_of(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure, ...]:
+def parse_expected_figures(document: Mapping[str, Any], where: str) -> tuple[ExpectedFigure, ...]:
     """Return the figures that a study expects; what is wrong with them raises `DataError`."""
     found = document.get("expect", [])
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
@@ -156,14 +156,14 @@ def today(figure: ExpectedFigure, found: Sweep) -> float | None:
     """
     import numpy as np
 
-    many = drawn(figure.metric, figure.at, found)
+    many = read_case_draws(figure.metric, figure.at, found)
     if figure.over is not None:
-        many = many / drawn(figure.metric, {**figure.at, **figure.over}, found)
+        many = many / read_case_draws(figure.metric, {**figure.at, **figure.over}, found)
     many = many[np.isfinite(many)]
     return float(np.quantile(many, figure.quantile)) if len(many) else None
 
 
-def drawn(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
+def read_case_draws(metric: str, at: Mapping[str, Any], found: Sweep) -> Any:
     """Return a metric in every draw of a case, in the order of the draws."""
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 

@@ -18,16 +18,16 @@ from zlib import crc32
 import numpy as np
 
 from tco.catalog import Catalogue
-from tco.chain.draws import Draws, Many, alike, decisions, evaluate_draws, held_part
+from tco.chain.draws import Draws, Many, decisions, equal_groups, evaluate_draws, held_part
 from tco.chain.inputs import Inputs, Scenario
 from tco.chain.metrics import METRICS
 from tco.chain.ownership import beyond_a_position
-from tco.chain.programs import spread
+from tco.chain.programs import scatter_into
 from tco.chain.result import Result
-from tco.chain.scenario import OF_THE_SITE, result_of, run
+from tco.chain.scenario import OF_THE_SITE, assemble_result, run
 from tco.chain.structure import Structure, plan_for
 from tco.hardware.bill import bill_of_materials
-from tco.studies.ranges import GOLDEN, Array, Dice, mixed, ranges_of, settings_of, uniform
+from tco.studies.ranges import GOLDEN, Array, Dice, beliefs_of, settings_of, splitmix64, uniform
 from tco.studies.sweep.study import PLAN, Draw
 from tco.studies.sweep.work import Folders, catalogue_on
 
@@ -63,10 +63,10 @@ class Strata(Dice):
         """Return the standard normal deviates of a name."""
         found = self.thrown.get(name)
         if found is None:
-            key = mixed(mixed(self.seed.copy()) + np.uint64(crc32(name.encode())))
-            within = uniform(mixed(key + (self.draws + np.uint64(1)) * GOLDEN))
+            key = splitmix64(splitmix64(self.seed.copy()) + np.uint64(crc32(name.encode())))
+            within = uniform(splitmix64(key + (self.draws + np.uint64(1)) * GOLDEN))
             found = self.thrown[name] = deviates(
-                (permuted(self.draws, self.samples, mixed(key)) + within) / self.samples
+                (permuted(self.draws, self.samples, splitmix64(key)) + within) / self.samples
             )
         return found
 
@@ -78,7 +78,7 @@ class Sequence(Dice):
         self, catalogue: Catalogue, seed: int, start: int, stop: int, names: tuple[str, ...]
     ) -> None:
         super().__init__(catalogue, seed, start, stop)
-        points = points_of(seed, len(names), start, stop)
+        points = sobol_points(seed, len(names), start, stop)
         self.thrown = {name: deviates(points[:, place]) for place, name in enumerate(names)}
 
 
@@ -92,7 +92,7 @@ def permuted(places: Array, count: int, key: Array) -> Array:
     while outside.any():
         left, right = found[outside] >> half, found[outside] & low
         for turn in range(ROUNDS):
-            left, right = right, left ^ (mixed(key + right * GOLDEN + np.uint64(turn)) & low)
+            left, right = right, left ^ (splitmix64(key + right * GOLDEN + np.uint64(turn)) & low)
         found[outside] = (left << half) | right
         outside[outside] = found[outside] >= count
     return found
@@ -111,7 +111,7 @@ _engines = (
 )  # the generator of a sequence goes on from where it stands: those of threads would meet
 
 
-def points_of(seed: int, dimensions: int, start: int, stop: int) -> Array:
+def sobol_points(seed: int, dimensions: int, start: int, stop: int) -> Array:
     """Return some points of a scrambled Sobol sequence."""
     import warnings
 
@@ -188,7 +188,9 @@ def settled(asked: StudyScenario, fixed: Fixed) -> Settled:
     found = inputs.workload.walk(inputs, values, plan_for(inputs.kind, axes or None))
     reads = frozenset() if inputs.kind == "stated" else frozenset(values.inputs)
     return Settled(
-        result_of(inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False),
+        assemble_result(
+            inputs, values, run(inputs, values, None, found), 0.0, trace=False, refuse=False
+        ),
         reads,
     )
 
@@ -206,16 +208,16 @@ def cases_of(
     axes: Many,
     drawn: CaseDraws | None,
     count: int,
-) -> Found:
+) -> CaseResults:
     """Evaluate cases of one setting; `centre` has a value of every axis at which the plan is found."""
     answer = settled(asked, (*fixed, *centre.items()))
-    found = Found(count)
+    found = CaseResults(count)
     searched = [path for path in axes if path in answer.reads] if asked.plan == "best" else []
     if not searched:
         for group, some in structured(asked, fixed, axes, answer, count):
             found.take(group, *on_structure(asked, fixed, axes, drawn, group, some))
         return found
-    for places in alike({path: axes[path][0] for path in searched}, count):
+    for places in equal_groups({path: axes[path][0] for path in searched}, count):
         own = tuple((path, (float(axes[path][0][places[0]]), axes[path][1])) for path in searched)
         others = {path: value for path, value in centre.items() if path not in searched}
         rest = {
@@ -239,7 +241,7 @@ def structured(
     decided = (
         decided_by(asked, fixed, axes, structure, answer) if axes and structure is not None else {}
     )
-    for places in alike({name: many for name, (many, _) in decided.items()}, count):
+    for places in equal_groups({name: many for name, (many, _) in decided.items()}, count):
         if all(many[places[0]] == own for many, own in decided.values()):
             yield places, answer
         else:
@@ -311,7 +313,7 @@ def on_structure(
     if drawn is not None:
         ranges = {
             path: one
-            for path, one in ranges_of(result).items()
+            for path, one in beliefs_of(result).items()
             if path in drawn.paths and path not in settings
         }
         thrown = settings_of(
@@ -356,7 +358,7 @@ def on_structure(
     return made, meets, inputs
 
 
-class Found:
+class CaseResults:
     """What cases come to: metrics (those that some case has, nan where one has not), whether
     targets are met, and what was drawn.
     """
@@ -376,7 +378,7 @@ class Found:
         """Take in what some of the cases come to."""
         self.meets[places] = meets
         for own, others in ((self.metrics, metrics), (self.inputs, inputs)):
-            spread(
+            scatter_into(
                 own,
                 {name: many for name, many in others.items() if many is not None},
                 places,

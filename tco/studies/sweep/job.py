@@ -29,17 +29,17 @@ from tco.foundation.errors import DataError, library, refuse_unknown
 from tco.foundation.provenance import Given
 from tco.foundation.units import convert
 from tco.studies.evaluation import SAVED, catalogue_for
-from tco.studies.ranges import Array, Range, loadings, ranges_of
+from tco.studies.ranges import Array, Range, beliefs_of, loadings
 from tco.studies.sweep.cases import (
     CaseDraws,
-    Found,
+    CaseResults,
     StudyScenario,
     cases_of,
     dice_of,
     parted,
     settled,
 )
-from tco.studies.sweep.study import Axis, Study, axis_of
+from tco.studies.sweep.study import Study, SweepAxis, parse_study_axis
 from tco.studies.sweep.work import Figures, Ground, catalogue_on, folders_of, ground_on
 from tco.studies.uncertainty import sample_of
 
@@ -54,7 +54,7 @@ NUMBERS = 2**24  # of a partition at most, in all columns
 LEAST = 2**15  # rows where there are that many, however many the columns
 
 
-class Slice(NamedTuple):
+class CaseSlice(NamedTuple):
     """Some cases of one setting."""
 
     scenario: int
@@ -63,7 +63,7 @@ class Slice(NamedTuple):
     stop: int  # ... to before
 
 
-class Layout(NamedTuple):
+class CaseLayout(NamedTuple):
     """How many there are of everything that cases are counted by."""
 
     scenarios: int
@@ -101,14 +101,14 @@ class Layout(NamedTuple):
         """How many cases a partition holds."""
         return min(self.rows, self.cases - number * self.rows)
 
-    def slices(self, number: int) -> Iterator[Slice]:
+    def slices(self, number: int) -> Iterator[CaseSlice]:
         """Yield the cases of a partition, setting by setting."""
         first = number * self.rows
         last = first + self.cases_in(number)
         for setting in range(first // self.within, -(-last // self.within)):
             scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
             begin = setting * self.within
-            yield Slice(
+            yield CaseSlice(
                 scenario, tuple(places), max(first - begin, 0), min(last - begin, self.within)
             )
 
@@ -118,27 +118,27 @@ class Layout(NamedTuple):
         return places, draws
 
 
-class Job(NamedTuple):
+class SweepJob(NamedTuple):
     """All that a partition follows from, beside its number."""
 
     study: Study
     scenarios: tuple[StudyScenario, ...]
     baseline: StudyScenario | None
-    outer: tuple[Axis, ...]  # set one value at a time
-    inner: tuple[Axis, ...]  # asked as arrays
+    outer: tuple[SweepAxis, ...]  # set one value at a time
+    inner: tuple[SweepAxis, ...]  # asked as arrays
     drawn: tuple[tuple[str, str], ...]  # paths with their units
     thrown: tuple[str, ...]  # names that are drawn for: inputs whose draws others share, and causes
     ground: Ground  # of each scenario, then of the baseline
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> CaseLayout:
         """How its cases are counted."""
         draws = self.study.draw.samples if self.study.draw else 1
         outer, inner = (tuple(axis.length for axis in axes) for axes in (self.outer, self.inner))
-        return Layout(len(self.scenarios), outer, inner, draws, len(self.columns))
+        return CaseLayout(len(self.scenarios), outer, inner, draws, len(self.columns))
 
     @property
-    def axes(self) -> list[Axis]:
+    def axes(self) -> list[SweepAxis]:
         """Its axes in the order of the study's file."""
         found = {axis.path: axis for axis in (*self.outer, *self.inner)}
         return [found[path] for path in self.study.grid]
@@ -172,7 +172,7 @@ class Job(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def figures_of(job: Job) -> Figures:
+def fingerprint_metrics(job: SweepJob) -> Figures:
     """Return the metrics of each scenario at the first value of every axis: what one arithmetic is
     held against another by.
     """
@@ -183,7 +183,7 @@ def figures_of(job: Job) -> Figures:
 
 
 # ---------------------------------------------------------------- making one
-def job_of(study: Study, data: Path | None) -> Job:
+def prepare_sweep(study: Study, data: Path | None) -> SweepJob:
     """Return a study made ready to run; every path and value that it names is tried."""
     scenarios = tuple(scenario_of(name, study, data) for name in study.scenarios)
     named = {one.name: one for one in scenarios}
@@ -196,7 +196,7 @@ def job_of(study: Study, data: Path | None) -> Job:
         *scenarios,
         *([baseline] if baseline is not None and baseline.name not in named else []),
     ]
-    axes = axes_of(study, every)
+    axes = study_axes(study, every)
     outer = [axis for axis in axes if axis.unit is None]
     many = [axis for axis in axes if axis.unit is not None]
     first = tuple((axis.path, axis.setting(0)) for axis in axes)
@@ -206,10 +206,10 @@ def job_of(study: Study, data: Path | None) -> Job:
         answer = settled(one, (*study.settings.items(), *first))
         if study.plan == "best":
             searched |= answer.reads & {axis.path for axis in many}
-        ranges |= ranges_of(answer.answer)
+        ranges |= beliefs_of(answer.answer)
         for fixed in other_names(axes, first):
             if study.draw is not None:
-                ranges |= ranges_of(settled(one, (*study.settings.items(), *fixed)).answer)
+                ranges |= beliefs_of(settled(one, (*study.settings.items(), *fixed)).answer)
             else:
                 evaluate(
                     one.scenario,
@@ -218,7 +218,7 @@ def job_of(study: Study, data: Path | None) -> Job:
                     workload=False,
                     refuse=False,
                 )
-    drawn = drawn_of(study, ranges)
+    drawn = sampled_paths(study, ranges)
     leaders = {ranges[path].leader for path in drawn}
     thrown = tuple(
         sorted(
@@ -231,7 +231,7 @@ def job_of(study: Study, data: Path | None) -> Job:
         )
     )
     outer = [axis for axis in axes if axis in outer or axis.path in searched]
-    return Job(
+    return SweepJob(
         study,
         scenarios,
         baseline,
@@ -258,14 +258,14 @@ def scenario_of(name: str, study: Study, data: Path | None) -> StudyScenario:
     return StudyScenario(name, load_scenario(catalogue_on(folders), place), folders, study.plan)
 
 
-def axes_of(study: Study, scenarios: list[StudyScenario]) -> list[Axis]:
+def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
     """Return the axes of a study, each value within the bounds of its input."""
     inputs = Inputs(scenarios[0].catalogue, scenarios[0].scenario, dict(study.settings), {})
     values = inputs.values()
     found = []
     for path, one in study.grid.items():
         where = f"{study.where}: [grid] {path}"
-        axis = axis_of(path, one, where, inputs.unit_of)
+        axis = parse_study_axis(path, one, where, inputs.unit_of)
         if axis.unit is not None:
             ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
             unit = inputs.unit_of(path)
@@ -277,7 +277,7 @@ def axes_of(study: Study, scenarios: list[StudyScenario]) -> list[Axis]:
 
 
 def other_names(
-    axes: list[Axis], first: tuple[tuple[str, Any], ...]
+    axes: list[SweepAxis], first: tuple[tuple[str, Any], ...]
 ) -> Iterator[tuple[tuple[str, Any], ...]]:
     """Yield the settings in which one text is another than the first."""
     for axis in axes:
@@ -289,7 +289,7 @@ def other_names(
                 )
 
 
-def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
+def sampled_paths(study: Study, ranges: Mapping[str, Range]) -> list[str]:
     """Return the inputs that a study draws."""
     if study.draw is None:
         return []
@@ -311,25 +311,25 @@ def drawn_of(study: Study, ranges: Mapping[str, Range]) -> list[str]:
 PIECE = 2**16  # cases evaluated at once: arrays that stay in the cache
 
 
-def table_of(job: Job, number: int) -> tuple[pyarrow.Table, int]:
+def partition_table(job: SweepJob, number: int) -> tuple[pyarrow.Table, int]:
     """Return the table of a partition, and how many cases it was made of."""
     pa = library("pyarrow", "Parquet", "sweep")
 
-    schema, tables, cases = schema_of(job, number), [], 0
+    schema, tables, cases = partition_schema(job, number), [], 0
     for piece in job.layout.slices(number):
-        for some in pieces(piece, job.layout.draws):
+        for some in cache_sized_slices(piece, job.layout.draws):
             cases += some.stop - some.start
-            count, columns = rows_of(job, some)
+            count, columns = evaluate_slice(job, some)
             tables.append(
                 pa.Table.from_arrays(
-                    [column(columns.get(field.name), count, field) for field in schema],
+                    [arrow_column(columns.get(field.name), count, field) for field in schema],
                     schema=schema,
                 )
             )
     return pa.concat_tables(tables), cases
 
 
-def pieces(one: Slice, draws: int) -> Iterator[Slice]:
+def cache_sized_slices(one: CaseSlice, draws: int) -> Iterator[CaseSlice]:
     """Yield a slice in pieces that fit the cache, none of which goes round the draws more than once
     unless they fit one.
     """
@@ -342,7 +342,7 @@ def pieces(one: Slice, draws: int) -> Iterator[Slice]:
         start = stop
 
 
-def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
+def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, dict[str, Any]]:
     """Evaluate some cases of one setting, and return how many the constraints allow, with their
     columns; a text is one for all.
     """
@@ -353,11 +353,11 @@ def rows_of(job: Job, some: Slice) -> tuple[int, dict[str, Any]]:
     )
     axes = {axis.path: axis.at(place) for axis, place in zip(job.inner, places, strict=True)}
     asked = job.scenarios[some.scenario]
-    own = evaluated(job, asked, fixed, axes, draws)
+    own = evaluate_cases(job, asked, fixed, axes, draws)
     other = None
     if job.baseline is not None:
         same = job.baseline.name == asked.name
-        other = own if same else evaluated(job, job.baseline, fixed, axes, draws)
+        other = own if same else evaluate_cases(job, job.baseline, fixed, axes, draws)
     sample = sample_of(own.draws, None if other is None else other.draws)
     metrics = sample.metrics
     columns: dict[str, Any] = {
@@ -381,13 +381,13 @@ dice_kept = lru_cache(maxsize=2)(
 )  # pieces of a small number of draws share them, and so do a scenario and its baseline
 
 
-def evaluated(
-    job: Job,
+def evaluate_cases(
+    job: SweepJob,
     asked: StudyScenario,
     fixed: tuple[tuple[str, Any], ...],
     axes: dict[str, Array],
     draws: Array,
-) -> Found:
+) -> CaseResults:
     """Evaluate a scenario in some cases."""
     drawing = None
     if (draw := job.study.draw) is not None:
@@ -402,7 +402,7 @@ def evaluated(
     return cases_of(asked, (*job.study.settings.items(), *fixed), centre, many, drawing, len(draws))
 
 
-def allowed(job: Job, metrics: dict[str, Array], count: int) -> Array:
+def allowed(job: SweepJob, metrics: dict[str, Array], count: int) -> Array:
     """Say which cases keep to the constraints; one without the metric does not."""
     kept = np.ones(count, dtype=bool)
     for metric, (low, high) in job.study.constraints.items():
@@ -411,7 +411,7 @@ def allowed(job: Job, metrics: dict[str, Array], count: int) -> Array:
     return kept
 
 
-def schema_of(job: Job, number: int) -> pyarrow.Schema:
+def partition_schema(job: SweepJob, number: int) -> pyarrow.Schema:
     """Return the columns of a partition with their units, and what it is made of."""
     pa = library("pyarrow", "Parquet", "sweep")
 
@@ -432,7 +432,7 @@ def schema_of(job: Job, number: int) -> pyarrow.Schema:
     return pa.schema(fields, metadata=said)
 
 
-def column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
+def arrow_column(found: Any, count: int, field: pyarrow.Field) -> pyarrow.Array:
     """Return a column of a partition; what has no value is null."""
     pa = library("pyarrow", "Parquet", "sweep")
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from tco.foundation.arithmetic import agree, arithmetic, mixed
+from tco.foundation.arithmetic import agree, arithmetic, mixed_arithmetic_notes
 from tco.foundation.errors import TcoError, UsageError, library
-from tco.studies.sweep.job import Job, figures_of, job_of, table_of
+from tco.studies.sweep.job import SweepJob, fingerprint_metrics, partition_table, prepare_sweep
 from tco.studies.sweep.study import read_study
 from tco.studies.sweep.work import Progress, done_by
 
@@ -161,20 +161,20 @@ def flush_names(folder: str) -> None:
 
 
 # ---------------------------------------------------------------- of one study
-def name_of(number: int) -> str:
+def partition_file_name(number: int) -> str:
     """Return the name of a partition's file; in the order of names the first million follow each
     other.
     """
     return f"{BEGIN}{number:06d}{END}"
 
 
-def number_of(name: str) -> int | None:
+def partition_number(name: str) -> int | None:
     """Return the number of the partition that a file holds, if it holds one."""
     digits = name.removeprefix(BEGIN).removesuffix(END)
     return int(digits) if name == f"{BEGIN}{digits}{END}" and digits.isdigit() else None
 
 
-def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
+def claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[str]]:
     """Take a folder for a study, or one that is already; any other folder raises `UsageError`.
 
     Returns the partitions it holds, and every arithmetic that has made any.
@@ -192,11 +192,13 @@ def claim(folder: Folder, job: Job) -> tuple[set[int], set[str]]:
             )
         folder.write(MANIFEST, manifest(job, kinds))
     return {
-        number for name in names if (number := number_of(name)) is not None and folder.whole(name)
+        number
+        for name in names
+        if (number := partition_number(name)) is not None and folder.whole(name)
     }, kinds
 
 
-def manifest(job: Job, kinds: set[str]) -> bytes:
+def manifest(job: SweepJob, kinds: set[str]) -> bytes:
     """Return what a folder says of its study, and of the arithmetic that makes it; the same whoever
     writes it on equal machines.
     """
@@ -211,13 +213,13 @@ def manifest(job: Job, kinds: set[str]) -> bytes:
         "cases": layout.cases,
         "partitions": layout.partitions,
         "arithmetic": sorted(kinds),
-        "figures": list(figures_of(job)),
+        "figures": list(fingerprint_metrics(job)),
         "columns": [{"name": name, "unit": unit} for name, unit in job.columns],
     }
     return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
 
 
-def refuse_other(folder: Folder, job: Job) -> set[str]:
+def refuse_other(folder: Folder, job: SweepJob) -> set[str]:
     """Refuse a folder of another study, of other data, by another version or with other figures;
     return every arithmetic that has made it.
     """
@@ -232,7 +234,9 @@ def refuse_other(folder: Folder, job: Job) -> set[str]:
             f"{folder.place}/{MANIFEST}: is no study's; expected a new or empty folder, or one of "
             "this study"
         ) from None
-    if inputs == job.inputs_hash and (arithmetic() in kinds or agree(figures, figures_of(job))):
+    if inputs == job.inputs_hash and (
+        arithmetic() in kinds or agree(figures, fingerprint_metrics(job))
+    ):
         return kinds
     why = (
         f"with other figures by {' and '.join(sorted(kinds))}, this is {arithmetic()}"
@@ -254,7 +258,7 @@ COMPRESSION = "zstd"  # of numbers that hardly repeat it is the smallest for the
 class Sweep(NamedTuple):
     """A study whose cases are in a folder."""
 
-    job: Job
+    job: SweepJob
     folder: str
     progress: Progress
     notes: list[str]
@@ -288,14 +292,14 @@ def sweep(
     """
     asked = read_study(study)
     library("pyarrow", "Parquet", "sweep")  # before anything is written
-    job = job_of(asked._replace(settings={**asked.settings, **(set or {})}), data)
+    job = prepare_sweep(asked._replace(settings={**asked.settings, **(set or {})}), data)
     layout, place = job.layout, Folder(str(folder))
     if layout.cases > max_cases:
         raise UsageError(
             f"{asked.where}: has {layout.cases:,} cases, more than the {max_cases:,} that "
             "--max-cases allows"
         )
-    held, kinds = claim(place, job)
+    held, kinds = claim_output_folder(place, job)
     found = sum(layout.cases_in(number) for number in held if number < layout.partitions)
     progress = Progress(layout.cases, found, 0, layout.partitions, len(held))
     if tell is not None:
@@ -306,11 +310,11 @@ def sweep(
             workers,
             cluster,
             lambda: job.ground,
-            partial(figures_of, job),
-            partial(make, job, place.place),
+            partial(fingerprint_metrics, job),
+            partial(write_partition, job, place.place),
             missing,
         ):
-            if place.lacks(name_of(made)):
+            if place.lacks(partition_file_name(made)):
                 raise UsageError(
                     f"{place.place}: a worker has written where it cannot be seen from here; name "
                     "a folder that all share, or a URL"
@@ -333,20 +337,20 @@ def sweep(
         )
         raise type(error)(f"{error}; {kept}") from None
     place.clear()
-    return Sweep(job, place.place, progress, mixed(kinds))
+    return Sweep(job, place.place, progress, mixed_arithmetic_notes(kinds))
 
 
-def make(job: Job, place: str, number: int) -> None:
+def write_partition(job: SweepJob, place: str, number: int) -> None:
     """Make one partition and write it to its folder."""
     parquet = library("pyarrow.parquet", "Parquet", "sweep")
 
-    table, _ = table_of(job, number)
+    table, _ = partition_table(job, number)
     stream = io.BytesIO()
     repeated = ["scenario", *(axis.path for axis in job.axes)]
     parquet.write_table(
         table, stream, compression=COMPRESSION, use_dictionary=repeated, write_statistics=True
     )
-    folder_at(place).write(name_of(number), stream.getvalue())
+    folder_at(place).write(partition_file_name(number), stream.getvalue())
 
 
 folder_at = lru_cache(maxsize=4)(
@@ -380,7 +384,7 @@ class Summary(NamedTuple):
     spans: list[Span]
 
 
-def summary(found: Sweep) -> Summary:
+def summarise_sweep(found: Sweep) -> Summary:
     """Return what a finished sweep comes to."""
     dataset = library("pyarrow.dataset", "Parquet", "sweep")
 

@@ -21,7 +21,7 @@ from tco.chain.texts import DOCUMENTS, TEXTS
 from tco.foundation.errors import DataError, located, refuse_unknown, unknown
 from tco.foundation.files import is_there, read_toml, scenario_directory
 from tco.foundation.units import convert, parse_quantity
-from tco.studies.sweep.answer import ExpectedFigure, figures_of
+from tco.studies.sweep.answer import ExpectedFigure, parse_expected_figures
 
 Array = np.ndarray[Any, Any]
 RANGE = ("from", "to", "steps", "scale")
@@ -29,7 +29,7 @@ SCALES = ("linear", "log")
 PLAN = "plan."  # begins the path of an axis of the plan
 
 
-class Axis(NamedTuple):
+class SweepAxis(NamedTuple):
     """An input and its values: texts, or numbers of one unit, each found by its place alone so that
     no number of them needs memory.
     """
@@ -68,12 +68,12 @@ class Axis(NamedTuple):
         )
 
 
-def axis_of(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> Axis:
+def parse_study_axis(path: str, found: Any, where: str, unit_of: Callable[[str], str]) -> SweepAxis:
     """Return the values that a study's file gives for a path; whatever is wrong with them raises
     `DataError`.
     """
     if isinstance(found, dict):
-        return spaced(path, found, where, unit_of)
+        return parse_range_axis(path, found, where, unit_of)
     if not isinstance(found, list) or not found:
         raise DataError(
             f"{where}: expected a list of values with one value or more, or {{ from, to, steps, "
@@ -82,12 +82,14 @@ def axis_of(path: str, found: Any, where: str, unit_of: Callable[[str], str]) ->
     if twice := next((one for place, one in enumerate(found) if one in found[:place]), None):
         raise DataError(f"{where}: {twice!r} is listed twice")
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
-        return Axis(path, None, tuple(str(one) for one in found))
+        return SweepAxis(path, None, tuple(str(one) for one in found))
     numbers, name = in_one_unit(found, path, where, unit_of)
-    return Axis(path, name, tuple(numbers))
+    return SweepAxis(path, name, tuple(numbers))
 
 
-def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str], str]) -> Axis:
+def parse_range_axis(
+    path: str, found: dict[str, Any], where: str, unit_of: Callable[[str], str]
+) -> SweepAxis:
     """Return so many steps from one value to another."""
     if path in TEXTS or path in DOCUMENTS or path.startswith(PLAN):
         raise DataError(f"{where}: takes names, expected a list of them")
@@ -111,7 +113,7 @@ def spaced(path: str, found: dict[str, Any], where: str, unit_of: Callable[[str]
         raise DataError(
             f"{where}: from {found['from']} on a log scale, expected a value above zero"
         )
-    return Axis(path, name, (), start, stop, steps, scale == "log")
+    return SweepAxis(path, name, (), start, stop, steps, scale == "log")
 
 
 def in_one_unit(
@@ -209,7 +211,7 @@ def read_study(study: str | Path | Mapping[str, Any]) -> Study:
 def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     """Return a study that a table states."""
     refuse_unknown("key", document, KEYS, where)
-    tables = {key: table_of(document, key, where) for key in TABLES}
+    tables = {key: study_table(document, key, where) for key in TABLES}
     settings = {path: str(value) for path, value in tables["set"].items()}
     report = tuple(
         metric_of(one, f"{where}: report") for one in names_of(document, "report", where)
@@ -224,9 +226,13 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     scenarios = names_of(document, "scenarios", where)
     plan = document.get("plan", PLANS[0])
     refuse_unknown("plan", [str(plan)], PLANS, where)
-    draw = draw_of(tables["draw"], f"{where}: [draw]", tables["grid"]) if tables["draw"] else None
+    draw = (
+        parse_draw_section(tables["draw"], f"{where}: [draw]", tables["grid"])
+        if tables["draw"]
+        else None
+    )
     baseline = baseline_of(document, scenarios, {*report, *constraints} & RATIOS, where)
-    expect = figures_of(document, where)
+    expect = parse_expected_figures(document, where)
     return Study(
         name,
         where,
@@ -243,7 +249,7 @@ def study_of(name: str, where: str, document: Mapping[str, Any]) -> Study:
     )
 
 
-def table_of(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+def study_table(document: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
     """Return a table of a study, empty where it has none."""
     found = document.get(key, {})
     if not isinstance(found, Mapping):
@@ -307,10 +313,13 @@ def limits_of(found: Any, where: str) -> tuple[float, float]:
     return low, high
 
 
-def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
+def parse_draw_section(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Draw:
     """Return how cases are drawn."""
     refuse_unknown("key", found, DRAW, where)
-    samples, seed = whole(found, "samples", None, 1, where), whole(found, "seed", 0, 0, where)
+    samples, seed = (
+        parse_study_integer(found, "samples", None, 1, where),
+        parse_study_integer(found, "seed", 0, 0, where),
+    )
     method, paths = found.get("method", METHODS[0]), found.get("paths")
     refuse_unknown("method", [str(method)], METHODS, where)
     if method == "sobol" and samples > SEQUENCE:
@@ -332,7 +341,9 @@ def draw_of(found: Mapping[str, Any], where: str, grid: Mapping[str, Any]) -> Dr
     return Draw(samples, seed, method, None if paths is None else tuple(dict.fromkeys(paths)))
 
 
-def whole(found: Mapping[str, Any], key: str, usual: int | None, least: int, where: str) -> int:
+def parse_study_integer(
+    found: Mapping[str, Any], key: str, usual: int | None, least: int, where: str
+) -> int:
     """Return a whole number of a table."""
     value = found.get(key, usual)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:

@@ -275,14 +275,14 @@ def handed_out(client: Any, make: Make, numbers: Iterator[int]) -> Iterator[Piec
     )
     try:
         for future in waiting:
-            yield made(future)
+            yield worker_result(future)
             for number in islice(numbers, 1):
                 waiting.add(ask(number))
     finally:
         client.cancel(list(waiting.futures), force=True)
 
 
-def made(future: Any) -> Any:
+def worker_result(future: Any) -> Any:
     """Return what a worker has made."""
     try:
         return future.result()

@@ -22,10 +22,10 @@ from tco.foundation.errors import DataError
 from tco.foundation.values import as_number
 from tco.performance.chip.formats import FORMATS
 from tco.performance.chip.roofline import flops_per_token
-from tco.performance.software import engine_of
+from tco.performance.software import serving_engine_id
 from tco.studies.validation import inference
-from tco.studies.validation.measured import column, read_measured, texts
-from tco.studies.validation.score import Prediction, predicted
+from tco.studies.validation.measured import numeric_column, read_measured, texts
+from tco.studies.validation.score import Prediction, predict_by_accelerator
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import residuals
 
@@ -49,15 +49,15 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
         raise DataError(f"--anchor {path}: holds no row")
     values = plain_inputs(catalogue, {}).values(as_number)
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
-    made = predicted(inference.predict, table, chips)
-    asked: inference.Asked = chips.once("asked", lambda: inference.Asked(table, chips))
+    made = predict_by_accelerator(inference.predict_serving_runs, table, chips)
+    asked: inference.ServingRows = chips.once("asked", lambda: inference.ServingRows(table, chips))
     faults = list(faults_of(asked, table, made))
     if faults:
         more = f" (and {len(faults) - SHOWN} more rows)" if len(faults) > SHOWN else ""
         raise DataError("\n".join(f"{path}:{row + 2}: {why}" for row, why in faults[:SHOWN]) + more)
     found = residuals(kind, table, chips, made)
     engines = [
-        engine_of(catalogue, family, engine)
+        serving_engine_id(catalogue, family, engine)
         for family, engine in zip(found.family, found.engine, strict=True)
     ]
     columns = found.chip, engines, found.model, map(tuple, asked.formats), found.residual
@@ -67,19 +67,19 @@ def read_anchors(catalogue: Catalogue, path: Path) -> tuple[Anchor, ...]:
 
 
 def faults_of(
-    points: inference.Asked, table: pd.DataFrame, made: Prediction
+    points: inference.ServingRows, table: pd.DataFrame, made: Prediction
 ) -> Iterator[tuple[int, str]]:
     """Yield the rows that cannot be believed, each with the first reason."""
-    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
+    prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
     output = np.fmax(
-        column(table, "output_tput_tok_s_per_gpu"),
-        column(table, "system_tput_tok_s") / column(table, "n_gpus"),
+        numeric_column(table, "output_tput_tok_s_per_gpu"),
+        numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
     )
     rates = np.fmax(
-        column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer
+        numeric_column(table, "total_tput_tok_s_per_gpu"), output * (prompt + answer) / answer
     )  # of a chip, prompts and answers
-    times = np.fmin(column(table, "tpot_ms_mean"), column(table, "tpot_ms_median"))
-    speeds = np.fmax(column(table, "interactivity_tok_s_per_user"), 1e3 / times)
+    times = np.fmin(numeric_column(table, "tpot_ms_mean"), numeric_column(table, "tpot_ms_median"))
+    speeds = np.fmax(numeric_column(table, "interactivity_tok_s_per_user"), 1e3 / times)
     for row in range(len(table)):
         if made.skip[row]:
             yield row, f"{made.skip[row]}; expected a row that `tco validate` scores"
@@ -110,7 +110,7 @@ def faults_of(
             )
 
 
-def bounds_of(points: inference.Asked, row: int) -> tuple[float, float]:
+def bounds_of(points: inference.ServingRows, row: int) -> tuple[float, float]:
     """Return the most tokens a second that the peak of a row's chip lets it compute, and that its
     bandwidth lets a user get.
 

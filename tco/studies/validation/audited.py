@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.studies.validation.measured import column, mapped, texts
-from tco.studies.validation.naming import named_model, rows_of
-from tco.studies.validation.wording import meaning
+from tco.studies.validation.measured import mapped, numeric_column, texts
+from tco.studies.validation.naming import named_model, read_pattern_table
+from tco.studies.validation.wording import interpret_note
 
 Array = np.ndarray[Any, Any]
 LENGTHS, SUSPECTS = "benchmark_lengths.csv", "suspect_rows.csv"
@@ -53,7 +53,7 @@ def as_serving_rows(catalogue: Catalogue, table: pd.DataFrame) -> pd.DataFrame:
 def replaced(table: pd.DataFrame, rows: Array, name: str, values: Array) -> Array:
     """Return a column with the values of some rows replaced; blank where it did not exist."""
     text = np.asarray(values).dtype == object
-    column_values = texts(table, name) if text else column(table, name)
+    column_values = texts(table, name) if text else numeric_column(table, name)
     column_values = column_values.copy()
     column_values[rows] = values
     return column_values
@@ -62,11 +62,11 @@ def replaced(table: pd.DataFrame, rows: Array, name: str, values: Array) -> Arra
 def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, Array]:
     """Return the columns of serving rows that audited ones state, by name."""
     nominal = nominal_lengths(catalogue, table)
-    answers, prompts = column(table, "osl_tokens"), column(table, "isl_tokens")
+    answers, prompts = numeric_column(table, "osl_tokens"), numeric_column(table, "isl_tokens")
     answers = np.where(np.isnan(answers), nominal[:, 1], answers)
     prompts = np.where(np.isnan(prompts), nominal[:, 0], prompts)
     words = texts(table, "parallel").astype(str)
-    chips = column(table, "n_gpus")
+    chips = numeric_column(table, "n_gpus")
     plans = pd.DataFrame(map(stated_plan, words, chips))
     drafts = mapped(words, stated_drafts, float)
     flight = requests_in_flight_of_log(table, answers)
@@ -82,20 +82,25 @@ def serving_columns(catalogue: Catalogue, table: pd.DataFrame) -> dict[str, Arra
 def all_at_once(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     """Say of every row whether it states that all its requests wait at once."""
     arrivals = texts(table, "arrivals").astype(str)
-    return mapped(arrivals, lambda text: meaning(catalogue, "arrivals", text) == "at once", bool)
+    return mapped(
+        arrivals, lambda text: interpret_note(catalogue, "arrivals", text) == "at once", bool
+    )
 
 
 def requests_in_flight_of_log(table: pd.DataFrame, answers: Array) -> Array:
     """Return the requests in flight that rate and mean latencies of a log imply; NaN without one."""
-    rate = column(table, "requests_per_s")
-    first_token, per_token = column(table, "ttft_ms_mean"), column(table, "tpot_ms_mean")
+    rate = numeric_column(table, "requests_per_s")
+    first_token, per_token = (
+        numeric_column(table, "ttft_ms_mean"),
+        numeric_column(table, "tpot_ms_mean"),
+    )
     return np.asarray(rate * (first_token + (answers - 1) * per_token) / 1e3)
 
 
 def nominal_lengths(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     """Return mean prompt and answer of the data set of every row; NaN where it is unknown."""
     columns = ("benchmark", "model", "input_tokens", "output_tokens", "source", "note")
-    data_sets = rows_of(catalogue, LENGTHS, columns)
+    data_sets = read_pattern_table(catalogue, LENGTHS, columns)
 
     def lengths(cells: tuple[str, str]) -> tuple[float, float]:
         source, model = cells[0], named_model(catalogue, cells[1])
@@ -171,7 +176,7 @@ def refused_runs(catalogue: Catalogue, table: pd.DataFrame) -> Array:
     reasons[texts(table, "division") == "open"] = OPEN
     reasons[audited & repeated_runs(table)] = TWICE
     names = ("source_id", "submitter", "accelerator", "model", "scenario")
-    for row in rows_of(catalogue, SUSPECTS, (*names, "reason")):
+    for row in read_pattern_table(catalogue, SUSPECTS, (*names, "reason")):
         matches = np.ones(len(table), dtype=bool)
         for name in names:
             if row[name]:
@@ -186,6 +191,8 @@ def repeated_runs(table: pd.DataFrame) -> Array:
     columns = ("source_id", "submitter", "platform", "division", "scenario")
     runs = pd.DataFrame({name: texts(table, name).astype(str) for name in columns})
     runs = runs.assign(model=mapped(names, lambda name: ACCURACY.sub("", name)))
-    runs = runs.assign(chips=column(table, "n_gpus"), rate=column(table, "output_tok_s_per_gpu"))
+    runs = runs.assign(
+        chips=numeric_column(table, "n_gpus"), rate=numeric_column(table, "output_tok_s_per_gpu")
+    )
     first = runs.assign(name=names).groupby(list(runs), dropna=False)["name"].transform("first")
     return np.asarray(first.to_numpy(object) != names)

@@ -23,17 +23,23 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.catalog.accuracy import table as accuracy
+from tco.catalog.accuracy import accuracy_rows as accuracy
 from tco.chain.inputs import plain_inputs
 from tco.foundation.errors import DataError, UsageError
 from tco.foundation.values import Values, as_number
-from tco.studies.ranges import Dice, Range, range_of
-from tco.studies.validation.measured import column, read_measured, texts
+from tco.studies.ranges import Dice, Range, belief_of
+from tco.studies.validation.measured import numeric_column, read_measured, texts
 from tco.studies.validation.naming import part_ids
 from tco.studies.validation.run import PREDICTORS
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.unexplained import PARAMETERS, ends, level_of, residuals, split
+from tco.studies.validation.unexplained import (
+    PARAMETERS,
+    fit_variance_components,
+    level_of,
+    lognormal_interval,
+    residuals,
+)
 
 Array = np.ndarray[Any, Any]
 CLOSE = 1.1  # interactivities within this ratio are one
@@ -48,7 +54,9 @@ class Pairs(NamedTuple):
     other: Array
 
 
-def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> Pairs:
+def comparable_row_pairs(
+    workload: pd.DataFrame, chips: Array, speed: Array, usable: Array
+) -> Pairs:
     """Return the pairs among rows: of one workload, two chips, and speeds within a tenth of each
     other.
     """
@@ -69,26 +77,26 @@ def pairs(workload: pd.DataFrame, chips: Array, speed: Array, usable: Array) -> 
     )
 
 
-def pairs_of(table: pd.DataFrame, made: Prediction) -> Pairs:
+def scored_row_pairs(table: pd.DataFrame, made: Prediction) -> Pairs:
     """Return the pairs of the scored rows of a file of serving points: two accelerators with one
     model, formats and lengths.
     """
-    speed = column(table, "interactivity_tok_s_per_user")
+    speed = numeric_column(table, "interactivity_tok_s_per_user")
     usable = (made.skip == "") & (made.target_name != "tpot_ms_mean") & (speed > 0)
     workload = pd.DataFrame({name: texts(table, name).astype(str) for name in WORKLOAD}).assign(
         target=made.target_name
     )
-    return pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
+    return comparable_row_pairs(workload, texts(table, "accelerator").astype(str), speed, usable)
 
 
-def order(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
+def pair_order_accuracy(table: pd.DataFrame, made: Prediction) -> dict[str, float]:
     """Return pairs of accelerators on one workload, the share in the right order, and the median
     error of their ratio; nothing without pairs.
 
     Two that were measured within a tenth of each other have no order to be right about: one
     configuration differs as much from day to day.
     """
-    one, other = pairs_of(table, made)
+    one, other = scored_row_pairs(table, made)
     if not len(one):
         return {}
     truth, guess = (values[one] / values[other] for values in (made.target, made.predicted))
@@ -127,7 +135,7 @@ class BackTest(NamedTuple):
     median_off: float = 0.0  # of pairs: how far the point of their ratio lies off
 
 
-class Drawn(NamedTuple):
+class HeldOutChip(NamedTuple):
     """What was measured of a chip, and what would have been said of its scored rows had nobody
     measured it.
     """
@@ -146,7 +154,7 @@ def left_out_draws(
     settings: dict[str, str],
     wanted: Array,
     path: Path,
-) -> dict[str, Drawn]:
+) -> dict[str, HeldOutChip]:
     """Return what each chip's wanted rows would have been given by the refits that never saw the
     chip, all chips in the same draws.
     """
@@ -159,7 +167,9 @@ def left_out_draws(
                 refitted.add(row["member"])
     parts = part_ids(catalogue, texts(table, "accelerator"))
     tried = {
-        chip: drawn_of(kind, table, chip, parts, wanted, refits[chip], catalogue, settings)
+        chip: predict_held_out_chip(
+            kind, table, chip, parts, wanted, refits[chip], catalogue, settings
+        )
         for chip in sorted(refitted & set(parts[wanted]))
     }
     found = {chip: drawn for chip, drawn in tried.items() if drawn is not None}
@@ -187,13 +197,15 @@ def back_test(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Bac
         fits = np.isfinite(drawn.draws).any(axis=1) & np.isfinite(drawn.alone).any(
             axis=1
         )  # a row whose plan fits in no draw has no range
-        every.append(held(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
+        every.append(range_coverage(drawn.target[fits], drawn.draws[fits], drawn.alone[fits]))
     return BackTest(
-        kind, {chip: summed([one]) for chip, one in zip(found, every, strict=True)}, summed(every)
+        kind,
+        {chip: coverage_statistics([one]) for chip, one in zip(found, every, strict=True)},
+        coverage_statistics(every),
     )
 
 
-def drawn_of(
+def predict_held_out_chip(
     kind: str,
     table: pd.DataFrame,
     chip: str,
@@ -202,13 +214,13 @@ def drawn_of(
     apart: dict[str, float],
     catalogue: Catalogue,
     settings: dict[str, str],
-) -> Drawn | None:
+) -> HeldOutChip | None:
     """Return what was measured of a chip and what would have been said, as of one that nobody has
     measured; None where no row is scored.
     """
     mine = np.flatnonzero((parts == chip) & wanted)
     others, own = (
-        Question(
+        RowPredictor(
             kind,
             table.iloc[rows].reset_index(drop=True),
             catalogue,
@@ -217,7 +229,7 @@ def drawn_of(
         for rows in (np.flatnonzero((parts != chip) & (parts != "")), mine)
     )
     others.say(apart)
-    left = split(residuals(kind, others.table, others.chips, others.prediction()))
+    left = fit_variance_components(residuals(kind, others.table, others.chips, others.prediction()))
     own.say(apart)
     made = own.prediction()
     scored = made.skip == ""
@@ -225,12 +237,12 @@ def drawn_of(
         return None
     dice = Dice(catalogue, SEED, 0, DRAWS)
     ranges = {
-        path: moved(one, apart[path]) if path in apart else one
+        path: rescaled_range(one, apart[path]) if path in apart else one
         for path, one in own.ranges().items()
     }
     unexplained = [path for path in ranges if path.endswith(f".{PARAMETERS[kind]}")]
     for path in unexplained:
-        low, high = ends(
+        low, high = lognormal_interval(
             left.width(level_of(catalogue, path), path.split(".", 1)[1].rpartition(".")[0])
         )
         ranges[path] = ranges[path]._replace(low=low, high=high)
@@ -239,7 +251,7 @@ def drawn_of(
     for more in ({}, dict.fromkeys(unexplained, 0.0)):
         own.say({**places, **more})
         draws.append(own.prediction().predicted[:, scored].T)
-    return Drawn(mine[scored], made.target[scored], made.predicted[scored], *draws)
+    return HeldOutChip(mine[scored], made.target[scored], made.predicted[scored], *draws)
 
 
 def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
@@ -247,13 +259,13 @@ def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
     return {path: one.at(dice.places(one)).reshape(-1, 1) for path, one in ranges.items()}
 
 
-def moved(one: Range, value: float) -> Range:
+def rescaled_range(one: Range, value: float) -> Range:
     """Return a range about another value, as wide in proportion."""
     scale = value / one.value
     return one._replace(low=one.low * scale, value=value, high=one.high * scale)
 
 
-class Question:
+class RowPredictor:
     """Some rows that are asked with several sets of parameters."""
 
     def __init__(
@@ -276,7 +288,7 @@ class Question:
         """
         values = self.chips.values
         return {
-            path: range_of(given)
+            path: belief_of(given)
             for path, given in sorted(values.inputs.items())
             if path.startswith("performance.")
             and path not in values.readings
@@ -285,7 +297,7 @@ class Question:
         }
 
 
-def held(target: Array, draws: Array, alone: Array) -> Array:
+def range_coverage(target: Array, draws: Array, alone: Array) -> Array:
     """Return for every row whether it lies inside, below and above its range, how wide that is, and
     whether it were inside with parameters alone.
 
@@ -303,7 +315,7 @@ def held(target: Array, draws: Array, alone: Array) -> Array:
     return np.array(flags, dtype=float)
 
 
-def summed(parts: list[Array]) -> Tested:
+def coverage_statistics(parts: list[Array]) -> Tested:
     """Return what the rows of some chips come to."""
     inside, below, above, width, alone = np.concatenate(parts, axis=1)
     return Tested(
@@ -319,16 +331,18 @@ def summed(parts: list[Array]) -> Tested:
 LEAST = 20  # pairs of a chip that say something of it
 
 
-def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
+def back_test_ratios(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> BackTest:
     """Return how ratios of two chips in a file of serving points lie to the measured ones, each
     side predicted without its chip's rows.
     """
     kind, table = read_measured(path)
     if kind != "inference":
         raise UsageError(f"--ratios: {path} holds {kind}, expected serving runs")
-    asked = Question(kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number))
+    asked = RowPredictor(
+        kind, table, catalogue, plain_inputs(catalogue, settings).values(as_number)
+    )
     made = asked.prediction()
-    paired = pairs_of(table, made)
+    paired = scored_row_pairs(table, made)
     if not len(paired.one):
         raise DataError(
             f"{path}: no two chips serve one model with the same formats and lengths at one speed, "
@@ -344,14 +358,18 @@ def compared(path: Path, catalogue: Catalogue, settings: dict[str, str]) -> Back
         predicted=point,
         skip=np.where(np.isnan(point), "unstated left-out prediction", made.skip),
     )
-    one, other = pairs_of(table, blind)
+    one, other = scored_row_pairs(table, blind)
     if not len(one):
         raise DataError(f"{path}: no pair of chips of which refits were made without each")
-    flags = held(
+    flags = range_coverage(
         made.target[one] / made.target[other], draws[one] / draws[other], draws[one] / draws[other]
     )
     parts = np.stack([asked.chips.parts[one], asked.chips.parts[other]])
     of_chip = {chip: (parts == chip).any(axis=0) for chip in sorted(set(parts.ravel()))}
-    by = {chip: summed([flags[:, own]]) for chip, own in of_chip.items() if own.sum() >= LEAST}
-    found = order(table, blind)
-    return BackTest(kind, by, summed([flags]), found["right"], found["ratio_error"])
+    by = {
+        chip: coverage_statistics([flags[:, own]])
+        for chip, own in of_chip.items()
+        if own.sum() >= LEAST
+    }
+    found = pair_order_accuracy(table, blind)
+    return BackTest(kind, by, coverage_statistics([flags]), found["right"], found["ratio_error"])

@@ -21,8 +21,8 @@ from tco.catalog.rows import attribute
 from tco.foundation.provenance import LEADER
 from tco.foundation.values import Values
 from tco.studies.validation import fit as fitting
-from tco.studies.validation.back_test import order
-from tco.studies.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, paths_of
+from tco.studies.validation.back_test import pair_order_accuracy
+from tco.studies.validation.fit import HELD_BACK, LEFT_OUT, NORMAL_P95, Free, Task, fitted_paths
 from tco.studies.validation.measured import texts, tiers
 from tco.studies.validation.score import Prediction, scores
 from tco.studies.validation.specifications import Specifications
@@ -76,7 +76,7 @@ class Calibration:
     order: dict[str, float]
 
 
-def calibrate(
+def fit_shared_parameters(
     kind: str,
     table: pd.DataFrame,
     catalogue: Catalogue,
@@ -115,13 +115,13 @@ def calibrate(
                 np.concatenate([one.predicted for one in parts]),
             )
     rows = list(
-        rows_of(
+        fitted_catalogue_rows(
             values,
             free,
             found,
             refits,
             int(accuracy["nothing"]["n"] or 0),
-            rounded(accuracy["nothing"]["median_ape"]),
+            round_fitted_number(accuracy["nothing"]["median_ape"]),
             date,
         )
     )
@@ -130,7 +130,7 @@ def calibrate(
     ):  # of a fit of some chips alone there are too few rows to say how far single ones lie off
         rows += unexplained_rows(kind, residuals(kind, table, task.chips, made), catalogue, date)
     blind = unseen(made, refits)
-    chips = held_back(task, whole, catalogue) | chips_of(task.chips, made, blind)
+    chips = held_back(task, whole, catalogue) | errors_by_chip(task.chips, made, blind)
     return Calibration(
         fit_name or kind,
         found,
@@ -138,7 +138,7 @@ def calibrate(
         rows,
         accuracy,
         chips,
-        order(table, blind) if kind == "inference" else {},
+        pair_order_accuracy(table, blind) if kind == "inference" else {},
     )
 
 
@@ -151,7 +151,7 @@ def held_back(task: Task, table: pd.DataFrame, catalogue: Catalogue) -> dict[str
         return {}
     chips = Specifications(catalogue, task.chips.values, texts(rest, "accelerator"))
     made = task.predict(rest, chips)
-    return chips_of(chips, made, unseen(made, ()))
+    return errors_by_chip(chips, made, unseen(made, ()))
 
 
 def refit(left_out: str, member: str, apart: Array, found: fitting.Fit, made: Prediction) -> Refit:
@@ -172,7 +172,7 @@ def unseen(made: Prediction, refits: Sequence[Refit]) -> Prediction:
     return replace(made, predicted=predicted, skip=skip)
 
 
-def chips_of(
+def errors_by_chip(
     chips: Specifications, made: Prediction, blind: Prediction
 ) -> dict[str, dict[str, Any]]:
     """Return the errors on each chip's rows, and those of the refit that never saw them."""
@@ -184,7 +184,7 @@ def chips_of(
     return found
 
 
-def rows_of(
+def fitted_catalogue_rows(
     values: Values,
     free: Free,
     found: fitting.Fit,
@@ -197,7 +197,7 @@ def rows_of(
     that leaving groups out found.
     """
     followed = {f.path: f.followed for f in free.followers}
-    for path in paths_of(free):
+    for path in fitted_paths(free):
         _, family, name = path.split(".")
         value, base = float(values[path]), followed.get(path, path)
         while base in followed:
@@ -217,10 +217,10 @@ def rows_of(
         cells = (
             family,
             name,
-            rounded(value),
+            round_fitted_number(value),
             wanted.unit,
-            rounded(low),
-            rounded(high),
+            round_fitted_number(low),
+            round_fitted_number(high),
             date,
             "derived",
             "tco-calibration",
@@ -231,6 +231,6 @@ def rows_of(
         yield dict(zip(COLUMNS, cells, strict=True))
 
 
-def rounded(value: float) -> float:
+def round_fitted_number(value: float) -> float:
     """Return a number at the four digits a fit can claim."""
     return float(f"{value:.4g}")

@@ -15,20 +15,20 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.fabric.algorithms import choose, reach
+from tco.fabric.algorithms import fastest_algorithm_time, reach
 from tco.fabric.experts import Tokens, reported_bytes
 from tco.fabric.library import (
     EXCHANGES,
-    Library,
+    CollectiveLibrary,
     NotOfferedError,
     family_library,
     read_library,
     token_size,
 )
-from tco.fabric.links import PROTOCOLS, Group, Route, links_of_chips, placed
+from tco.fabric.links import PROTOCOLS, RankGroup, Route, group_across_domains, links_of_chips
 from tco.performance.chip.engine_kernels import correction_of_rows
-from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
-from tco.studies.validation.naming import rows_of
+from tco.studies.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.studies.validation.naming import read_pattern_table
 from tco.studies.validation.score import OfEngine, Prediction
 from tco.studies.validation.specifications import (
     CHIP,
@@ -36,9 +36,9 @@ from tco.studies.validation.specifications import (
     RowValues,
     Specifications,
     command_line,
-    written,
+    command_line_text,
 )
-from tco.studies.validation.wording import meaning
+from tco.studies.validation.wording import interpret_note
 
 Array = np.ndarray[Any, Any]
 # chips of a server where a row does not say; larger domains are racks, which servers are parts of
@@ -48,37 +48,41 @@ WORDS = ("column", "words", "library", "algorithm", "network")
 ALONE = {"cluster.oversubscription": 1.0}  # ranks of a measurement meet at one switch
 
 
-def skips(table: pd.DataFrame, chips: Specifications) -> Array:
+def collective_skip_reasons(table: pd.DataFrame, chips: Specifications) -> Array:
     """Return why rows are not scored; empty where they are."""
     operations, fabric = texts(table, "op").astype(str), texts(table, "fabric")
     expert, results = (
         np.char.startswith(operations, "ep_"),
-        [column(table, name) for name in ("time_us", "algbw_gb_s", "busbw_gb_s")],
+        [numeric_column(table, name) for name in ("time_us", "algbw_gb_s", "busbw_gb_s")],
     )
     return refused(
         table,
         (chips.parts == "", "unknown-accelerator"),
-        (np.isnan(column(table, "n_gpus")), "unstated rank count"),
-        (column(table, "n_gpus") < 2, "unsupported: ranks of one chip"),
+        (np.isnan(numeric_column(table, "n_gpus")), "unstated rank count"),
+        (numeric_column(table, "n_gpus") < 2, "unsupported: ranks of one chip"),
         (
-            ~np.isnan(results[0]) & ~expert & np.isnan(column(table, "message_size_bytes")),
+            ~np.isnan(results[0]) & ~expert & np.isnan(numeric_column(table, "message_size_bytes")),
             "unstated size",
         ),
         (
-            (column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")),
+            (numeric_column(table, "nodes", 1) > 1) & ((fabric == "") | (fabric == "mixed")),
             "unstated network",
         ),
         (
-            mapped(operations, lambda text: not meaning(chips.catalogue, "collective", text), bool),
+            mapped(
+                operations,
+                lambda text: not interpret_note(chips.catalogue, "collective", text),
+                bool,
+            ),
             "unsupported operation",
         ),
-        (expert & np.isnan(column(table, "tokens_per_rank")), "unstated token count"),
+        (expert & np.isnan(numeric_column(table, "tokens_per_rank")), "unstated token count"),
         (np.isnan(results).all(axis=0), "unstated result"),
         (results[0] == 0, "suspect: zero time"),
     )
 
 
-class Asked(NamedTuple):
+class CollectiveRowKey(NamedTuple):
     """What rows that are asked together share."""
 
     operation: str
@@ -92,7 +96,7 @@ class Asked(NamedTuple):
     signalled: bool  # steps are transfers that signal each other
     engine: str  # the kernel of an engine whose table the rows are of
 
-    def of(self, catalogue: Catalogue) -> Library:
+    def of(self, catalogue: Catalogue) -> CollectiveLibrary:
         """Return the library."""
         return (
             read_library(catalogue, self.library)
@@ -101,14 +105,14 @@ class Asked(NamedTuple):
         )
 
 
-def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
+def parse_collective_rows(table: pd.DataFrame, chips: Specifications) -> list[CollectiveRowKey]:
     """Return what each row asks for, by the words of its cells."""
-    words = rows_of(chips.catalogue, "libraries/words.csv", WORDS)
+    words = read_pattern_table(chips.catalogue, "libraries/words.csv", WORDS)
     cells = {
         name: np.char.lower(texts(table, name).astype(str))
         for name in ("library", "fabric", "algo", "notes", "dtype", "op")
     }
-    cores = ~np.isnan(column(table, "sms"))
+    cores = ~np.isnan(numeric_column(table, "sms"))
     signalled = {
         part: bool(part) and chips.catalogue.has_part_value(part, "dma_signal")
         for part in set(chips.parts)
@@ -119,7 +123,7 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
         for one in words:
             if one["words"] in cells[one["column"]][row]:
                 said = {name: text or one[name] for name, text in said.items()}
-        operation = meaning(chips.catalogue, "collective", cells["op"][row])
+        operation = interpret_note(chips.catalogue, "collective", cells["op"][row])
         exchange = operation in EXCHANGES
         limited = (
             re.search(r"group-limited gating \(top-(\d+) groups\)", cells["notes"][row])
@@ -135,7 +139,7 @@ def asked_of(table: pd.DataFrame, chips: Specifications) -> list[Asked]:
             said["network"] or "rdma",
         )
         found.append(
-            Asked(
+            CollectiveRowKey(
                 operation,
                 *own,
                 form,
@@ -153,7 +157,7 @@ def nic_rate(table: pd.DataFrame) -> Array:
     as one rate.
     """
     rates = np.full(len(table), np.nan)
-    per_node = column(table, "gpus_per_node", 8)
+    per_node = numeric_column(table, "gpus_per_node", 8)
     for row, fabric in enumerate(texts(table, "fabric")):
         many, one = re.search(r"(\d+)x(\d+)G", str(fabric)), re.search(r"(\d+)G IB", str(fabric))
         if many:
@@ -166,37 +170,37 @@ def nic_rate(table: pd.DataFrame) -> Array:
 class Rows:
     """Rows that are asked together: their values, their group and what they send."""
 
-    def __init__(self, table: pd.DataFrame, chips: Specifications, asked: Asked) -> None:
+    def __init__(self, table: pd.DataFrame, chips: Specifications, asked: CollectiveRowKey) -> None:
         self.table, self.chips, self.asked = table, chips, asked
         known = chips.part("scale_up_domain")
-        ranks, stated = column(table, "n_gpus"), nic_rate(table)
+        ranks, stated = numeric_column(table, "n_gpus"), nic_rate(table)
         self.per_domain = np.where(
             known > SERVER,
             np.minimum(ranks, known),
-            np.minimum(ranks, column(table, "gpus_per_node", SERVER)),
+            np.minimum(ranks, numeric_column(table, "gpus_per_node", SERVER)),
         )
         self.domain = np.maximum(
             known, self.per_domain
         )  # a server may join more chips than their kind usually has
         self.set_domain = self.domain > known
-        self.group: Group = placed(ranks, self.per_domain)
+        self.group: RankGroup = group_across_domains(ranks, self.per_domain)
         own = chips.part("scale_out_bandwidth")
         self.set_nic = ~np.isnan(stated) & (self.group.domains > 1)
         self.nic = np.where(self.set_nic, stated, own)
         self.library = asked.of(chips.catalogue)
-        self.cores = column(table, "sms") if asked.cores else None
-        self.sizes = column(table, "message_size_bytes", PLATEAU_SIZE)
+        self.cores = numeric_column(table, "sms") if asked.cores else None
+        self.sizes = numeric_column(table, "message_size_bytes", PLATEAU_SIZE)
 
     def sent(self) -> Any:
         """Return the buffer, or the tokens of an expert exchange."""
         if self.asked.operation not in EXCHANGES:
             return self.sizes
-        token = token_size(self.library, self.asked.form, column(self.table, "hidden", 0))
+        token = token_size(self.library, self.asked.form, numeric_column(self.table, "hidden", 0))
         drawn, groups = self.asked.groups
         return Tokens(
-            column(self.table, "tokens_per_rank"),
+            numeric_column(self.table, "tokens_per_rank"),
             token,
-            column(self.table, "topk", 1),
+            numeric_column(self.table, "topk", 1),
             groups,
             drawn,
             self.cores,
@@ -220,7 +224,7 @@ class Rows:
         sides = {
             "ranks": self.group.ranks,
             "size": self.sizes,
-            "tokens": column(self.table, "tokens_per_rank"),
+            "tokens": numeric_column(self.table, "tokens_per_rank"),
         }
         return OfEngine(
             self.asked.operation, self.asked.engine, self.asked.form, rows, seconds, sides
@@ -245,9 +249,9 @@ class Rows:
             signalled=self.asked.signalled,
         )
         at, size = reach(links, self.group), self.sent()
-        return choose(at, self.asked.operation, size, self.asked.algorithm or None), reported_bytes(
-            at, size
-        )
+        return fastest_algorithm_time(
+            at, self.asked.operation, size, self.asked.algorithm or None
+        ), reported_bytes(at, size)
 
     def commands(self) -> list[str]:
         """Return the command line that gives each row's answer again."""
@@ -263,7 +267,7 @@ class Rows:
                 **(
                     self.tokens_asked(row)
                     if self.asked.operation in EXCHANGES
-                    else {"size": f"{written(self.sizes[row])}B"}
+                    else {"size": f"{command_line_text(self.sizes[row])}B"}
                 ),
             }
             settings: dict[str, Any] = (
@@ -284,45 +288,47 @@ class Rows:
         """Return the options of an expert exchange."""
         drawn, groups = self.asked.groups
         return {
-            "tokens": column(self.table, "tokens_per_rank")[row],
-            "hidden": column(self.table, "hidden", 0)[row],
-            "topk": column(self.table, "topk", 1)[row],
+            "tokens": numeric_column(self.table, "tokens_per_rank")[row],
+            "hidden": numeric_column(self.table, "hidden", 0)[row],
+            "topk": numeric_column(self.table, "topk", 1)[row],
             "precision": self.asked.form,
             "sms": None if self.cores is None else self.cores[row],
             "groups": f"{drawn}/{groups}" if groups else None,
         }
 
 
-def together(
+def rows_by_collective(
     table: pd.DataFrame, chips: Specifications, skip: Array
-) -> Iterator[tuple[Asked, Array]]:
+) -> Iterator[tuple[CollectiveRowKey, Array]]:
     """Yield the rows that are asked together, of those that are not left out."""
-    groups: dict[Asked, list[int]] = {}
-    for row, asked in enumerate(asked_of(table, chips)):
+    groups: dict[CollectiveRowKey, list[int]] = {}
+    for row, asked in enumerate(parse_collective_rows(table, chips)):
         if skip[row] == "":
             groups.setdefault(asked, []).append(row)
     for asked, rows in groups.items():
         yield asked, np.array(rows)
 
 
-def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
+def engine_collective_rows(
+    table: pd.DataFrame, chips: Specifications
+) -> tuple[Array, list[OfEngine]]:
     """Return the measured times of rows of engines' tables, in seconds, and the rows of every
     kernel with the times that physics gives them.
     """
     found = []
-    for asked, chosen in together(table, chips, skips(table, chips)):
+    for asked, chosen in rows_by_collective(table, chips, collective_skip_reasons(table, chips)):
         if asked.engine:
             rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
             found.append(rows.of_engine(rows.timed()[0], chosen.tolist()))
-    return column(table, "time_us") / 1e6, found
+    return numeric_column(table, "time_us") / 1e6, found
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_collectives(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of collectives: its time, or the bandwidth it gives instead."""
-    skip = skips(table, chips)
+    skip = collective_skip_reasons(table, chips)
     target, predicted = np.full(len(table), np.nan), np.full((*chips.sets, len(table)), np.nan)
     names, command, key = (np.full(len(table), "", dtype=object) for _ in range(3))
-    for asked, chosen in together(table, chips, skip):
+    for asked, chosen in rows_by_collective(table, chips, skip):
         rows = Rows(table.iloc[chosen], chips.rows(chosen), asked)
         try:
             seconds, moved = rows.answers()
@@ -330,7 +336,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             skip[chosen] = "unsupported algorithm: neither fabric nor library have it"
             continue
         target[chosen], _ = first_stated(rows.table, "time_us", "algbw_gb_s")
-        stated = ~np.isnan(column(rows.table, "time_us"))
+        stated = ~np.isnan(numeric_column(rows.table, "time_us"))
         predicted[..., chosen] = np.where(stated, seconds * 1e6, moved / seconds / 1e9)
         names[chosen] = np.where(stated, "time_us", "algbw_gb_s")
         key[chosen] = np.where(stated, "time_us", "algorithm_gb_per_s")

@@ -34,9 +34,16 @@ from tco.foundation.provenance import P95
 from tco.foundation.values import Values
 from tco.performance.deployment import APART, BENCHMARK, EFFICIENCY, SERVER
 from tco.studies.validation import inference
-from tco.studies.validation.envelopes import KEYS, LEAST, Array, Sweep, best_at, unbeaten
+from tco.studies.validation.envelopes import (
+    KEYS,
+    LEAST,
+    Array,
+    EnvelopeCandidates,
+    best_at,
+    pareto_front,
+)
 from tco.studies.validation.measured import texts
-from tco.studies.validation.score import predicted
+from tco.studies.validation.score import predict_by_accelerator
 from tco.studies.validation.specifications import Specifications
 from tco.studies.validation.unexplained import residuals
 
@@ -79,13 +86,13 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
     reaches.
     """
     rows = []
-    sweep = Sweep(table, catalogue, values)
+    sweep = EnvelopeCandidates(table, catalogue, values)
     for key, runs in sweep.configurations(ahead=True).groupby(list(KEYS), sort=True):
         if len(runs) < LEAST:
             continue
         named = dict(zip(KEYS, key, strict=True))
         for run in runs[
-            unbeaten(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))
+            pareto_front(runs["speed"].to_numpy(float), runs["rate"].to_numpy(float))
         ].itertuples():
             operator = APART if run.apart else SERVER
             settings = {"workload.operated_by": operator, "workload.engine": run.engine}
@@ -104,7 +111,7 @@ def gaps(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> pd.DataFr
     return pd.DataFrame(rows, columns=[CLASS, ENGINE, ENVELOPE, "chip", "speed", "share"])
 
 
-def fitted(found: pd.DataFrame) -> Effects:
+def fit_mixed_model(found: pd.DataFrame) -> Effects:
     """Return what classes, engines and envelopes do to the share of the best rate that runs reach."""
     shares = found["share"].to_numpy(float)
     owners = [(level, owner) for level in LEVELS for owner in sorted(set(found[level]))]
@@ -157,7 +164,7 @@ def residuals_by_source(table: pd.DataFrame, catalogue: Catalogue, values: Value
     they took.
     """
     chips = Specifications(catalogue, values, texts(table, "accelerator"))
-    made = predicted(inference.predict, table, chips)
+    made = predict_by_accelerator(inference.predict_serving_runs, table, chips)
     scored = residuals("inference", table, chips, made)
     return scored.assign(source=texts(table, "source_id").astype(str)[made.skip == ""])
 
@@ -174,7 +181,7 @@ def deployed_rows(
         date: year and month that the rows carry.
 
     """
-    effects = fitted(found)
+    effects = fit_mixed_model(found)
     for operator in (SERVER, APART):
         runs = int((found[CLASS] == operator).sum())
         yield row_of(

@@ -16,12 +16,12 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.chain.scenario import evaluate
 from tco.performance.serving.answer import ServingResult
-from tco.studies.validation.inference import software_of
-from tco.studies.validation.measured import column, first_stated, refused, texts
+from tco.studies.validation.inference import parse_framework
+from tco.studies.validation.measured import first_stated, numeric_column, refused, texts
 from tco.studies.validation.naming import model_ids
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications, command_line, written
+from tco.studies.validation.specifications import Specifications, command_line, command_line_text
 
 DECODE, PREFILL = "decode_tput_tok_s_per_decode_gpu", "prefill_tput_tok_s_per_prefill_gpu"
 TOTAL = "total_tput_tok_s_per_gpu"
@@ -43,13 +43,13 @@ FORMATS = {  # column -> input
 }
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_deployments(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of known deployments."""
     catalogue = chips.catalogue
     models, dates = model_ids(catalogue, table), row_dates(catalogue, table)
     target, names = first_stated(table, *METRICS)
-    lengths = (column(table, "isl_tokens") > 0) & (column(table, "osl_tokens") > 0)
-    speed = column(table, "interactivity_tok_s_per_user")
+    lengths = (numeric_column(table, "isl_tokens") > 0) & (numeric_column(table, "osl_tokens") > 0)
+    speed = numeric_column(table, "interactivity_tok_s_per_user")
     skip = refused(
         table,
         (models == "", "unknown-model"),
@@ -71,8 +71,8 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             skip[row] = "unsupported: no plan reaches the speed"
             continue
         share = float(result.serving.prefill_share)
-        answers = column(table, "osl_tokens")[row]
-        tokens = column(table, "isl_tokens")[row] + answers
+        answers = numeric_column(table, "osl_tokens")[row]
+        tokens = numeric_column(table, "isl_tokens")[row] + answers
         factors = {DECODE: 1 / (1 - share), PREFILL: 1 / share, TOTAL: tokens / answers}
         scale[row] = factors[str(names[row])]
         predicted[row] = rate * scale[row]
@@ -85,13 +85,13 @@ def deployment_settings(
     catalogue: Catalogue, table: pd.DataFrame, row: int, model: str, date: str
 ) -> dict[str, Any]:
     """Return the inputs that a row states of its deployment, as texts."""
-    engine, _ = software_of(catalogue, str(texts(table, "framework")[row]), date)
+    engine, _ = parse_framework(catalogue, str(texts(table, "framework")[row]), date)
     settings = {"workload.model": model, "workload.engine": engine, "workload.software": date}
     for name, path in FORMATS.items():
         if stated := str(texts(table, name)[row]):
             settings[path] = stated
     for name, (path, unit) in NUMBERS.items():
-        number = float(column(table, name)[row])
+        number = float(numeric_column(table, name)[row])
         if not np.isnan(number):
-            settings[path] = f"{written(number)} {unit}".strip()
+            settings[path] = f"{command_line_text(number)} {unit}".strip()
     return settings

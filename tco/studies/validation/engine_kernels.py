@@ -20,7 +20,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.errors import UsageError
 from tco.foundation.values import Values
-from tco.performance.chip.engine_kernels import ANY, BENDS, COLUMNS, pieces
+from tco.performance.chip.engine_kernels import ANY, BENDS, COLUMNS, correction_design_matrix
 from tco.studies.validation import collectives, kernels
 from tco.studies.validation.measured import texts
 from tco.studies.validation.score import OfEngine
@@ -56,7 +56,7 @@ def ridge(has: Array, left: Array, widths: Array) -> Array:
     return found
 
 
-def fitted(
+def fit_engine_kernel_rows(
     kind: str, table: pd.DataFrame, catalogue: Catalogue, values: Values, date: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the catalogue of a table of engines' kernels: of every chip, and of one
@@ -64,21 +64,27 @@ def fitted(
     """
     chips, readers = (
         Specifications(catalogue, values, texts(table, "accelerator")),
-        {"kernels": kernels, "collectives": collectives},
+        {
+            "kernels": kernels.engine_kernel_rows,
+            "collectives": collectives.engine_collective_rows,
+        },
     )
     if kind not in readers or "engine_kernel" not in table:
         raise UsageError(
             f"--fit {NAME}: found {kind} without the column engine_kernel, expected tables of "
             "engines' kernels, such as engine_gemm"
         )
-    measured, timed = readers[kind].of_engines(table, chips)
+    measured, timed = readers[kind](table, chips)
     groups: dict[tuple[str, str, str], list[OfEngine]] = {}
     for one in timed:
         groups.setdefault((one.operation, one.kernel, one.format), []).append(one)
     for named, some in sorted(groups.items()):
         rows = np.concatenate([one.rows for one in some])
         has = np.concatenate(
-            [pieces(one.operation, one.time, one.sides, len(one.rows)) for one in some]
+            [
+                correction_design_matrix(one.operation, one.time, one.sides, len(one.rows))
+                for one in some
+            ]
         )
         left = np.log(measured[rows] / np.concatenate([one.time for one in some]))
         common = ridge(has, left, KERNEL)

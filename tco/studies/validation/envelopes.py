@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.catalog.accuracy import table
+from tco.catalog.accuracy import accuracy_rows
 from tco.chain.scenario import evaluate
 from tco.foundation.values import Values
-from tco.studies.validation.inference import MILLI, Asked, predict_group
-from tco.studies.validation.measured import column, texts
+from tco.studies.validation.inference import MILLI, ServingRows, predict_group
+from tco.studies.validation.measured import numeric_column, texts
 from tco.studies.validation.specifications import Specifications
 
 NOBODY_WAITS = 0.001  # tokens/s per user, of a run whose requests are all there at once
@@ -39,7 +39,7 @@ CONFIGURATION = (
 Array = np.ndarray[Any, Any]
 
 
-class Curve(NamedTuple):
+class ParetoEnvelope(NamedTuple):
     """The runs that no other run beats: the speed a user gets, which rises, and what a chip makes,
     which falls; in logarithms lines join them.
     """
@@ -50,7 +50,7 @@ class Curve(NamedTuple):
     @classmethod
     def of(cls, speed: Array, rate: Array) -> Self:
         """Return the envelope of some runs."""
-        best = unbeaten(speed, rate)
+        best = pareto_front(speed, rate)
         order = np.argsort(speed[best])
         return cls(speed[best][order], rate[best][order])
 
@@ -71,7 +71,7 @@ class Curve(NamedTuple):
         return float(np.exp(np.interp(-np.log(rate), -np.log(self.rate), np.log(self.speed))))
 
 
-def unbeaten(speed: Array, rate: Array) -> Array:
+def pareto_front(speed: Array, rate: Array) -> Array:
     """Return which runs no other run beats in both."""
     order = np.lexsort((-rate, -speed))
     best = np.maximum.accumulate(rate[order])
@@ -86,7 +86,7 @@ def left_out(catalogue: Catalogue, chip: str) -> dict[str, float]:
     """Return the parameters of the refit that never saw a chip's serving runs; empty where there
     are too few of them for one.
     """
-    rows = table(catalogue, "left_out")
+    rows = accuracy_rows(catalogue, "left_out")
     return {
         row["path"]: float(row["value"])
         for row in rows
@@ -111,7 +111,9 @@ def never_seen(chips: Specifications, chip: str) -> Iterator[None]:
         chips.say(held)
 
 
-def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
+def predicted_envelope(
+    asked: ServingRows, kind: dict[str, Any], runs: pd.DataFrame
+) -> ParetoEnvelope:
     """Return the envelope of what some runs of one chip, model, set of formats and lengths are
     predicted to make.
     """
@@ -134,7 +136,7 @@ def predicted(asked: Asked, kind: dict[str, Any], runs: pd.DataFrame) -> Curve:
         )
         speeds.append(np.where(offline, NOBODY_WAITS, MILLI / time))
         rates.append(rate)
-    return Curve.of(np.concatenate(speeds), np.concatenate(rates))
+    return ParetoEnvelope.of(np.concatenate(speeds), np.concatenate(rates))
 
 
 LEAST = 5  # distinct configurations of an envelope
@@ -147,7 +149,7 @@ CLOSE, NEAR, FAR = (
 )  # of a published run: how far off a prediction is close, and shares that a best plan should reach
 
 
-class Run(NamedTuple):
+class EnvelopeRun(NamedTuple):
     """A run on an envelope: the speed a user gets and what it makes a chip; what is predicted of
     the same runs and of the best plan.
     """
@@ -184,25 +186,25 @@ class Envelope(NamedTuple):
     answer: float
     speed: Array  # of each configuration
     rate: Array
-    runs: list[Run]
-    alike: Curve  # of the same runs, by a refit that never saw the chip
+    runs: list[EnvelopeRun]
+    alike: ParetoEnvelope  # of the same runs, by a refit that never saw the chip
 
     @property
-    def measured(self) -> Curve:
+    def measured(self) -> ParetoEnvelope:
         """The runs that no other run beats."""
-        return Curve(*np.array([(run.speed, run.measured) for run in self.runs]).T)
+        return ParetoEnvelope(*np.array([(run.speed, run.measured) for run in self.runs]).T)
 
 
-class Sweep:
+class EnvelopeCandidates:
     """The runs of a file that an envelope may hold: what each serves, the speed a user gets and the
     output tokens a chip makes.
     """
 
     def __init__(self, table: pd.DataFrame, catalogue: Catalogue, values: Values) -> None:
         self.chips = Specifications(catalogue, values, texts(table, "accelerator"))
-        self.asked = asked = Asked(table, self.chips)
-        points, speed = asked, column(table, "interactivity_tok_s_per_user")
-        speed = np.where(np.isnan(speed), 1e3 / column(table, "tpot_ms_mean"), speed)
+        self.asked = asked = ServingRows(table, self.chips)
+        points, speed = asked, numeric_column(table, "interactivity_tok_s_per_user")
+        speed = np.where(np.isnan(speed), 1e3 / numeric_column(table, "tpot_ms_mean"), speed)
         speed = np.where(asked.offline & asked.at_once, NOBODY_WAITS, speed)
         part = np.select(
             [asked.names == "total_tput_tok_s_per_gpu", asked.names == "output_tput_tok_s_per_gpu"],
@@ -265,7 +267,7 @@ def envelopes_of(
     """Yield the envelopes of a file of serving runs with enough configurations, of all chips or
     some, each against both predictions.
     """
-    sweep = Sweep(table, catalogue, values)
+    sweep = EnvelopeCandidates(table, catalogue, values)
     asked = {path: one.text for path, one in values.given.items()} | dict(settings or {})
     for key, runs in sweep.configurations(ahead=False).groupby(list(KEYS), sort=True):
         named = dict(zip(KEYS, key, strict=True))
@@ -273,12 +275,12 @@ def envelopes_of(
             continue
         every = runs["speed"].to_numpy(float), runs["rate"].to_numpy(float)
         with never_seen(sweep.chips, named["chip"]):
-            alike = predicted(
+            alike = predicted_envelope(
                 sweep.asked,
                 {name: named[name] for name in ("chip", "model", "attention", "experts", "dense")},
                 runs,
             )
-        envelope = runs[unbeaten(*every)].sort_values("speed", kind="stable")
+        envelope = runs[pareto_front(*every)].sort_values("speed", kind="stable")
         held = [against_best(catalogue, named, run, alike, asked) for run in envelope.itertuples()]
         formats = "/".join(str(named[name]) for name in ("dense", "experts", "attention"))
         yield Envelope(
@@ -294,14 +296,18 @@ def envelopes_of(
 
 
 def against_best(
-    catalogue: Catalogue, named: dict[str, Any], run: Any, alike: Curve, asked: Mapping[str, str]
-) -> Run:
+    catalogue: Catalogue,
+    named: dict[str, Any],
+    run: Any,
+    alike: ParetoEnvelope,
+    asked: Mapping[str, str],
+) -> EnvelopeRun:
     """Return a run of an envelope with the best plan at its speed, under software of its own month
     unless another is set.
     """
     speed, rate = float(run.speed), float(run.rate)
     best = best_at(catalogue, named, speed, run.date, asked=asked)
-    return Run(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
+    return EnvelopeRun(speed, rate, alike.rate_at(speed), alike.speed_at(rate), best)
 
 
 def best_at(
@@ -344,7 +350,7 @@ def best_at(
     )
 
 
-def summary(runs: Sequence[Run]) -> dict[str, Any]:
+def envelope_statistics(runs: Sequence[EnvelopeRun]) -> dict[str, Any]:
     """Return how the best plans stand to some runs, and how what is predicted of the same
     configurations does, in rate and in speed.
     """
@@ -376,7 +382,9 @@ def stands(ratios: Sequence[float]) -> dict[str, float | None]:
     return dict(zip(names, map(float, found), strict=True))
 
 
-def pairs(envelopes: Sequence[Envelope], predicted: Sequence[Curve]) -> dict[str, Any]:
+def envelope_order_accuracy(
+    envelopes: Sequence[Envelope], predicted: Sequence[ParetoEnvelope]
+) -> dict[str, Any]:
     """Return how two chips stand to each other at one speed: pairs, the share in the right order,
     and the median error of their ratio.
 
@@ -426,10 +434,10 @@ def off_at_random(envelopes: Sequence[Envelope], error: float) -> dict[str, Any]
     for _ in range(TRIALS):
         factors = (np.exp(random.normal(0, error, len(one.speed))) for one in envelopes)
         found.append(
-            pairs(
+            envelope_order_accuracy(
                 envelopes,
                 [
-                    Curve.of(one.speed * some, one.rate * some)
+                    ParetoEnvelope.of(one.speed * some, one.rate * some)
                     for one, some in zip(envelopes, factors, strict=True)
                 ],
             )
@@ -451,9 +459,9 @@ def against_runs(
     all.
     """
     found = list(envelopes_of(table, catalogue, values, settings=settings))
-    two = pairs(found, [one.alike for one in found]) | {
+    two = envelope_order_accuracy(found, [one.alike for one in found]) | {
         "off_at_random": [off_at_random(found, error) for error in ERRORS]
     }
-    return [(one, summary(one.runs)) for one in found], summary(
+    return [(one, envelope_statistics(one.runs)) for one in found], envelope_statistics(
         [run for one in found for run in one.runs]
     ) | {"ratio_of_two": two}

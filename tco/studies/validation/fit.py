@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from tco.catalog import Catalogue
-from tco.catalog.rows import attribute, number
+from tco.catalog.rows import attribute, parse_finite_number
 from tco.foundation.errors import DataError
 from tco.foundation.files import read_csv
 from tco.foundation.values import Values
@@ -38,7 +38,7 @@ Ask = Callable[[Array], Array]  # sets of parameters, a row each -> what the eng
 Found = TypeVar("Found")
 
 
-def side_by_side(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
+def batch_searches(ask: Ask, searches: Sequence[Callable[[Ask], Found]]) -> list[Found]:
     """Run searches side by side, each of which is given what it asks with, and return what they
     find.
 
@@ -139,12 +139,12 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
     for line, row in read_csv(path, COLUMNS):
         where = f"{path}:{line}"
         own = f"performance.{row['family']}.{row['attribute']}"
-        prior = number(row["prior"], "prior", where)
+        prior = parse_finite_number(row["prior"], "prior", where)
         if row["follows"]:
             followers.append(Follower(own, row["follows"], prior))
             continue
         wanted = attribute("performance", row["attribute"], where)
-        low, high = (number(row[name], name, where) for name in ("low", "high"))
+        low, high = (parse_finite_number(row[name], name, where) for name in ("low", "high"))
         if not 0 < low <= prior <= high:
             raise DataError(
                 f"{where}: {own}: expected 0 < low <= prior <= high, found {low:g}, {prior:g}, "
@@ -155,7 +155,7 @@ def read_free(catalogue: Catalogue, kind: str) -> Free:
     return Free(tuple(parameters), tuple(followers))
 
 
-def paths_of(free: Free) -> list[str]:
+def fitted_paths(free: Free) -> list[str]:
     """Return every path a fit moves."""
     return [*(p.path for p in free.parameters), *(f.path for f in free.followers)]
 
@@ -260,15 +260,15 @@ class Task:
         """Return the fits without some rows, one for each choice of rows, and what each predicts of
         all rows.
         """
-        found = side_by_side(
+        found = batch_searches(
             self.predicted,
-            [lambda ask, rows=rows: search(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
+            [lambda ask, rows=rows: minimise_fit_errors(self, ~rows, ask) for rows in apart],  # type: ignore[misc]
         )
         predicted = self.predicted(np.array([one.x for one in found]))
         return [fit_of(self, one, own) for one, own in zip(found, predicted, strict=True)]
 
 
-def search(task: Task, kept: Array, ask: Ask) -> Any:
+def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
     """Return where the errors of some rows, and distances from the priors, are least together,
     starting from the priors.
 

@@ -28,9 +28,9 @@ from tco.chain.workloads import machine_of
 from tco.models.architecture import Architecture, load_model
 from tco.performance.chip.formats import computed_on
 from tco.performance.layer.machine import Machine
-from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, reading
-from tco.performance.serving.result import evaluated
-from tco.performance.software import MEASURED, month_of
+from tco.performance.serving.plans import DecodePlan, PrefillPlan, ServingPlan, as_prefill_plan
+from tco.performance.serving.result import evaluate_serving_plan
+from tco.performance.software import MEASURED, parse_calendar_month
 from tco.studies.validation.audited import (
     all_at_once,
     as_serving_rows,
@@ -38,13 +38,18 @@ from tco.studies.validation.audited import (
     refused_runs,
     same_lengths,
 )
-from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
-from tco.studies.validation.naming import model_ids, rows_of
+from tco.studies.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.studies.validation.naming import model_ids, read_pattern_table
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import OFFLINE, Prediction
-from tco.studies.validation.specifications import RowValues, Specifications, axes_text, command_line
+from tco.studies.validation.specifications import (
+    RowValues,
+    Specifications,
+    command_line,
+    plan_axes_text,
+)
 from tco.studies.validation.whole_engines import Engines, engines_inside_domain
-from tco.studies.validation.wording import meaning
+from tco.studies.validation.wording import interpret_note
 
 MILLI = 1e3
 ANY = "0.001 token/s"  # a row asks for no interactivity
@@ -71,18 +76,18 @@ def requests_in_flight(table: pd.DataFrame) -> tuple[np.ndarray[Any, Any], np.nd
     The output rate of separate pools is printed per chip of either all pools or one, so that only
     the rate of all tokens is read there.
     """
-    prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
-    separate = column(table, "prefill_gpus") > 0
-    output = np.where(separate, np.nan, column(table, "output_tput_tok_s_per_gpu"))
-    total = column(table, "total_tput_tok_s_per_gpu")
+    prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
+    separate = numeric_column(table, "prefill_gpus") > 0
+    output = np.where(separate, np.nan, numeric_column(table, "output_tput_tok_s_per_gpu"))
+    total = numeric_column(table, "total_tput_tok_s_per_gpu")
     rate = (
-        column(table, "n_gpus")
+        numeric_column(table, "n_gpus")
         * np.where(np.isnan(total), output, total * answer / (prompt + answer))
         / answer
     )
     first = first_stated(table, "ttft_ms_mean", "ttft_ms_median")[0] / 1e3
     each = first_stated(table, "tpot_ms_mean", "tpot_ms_median")[0] / 1e3
-    each = np.where(np.isnan(each), 1 / column(table, "interactivity_tok_s_per_user"), each)
+    each = np.where(np.isnan(each), 1 / numeric_column(table, "interactivity_tok_s_per_user"), each)
     return rate * (answer - 1) * each, rate * first
 
 
@@ -91,7 +96,7 @@ def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
     there are only too many requests.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        stated = column(table, "concurrency")
+        stated = numeric_column(table, "concurrency")
         concurrency = np.where(
             np.isinf(stated), np.nan, stated
         )  # offline there is nothing to hold the other side against
@@ -104,12 +109,14 @@ def breaks_littles_law(table: pd.DataFrame) -> np.ndarray[Any, Any]:
 Array = np.ndarray[Any, Any]
 
 
-def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
+def parse_framework(catalogue: Catalogue, framework: str, date: str) -> tuple[str, str]:
     """Return the engine a framework names, the family's where it names none, and the date of its
     release, else that of the row.
     """
     table, text = (
-        rows_of(catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")),
+        read_pattern_table(
+            catalogue, "serving_engines.csv", ("pattern", "engine", "version", "date")
+        ),
         framework.lower(),
     )
     engine = next(
@@ -124,7 +131,7 @@ def software_of(catalogue: Catalogue, framework: str, date: str) -> tuple[str, s
     return engine, released[-1] if released else date
 
 
-def formats_of(
+def checkpoint_formats(
     catalogue: Catalogue, model: str, precision: str, sparse: bool
 ) -> tuple[str, str, str]:
     """Return the formats of attention, experts and dense parts; a dense model's FP4 takes in its
@@ -134,7 +141,7 @@ def formats_of(
     return row.attention if sparse else row.dense, row.experts, row.dense
 
 
-class Asked:
+class ServingRows:
     """The rows of a serving file with what they state and ask, as arrays: everything that no
     parameter under fit changes.
     """
@@ -145,43 +152,45 @@ class Asked:
         self.models = model_ids(catalogue, table)
         named = zip(texts(table, "framework").astype(str), row_dates(catalogue, table), strict=True)
         self.engine, self.date = (
-            mapped(named, lambda one: software_of(catalogue, *one)).reshape(-1, 2).T
+            mapped(named, lambda one: parse_framework(catalogue, *one)).reshape(-1, 2).T
         )
         self.apart = mapped(
             texts(table, "disaggregated").astype(str),
-            lambda text: meaning(catalogue, "answer", text) == "yes",
+            lambda text: interpret_note(catalogue, "answer", text) == "yes",
             bool,
         )
-        prompt, answer = column(table, "isl_tokens"), column(table, "osl_tokens")
+        prompt, answer = numeric_column(table, "isl_tokens"), numeric_column(table, "osl_tokens")
         drawn = self.drawn(prompt, answer)
-        self.searched = column(table, "searched", 0.0) > 0
+        self.searched = numeric_column(table, "searched", 0.0) > 0
         self.slowest = np.full(
             len(table), np.nan
         )  # rate of the slowest engine that a row without a plan may have had
         self.prompt, self.answer = prompt * drawn, answer * drawn
         self.nominal = same_lengths(catalogue, table, np.stack([self.prompt, self.answer], axis=-1))
         # offline all requests wait at once, so that the batch is what memory holds
-        stated, load = column(table, "concurrency"), texts(table, "scenario").astype(str)
+        stated, load = numeric_column(table, "concurrency"), texts(table, "scenario").astype(str)
         without_users = mapped(
-            load, lambda text: meaning(catalogue, "load", text) == "offline", bool
+            load, lambda text: interpret_note(catalogue, "load", text) == "offline", bool
         )
         self.gpus, self.offline = (
-            column(table, "n_gpus"),
+            numeric_column(table, "n_gpus"),
             np.isinf(stated) | (np.isnan(stated) & without_users),
         )
         self.at_once = all_at_once(catalogue, table)
-        self.concurrency = np.where(self.offline, 0.0, column(table, "concurrency"))
+        self.concurrency = np.where(self.offline, 0.0, numeric_column(table, "concurrency"))
         pairs = zip(self.models, texts(table, "precision").astype(str), strict=True)
         self.formats = mapped(
-            pairs, lambda one: formats_of(catalogue, one[0], one[1], self.sparse(one[0]))
+            pairs, lambda one: checkpoint_formats(catalogue, one[0], one[1], self.sparse(one[0]))
         ).reshape(-1, 3)
         self.speculative, self.unstated_speculation = self.speculation(drawn)
-        self.drafts = column(table, "draft_tokens")
+        self.drafts = numeric_column(table, "draft_tokens")
         self.decode, self.prefill = self.pool("decode"), self.pool("prefill")
-        self.target, self.names = targets(table, self.says("time per token"))
+        self.target, self.names = inference_targets(table, self.says("time per token"))
         self.skip = self.reasons()
         self.months = mapped(
-            self.date, lambda text: np.nan if (month := month_of(text)) is None else month, float
+            self.date,
+            lambda text: np.nan if (month := parse_calendar_month(text)) is None else month,
+            float,
         )
         kinds = {
             "chip": chips.parts,
@@ -222,14 +231,14 @@ class Asked:
         """Return which rows carry a note on how columns of theirs are to be read."""
         return mapped(
             texts(self.table, "notes").astype(str),
-            lambda text: meaning(self.chips.catalogue, subject, text) == "yes",
+            lambda text: interpret_note(self.chips.catalogue, subject, text) == "yes",
             bool,
         )
 
     def drawn(self, prompt: Array, answer: Array) -> Array:
         """Return the mean of what a benchmark draws its lengths from, over the nominal length."""
         scenario, share = texts(self.table, "scenario").astype(str), np.ones(len(self.table))
-        for row in rows_of(
+        for row in read_pattern_table(
             self.chips.catalogue, "benchmarks.csv", ("scenario", "lengths", "drawn", "note")
         ):
             lengths = [float(text) for text in row["lengths"].split()]
@@ -272,7 +281,10 @@ class Asked:
         """Return size, workers, attention groups and expert groups of a worker of one side; one
         pool serves both when aggregated.
         """
-        chips, workers = column(self.table, f"{side}_gpus"), column(self.table, f"{side}_workers")
+        chips, workers = (
+            numeric_column(self.table, f"{side}_gpus"),
+            numeric_column(self.table, f"{side}_workers"),
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             size = np.where(
                 self.apart,
@@ -280,18 +292,22 @@ class Asked:
                 self.gpus,
             )
         experts = np.where(
-            self.apart, column(self.table, f"{side}_ep", 1), column(self.table, "ep", 1)
+            self.apart,
+            numeric_column(self.table, f"{side}_ep", 1),
+            numeric_column(self.table, "ep", 1),
         )
         stated = pd.to_numeric(
             pd.Series(texts(self.table, "dp_attention")), errors="coerce"
         ).to_numpy(float)
-        groups = np.where(self.apart, column(self.table, f"{side}_dp"), stated)
+        groups = np.where(self.apart, numeric_column(self.table, f"{side}_dp"), stated)
         experts = np.minimum(np.maximum(experts, 1), size)
         # attention data parallel is a degree; where nothing says that degrees are stated, one is a
         # flag that goes with experts over all chips
-        degrees = ~np.isnan(column(self.table, "pp")) | self.says("degrees")
+        degrees = ~np.isnan(numeric_column(self.table, "pp")) | self.says("degrees")
         flag = (
-            ~degrees & (groups == 1) & ((experts == size) | (column(self.table, f"{side}_tp") == 1))
+            ~degrees
+            & (groups == 1)
+            & ((experts == size) | (numeric_column(self.table, f"{side}_tp") == 1))
         )
         degree = np.maximum(np.minimum(np.nan_to_num(groups, nan=1), size), 1)
         plans = {
@@ -303,13 +319,13 @@ class Asked:
             "stated": ~np.isnan(groups),
         }
         stated_as_words = is_audited(self.table) & ~self.apart
-        engine = column(self.table, "engine_chips")
+        engine = numeric_column(self.table, "engine_chips")
         audited = {
             "size": engine,
             "workers": np.round(self.gpus / engine),
-            "groups": column(self.table, "groups"),
-            "experts": column(self.table, "ep"),
-            "stages": column(self.table, "pp"),
+            "groups": numeric_column(self.table, "groups"),
+            "experts": numeric_column(self.table, "ep"),
+            "stages": numeric_column(self.table, "pp"),
         }
         return plans | {
             name: np.where(stated_as_words, stated, plans[name]) for name, stated in audited.items()
@@ -413,7 +429,7 @@ class Asked:
             decode["size"], tensor, 1.0, decode["stages"], 0.0, 1.0, decode["experts"]
         )
         if not apart:
-            return ServingPlan(chosen, reading(chosen), decode["workers"])
+            return ServingPlan(chosen, as_prefill_plan(chosen), decode["workers"])
         before = PrefillPlan(
             prefill["size"], prefill["size"] / prefill["groups"], 1.0, 1.0, 0.0, prefill["experts"]
         )
@@ -469,7 +485,7 @@ class Asked:
             for row in rows:
                 command[row] = command_line(
                     ["perf", kind["chip"]],
-                    {"plan": axes_text(self.axes(row))},
+                    {"plan": plan_axes_text(self.axes(row))},
                     self.settings(kind, row),
                 )
                 key[row] = KEYS[self.names[row]]
@@ -481,15 +497,17 @@ class Asked:
         return command, key, scale
 
 
-def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
+def inference_targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
     """Return the measured value of every row and what it is: tokens per second and GPU (all, else
     output), else time per token.
 
     Rows whose notes say so are held by their time per token first.
     """
-    output = column(table, "output_tput_tok_s_per_gpu")
+    output = numeric_column(table, "output_tput_tok_s_per_gpu")
     output = np.where(
-        np.isnan(output), column(table, "system_tput_tok_s") / column(table, "n_gpus"), output
+        np.isnan(output),
+        numeric_column(table, "system_tput_tok_s") / numeric_column(table, "n_gpus"),
+        output,
     )
     per_token, _ = first_stated(table, "tpot_ms_mean", "tpot_ms_median")
     known = table.assign(output_tput_tok_s_per_gpu=output, tpot_ms_mean=per_token)
@@ -501,7 +519,7 @@ def targets(table: pd.DataFrame, by_token: Array) -> tuple[Array, Array]:
 
 
 def group_machine(
-    asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array
+    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array
 ) -> tuple[Machine, RowValues]:
     """Return the chips that some rows of a group run on, under the software of their dates, and
     their values.
@@ -514,13 +532,13 @@ def group_machine(
 
 
 def predict_plans(
-    asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan
+    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array, plan: ServingPlan
 ) -> tuple[dict[str, Array], Array]:
     """Return the predictions of rows of a group with some plans by what they are, and which of them
     fit.
     """
     machine, values = group_machine(asked, chips, kind, rows)
-    result = evaluated(machine, asked.model(kind["model"]), values, plan)
+    result = evaluate_serving_plan(machine, asked.model(kind["model"]), values, plan)
     output, per_token = result.rates["output_tokens_per_s_per_chip"], result.rates["tpot_s"]
     prompt, answer = asked.prompt[rows], asked.answer[rows]
     predicted = {
@@ -532,7 +550,7 @@ def predict_plans(
 
 
 def predict_group(
-    asked: Asked, chips: Specifications, kind: dict[str, Any], rows: Array
+    asked: ServingRows, chips: Specifications, kind: dict[str, Any], rows: Array
 ) -> tuple[dict[str, Array], Array]:
     """Return the predictions of the rows of a group by what they are, and which rows have a plan
     that fits.
@@ -569,9 +587,9 @@ def predict_group(
     return {name: of_best(values) for name, values in predicted.items()}, of_best(fits)
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_serving_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of serving points."""
-    asked: Asked = chips.once("asked", lambda: Asked(table, chips))
+    asked: ServingRows = chips.once("asked", lambda: ServingRows(table, chips))
     skip, predicted = asked.skip.copy(), np.full((*chips.sets, len(table)), np.nan)
     for kind, rows in asked.groups:
         made, fits = predict_group(asked, chips, kind, rows)

@@ -18,10 +18,16 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.performance.chip.engine_kernels import Correction, correction_of_rows
 from tco.performance.chip.formats import Computed, computed_on
-from tco.performance.chip.kernel_times import BARE, SHAPES, Kernel, kernel, skew_of_power_law
+from tco.performance.chip.kernel_times import (
+    BARE,
+    SHAPES,
+    KernelTime,
+    kernel_timing,
+    skew_of_power_law,
+)
 from tco.performance.chip.products import Traits, kernels_on, traits_of
-from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
-from tco.studies.validation.naming import rows_of
+from tco.studies.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.studies.validation.naming import read_pattern_table
 from tco.studies.validation.score import OfEngine, Prediction
 from tco.studies.validation.specifications import (
     CHIP,
@@ -30,7 +36,7 @@ from tco.studies.validation.specifications import (
     Specifications,
     command_line,
 )
-from tco.studies.validation.wording import meaning
+from tco.studies.validation.wording import interpret_note
 
 Array = np.ndarray[Any, Any]
 WIDTHS = re.compile(
@@ -58,7 +64,7 @@ COLUMNS = {
 STATED = ("causal", "passes", "by_row", "skew", "even")  # sides that are words of a row
 
 
-class Kind(NamedTuple):
+class KernelKind(NamedTuple):
     """What rows predicted together share."""
 
     kernel: str  # of SHAPES; empty for an unknown operation
@@ -82,14 +88,14 @@ def format_of(catalogue: Catalogue, kernel: str, dtype: str) -> str:
     """
     own, _, cache = dtype.partition("/kv ")
     if kernel in ("decode", "latent"):
-        return meaning(catalogue, "kernel format", cache or own)
-    found = meaning(catalogue, "kernel format", own)
+        return interpret_note(catalogue, "kernel format", cache or own)
+    found = interpret_note(catalogue, "kernel format", own)
     if kernel == "prefill" and (found.startswith("fp8") or cache == "fp8"):
         return "fp8"
     return found
 
 
-def width_of(operation: str, notes: str, split: float) -> float:
+def elementwise_width(operation: str, notes: str, split: float) -> float:
     """Return the width of an elementwise row from the model its notes describe; NaN where they do
     not.
     """
@@ -104,7 +110,7 @@ def width_of(operation: str, notes: str, split: float) -> float:
 
 def cores_of(catalogue: Catalogue, source: str) -> float:
     """Return the cores that a kernel's source says it had; NaN where it had the whole chip."""
-    rows = rows_of(catalogue, "kernel_cores.csv", ("pattern", "cores"))
+    rows = read_pattern_table(catalogue, "kernel_cores.csv", ("pattern", "cores"))
     return next(
         (
             float(found[1]) * float(row["cores"])
@@ -115,13 +121,13 @@ def cores_of(catalogue: Catalogue, source: str) -> float:
     )
 
 
-def library_of(catalogue: Catalogue, source: str, part: str) -> str:
+def kernel_library_name(catalogue: Catalogue, source: str, part: str) -> str:
     """Return the library whose rows of practice a kernel follows, by how its name begins and on
     which chips, or why it is not scored.
 
     A bare kernel follows none.
     """
-    rows = rows_of(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
+    rows = read_pattern_table(catalogue, "kernel_libraries.csv", ("name", "parts", "library"))
     return next(
         (
             row["library"]
@@ -132,15 +138,15 @@ def library_of(catalogue: Catalogue, source: str, part: str) -> str:
     )
 
 
-def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
+def kernel_kinds(table: pd.DataFrame, chips: Specifications) -> list[KernelKind]:
     """Return the kind of every row."""
     operations, types, sources, engines = (
         texts(table, name).astype(str) for name in ("op", "dtype", "kernel_source", "engine_kernel")
     )
 
     @cache
-    def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> Kind:
-        found = meaning(chips.catalogue, "kernel", operation)
+    def kind(operation: str, dtype: str, source: str, engine: str, part: str) -> KernelKind:
+        found = interpret_note(chips.catalogue, "kernel", operation)
         form = format_of(chips.catalogue, found, dtype)
         computed = computed_on(chips.values, part, form, "dtype") if form and part else None
         traits = traits_of(chips.catalogue, part) if part else Traits(tiled=True, logical=False)
@@ -149,8 +155,8 @@ def kinds_of(table: pd.DataFrame, chips: Specifications) -> list[Kind]:
             and traits.logical
             and not np.isnan(cores_of(chips.catalogue, source))
         )
-        library = BARE if engine else library_of(chips.catalogue, source, part)
-        return Kind(
+        library = BARE if engine else kernel_library_name(chips.catalogue, source, part)
+        return KernelKind(
             found,
             operation.removeprefix("elementwise:"),
             form,
@@ -173,18 +179,21 @@ def widths(table: pd.DataFrame) -> Array:
     """
     operations = [text.removeprefix("elementwise:") for text in texts(table, "op").astype(str)]
     read = [
-        width_of(*row)
+        elementwise_width(*row)
         for row in zip(
-            operations, texts(table, "notes").astype(str), column(table, "tp", 1.0), strict=True
+            operations,
+            texts(table, "notes").astype(str),
+            numeric_column(table, "tp", 1.0),
+            strict=True,
         )
     ]
-    stated = column(table, "n")
-    own = column(table, "width")
+    stated = numeric_column(table, "n")
+    own = numeric_column(table, "width")
     return np.where(np.isnan(own), np.where(np.isnan(stated), read, stated), own)
 
 
-def skips(
-    table: pd.DataFrame, chips: Specifications, kinds: list[Kind], target: Array, names: Array
+def kernel_skip_reasons(
+    table: pd.DataFrame, chips: Specifications, kinds: list[KernelKind], target: Array, names: Array
 ) -> Array:
     """Return why rows are not scored; empty where they are."""
     operations, own = (
@@ -206,7 +215,7 @@ def skips(
         (np.char.startswith(operations, "sparse"), "unsupported sparse attention"),
         (own == "", "unsupported operation"),
         (np.char.find(library.astype(str), ":") >= 0, library),
-        (copied(table, kinds), "suspect: the same time stands for other shapes"),
+        (copied_expert_times(table, kinds), "suspect: the same time stands for other shapes"),
         ([not kind.number_format for kind in kinds], "unsupported number format"),
         *unstated,
         (np.isnan(target), "unstated result"),
@@ -222,9 +231,9 @@ def sided(table: pd.DataFrame, name: str) -> Array:
     """Return a side of the rows; values of attention are as wide as its keys where nothing else is
     said.
     """
-    found = column(table, COLUMNS.get(name, name))
+    found = numeric_column(table, COLUMNS.get(name, name))
     return (
-        np.where(np.isnan(found), column(table, "head_dim"), found)
+        np.where(np.isnan(found), numeric_column(table, "head_dim"), found)
         if name == "value_dim"
         else found
     )
@@ -244,7 +253,7 @@ def routing(table: pd.DataFrame, sides: Mapping[str, Array]) -> dict[str, Array]
     }
 
 
-def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
+def copied_expert_times(table: pd.DataFrame, kinds: Sequence[KernelKind]) -> Array:
     """Say which expert layers have a time that, to its last digit, other shapes have too; where
     most of a table has, all of it.
     """
@@ -262,7 +271,7 @@ def copied(table: pd.DataFrame, kinds: Sequence[Kind]) -> Array:
     return np.asarray(found | mostly, dtype=bool)
 
 
-def asked(kind: Kind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, Any]:
+def kernel_arguments(kind: KernelKind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, Any]:
     """Return the sides of the rows of one kind by the names a kernel takes them under."""
     found: dict[str, Any] = {
         name: sided(table, name) for name in SHAPES[kind.kernel] if name not in STATED
@@ -272,12 +281,12 @@ def asked(kind: Kind, table: pd.DataFrame, catalogue: Catalogue) -> dict[str, An
     if kind.kernel == "prefill":
         found["causal"] = mapped(
             texts(table, "causal").astype(str),
-            lambda text: float(meaning(catalogue, "answer", text) != "no"),
+            lambda text: float(interpret_note(catalogue, "answer", text) != "no"),
             float,
         )
     if "window" in table and kind.kernel in ("prefill", "decode"):
         found["seq_kv"] = in_window(
-            found["seq_kv"], column(table, "window"), found.get("causal", 0.0)
+            found["seq_kv"], numeric_column(table, "window"), found.get("causal", 0.0)
         )
     if kind.kernel == "elementwise":
         found |= {"passes": PASSES[kind.elementwise], "by_row": kind.elementwise not in FLAT}
@@ -299,7 +308,7 @@ ANSWERS = {
 }  # what a row states -> key of `tco kernel`'s answer
 
 
-def answers(made: Kernel) -> dict[str, Any]:
+def stated_kernel_figures(made: KernelTime) -> dict[str, Any]:
     """Return what a kernel's time is stated as."""
     return {
         "time_us": made.time * 1e6,
@@ -308,7 +317,7 @@ def answers(made: Kernel) -> dict[str, Any]:
     }
 
 
-def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
+def commands(kind: KernelKind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     """Return the command line that asks for the kernel of every row again."""
     attention = kind.kernel in ("prefill", "decode", "latent")
     options: dict[str, Any] = {"op": "attention" if attention else kind.kernel}
@@ -341,70 +350,72 @@ def commands(kind: Kind, sides: Mapping[str, Any], parts: Array) -> list[str]:
     return found
 
 
-class Reading(NamedTuple):
+class KernelRows(NamedTuple):
     """What the rows of a file say and ask: some of one kind together, and their sides."""
 
     target: Array
     names: Array
     skip: Array
-    questions: list[tuple[Kind, list[int], dict[str, Any]]]
+    questions: list[tuple[KernelKind, list[int], dict[str, Any]]]
     commands: Array
 
 
-def reading(table: pd.DataFrame, chips: Specifications) -> Reading:
+def parse_kernel_rows(table: pd.DataFrame, chips: Specifications) -> KernelRows:
     """Return what the rows of a file ask; kept, as a fit asks it many times over."""
     whole = table.assign(width=widths(table))
     target, names = first_stated(
         whole, *ANSWERS
     )  # its time, else its rate of computing, else of moving
-    kinds = kinds_of(whole, chips)
-    skip = skips(whole, chips, kinds, target, names)
-    members: dict[Kind, list[int]] = {}
+    kinds = kernel_kinds(whole, chips)
+    skip = kernel_skip_reasons(whole, chips, kinds, target, names)
+    members: dict[KernelKind, list[int]] = {}
     for row in np.flatnonzero(skip == "").tolist():
         members.setdefault(kinds[row], []).append(row)
     questions, lines = [], np.full(len(table), "", dtype=object)
     for kind, rows in members.items():
         some = whole.iloc[rows]
-        sides = asked(kind, some, chips.catalogue)
+        sides = kernel_arguments(kind, some, chips.catalogue)
         if kind.part_of_chip:
             sides["cores"] = np.array(
                 [cores_of(chips.catalogue, text) for text in texts(some, "kernel_source")]
             )
         questions.append((kind, rows, sides))
         lines[rows] = commands(kind, sides, chips.parts[rows])
-    return Reading(target, names, skip, questions, lines)
+    return KernelRows(target, names, skip, questions, lines)
 
 
-def timed(
-    kind: Kind,
+def predicted_kernel(
+    kind: KernelKind,
     rows: list[int],
     sides: Mapping[str, Any],
     chips: Specifications,
     learnt: Correction | None = None,
-) -> Kernel:
+) -> KernelTime:
     """Return the kernels of rows of one kind, by physics and the practice of their library or by
     what a table of their engine says.
     """
     assert kind.form is not None
     chip = kernels_on(RowValues(chips.rows(np.array(rows))), CHIP, FAMILY, kind.traits)
-    return kernel(chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores"), learnt)
+    return kernel_timing(
+        chip, kind.kernel, kind.form, sides, kind.library, sides.get("cores"), learnt
+    )
 
 
-def of_engines(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
+def engine_kernel_rows(table: pd.DataFrame, chips: Specifications) -> tuple[Array, list[OfEngine]]:
     """Return the measured times of rows of engines' tables, in seconds, and the rows of every
     kernel with the times that physics gives them.
     """
-    file: Reading = chips.once("kernels", lambda: reading(table, chips))
+    file: KernelRows = chips.once("kernels", lambda: parse_kernel_rows(table, chips))
     asked = [(kind, rows, sides) for kind, rows, sides in file.questions if kind.engine]
     return file.target / 1e6, [
-        OfEngine(*kind.of_engine, rows, timed(kind, rows, sides, chips).time, sides)
+        OfEngine(*kind.of_engine, rows, predicted_kernel(kind, rows, sides, chips).time, sides)
         for kind, rows, sides in asked
     ]
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_kernels(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of kernels."""
-    file: Reading = chips.once("kernels", lambda: reading(table, chips))
+    file: KernelRows = chips.once("kernels", lambda: parse_kernel_rows(table, chips))
     predicted = np.full((*chips.sets, len(table)), np.nan)
     for kind, rows, sides in file.questions:
         learnt = (
@@ -412,7 +423,7 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
             if kind.engine
             else None
         )
-        found = answers(timed(kind, rows, sides, chips, learnt))
+        found = stated_kernel_figures(predicted_kernel(kind, rows, sides, chips, learnt))
         predicted[..., rows] = np.select(
             [file.names[rows] == name for name in found], list(found.values())
         )

@@ -25,9 +25,9 @@ from tco.catalog import Catalogue
 from tco.chain.scenario import evaluate
 from tco.foundation.provenance import P95
 from tco.foundation.values import Values
-from tco.studies.validation.measured import column, texts
-from tco.studies.validation.naming import rows_of
-from tco.studies.validation.specifications import Specifications, written
+from tco.studies.validation.measured import numeric_column, texts
+from tco.studies.validation.naming import read_pattern_table
+from tco.studies.validation.specifications import Specifications, command_line_text
 from tco.studies.validation.training import as_configured, asked_again
 
 NAME = "long-runs"  # as a fit is asked for
@@ -65,17 +65,18 @@ def long_runs(table: pd.DataFrame, catalogue: Catalogue, values: Values) -> list
     """Return the runs at scale of a file of training runs, one for each job."""
     publishers = {
         row["source_id"]: row["publisher"]
-        for row in rows_of(catalogue, FILE, ("source_id", "publisher", "note"))
+        for row in read_pattern_table(catalogue, FILE, ("source_id", "publisher", "note"))
     }
     large = table["source_id"].isin(list(publishers)) & (
-        column(table, "n_accelerators") >= LEAST_CHIPS
+        numeric_column(table, "n_accelerators") >= LEAST_CHIPS
     )
     runs = table[large].reset_index(drop=True)
     chips = Specifications(catalogue, values, texts(runs, "accelerator"))
     efficiencies: dict[tuple[Any, ...], LongRun] = {}
     for run in as_configured(runs, chips):
         job = {
-            path: written(value) for path, value in asked_again(run.asked, run.batch, chips).items()
+            path: command_line_text(value)
+            for path, value in asked_again(run.asked, run.batch, chips).items()
         }
         best = evaluate(run.asked.part, job | TUNED, catalogue=catalogue).metrics["step_s"]
         if best is None:

@@ -40,10 +40,10 @@ def translated(table: pd.DataFrame) -> pd.DataFrame:
     made: dict[str, pd.Series[str]] = {}
     for _, row in read_csv(data_directory() / "headers.csv", COLUMNS):
         if row["mark"] in table:
-            read = reading(table, row["reads"])
+            read = evaluate_column_template(table, row["reads"])
             chosen = pd.Series(True, index=table.index)
             for name, _, text in (one.partition("=") for one in row["where"].split()):
-                chosen &= stated(table, name) == text
+                chosen &= required_column(table, name) == text
             before = made.get(
                 row["column"], table.get(row["column"], pd.Series("", index=table.index))
             )
@@ -51,7 +51,7 @@ def translated(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**made)
 
 
-def stated(table: pd.DataFrame, name: str) -> pd.Series[str]:
+def required_column(table: pd.DataFrame, name: str) -> pd.Series[str]:
     """Return a column that a header must have beside its mark."""
     if name not in table:
         raise DataError(
@@ -60,12 +60,14 @@ def stated(table: pd.DataFrame, name: str) -> pd.Series[str]:
     return table[name]
 
 
-def reading(table: pd.DataFrame, reads: str) -> pd.Series[str]:
+def evaluate_column_template(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     """Return what a column reads, as texts; blank where a number of a calculation is."""
     if reads.startswith("= "):
         one, sign, other = reads.removeprefix("= ").split()
         numbers = (
-            float(name) if name.isdigit() else pd.to_numeric(stated(table, name), errors="coerce")
+            float(name)
+            if name.isdigit()
+            else pd.to_numeric(required_column(table, name), errors="coerce")
             for name in (one, other)
         )
         return CALCULATIONS[sign](*numbers).map(
@@ -74,7 +76,7 @@ def reading(table: pd.DataFrame, reads: str) -> pd.Series[str]:
     names, texts = NAMED.findall(reads), NAMED.split(reads)[::2]
     found = pd.Series(texts[0], index=table.index)
     for name, text in zip(names, texts[1:], strict=True):
-        found = found + stated(table, name) + text
+        found = found + required_column(table, name) + text
     return found
 
 
@@ -112,7 +114,7 @@ SUFFIXES = {
 }
 
 
-def kind_of(columns: list[str], path: Path, given: str | None = None) -> str:
+def measurement_kind(columns: list[str], path: Path, given: str | None = None) -> str:
     """Return the kind of a file: the given one, or the one whose own column its header holds."""
     kinds: dict[str, Any] = columns_known()["kinds"]
     if given is not None:
@@ -149,7 +151,7 @@ def read_measured(path: Path, given: str | None = None) -> tuple[str, pd.DataFra
         raise DataError(f"{path}: broken CSV ({str(error).splitlines()[0]})") from None
     with located(f"{path}:1"):
         table = translated(table)
-    kind = kind_of(list(table.columns), path, given)
+    kind = measurement_kind(list(table.columns), path, given)
     needed, targets = (
         columns_known()["kinds"][kind]["needed"],
         columns_known()["kinds"][kind]["targets"],
@@ -233,7 +235,7 @@ def to_numbers(column: pd.Series[str], name: str, path: Path) -> pd.Series[float
     return found
 
 
-def column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
+def numeric_column(table: pd.DataFrame, name: str, default: float = np.nan) -> np.ndarray[Any, Any]:
     """Return a numeric column as an array; a column the file lacks is the default throughout."""
     if name not in table:
         return np.full(len(table), default)
@@ -260,7 +262,7 @@ def first_stated(
     """Return of every row the first of some columns that it states, and which that is; empty where
     it states none.
     """
-    values = [column(table, name) for name in names]
+    values = [numeric_column(table, name) for name in names]
     stated = [~np.isnan(one) for one in values]
     return np.select(stated, values, np.nan), np.select(stated, names, "").astype(object)
 
@@ -281,7 +283,7 @@ def refused(table: pd.DataFrame, *marks: tuple[Any, Any]) -> np.ndarray[Any, Any
     """
     kinds = pd.Series(texts(table, "value_kind").astype(str)).str.upper()
     negative = [
-        (column(table, name) < 0, f"suspect: negative {name}")
+        (numeric_column(table, name) < 0, f"suspect: negative {name}")
         for name in table.columns
         if not of_text(name) and name != "date"
     ]

@@ -21,7 +21,7 @@ import pandas as pd
 from tco.catalog import Catalogue
 from tco.foundation.errors import DataError, located, unknown
 from tco.foundation.files import read_csv
-from tco.models.architecture import is_stated, load_model
+from tco.models.architecture import is_stated_model, load_model
 from tco.models.stated import KEYS, figures_text, missing_figures
 from tco.studies.validation.measured import mapped, texts
 
@@ -41,7 +41,7 @@ class Spelling(NamedTuple):
     parts: frozenset[str] | None  # the only parts a word of the name is said of
 
 
-def rows_of(
+def read_pattern_table(
     catalogue: Catalogue, name: str, columns: tuple[str, ...], flags: int = 0
 ) -> list[dict[str, Any]]:
     """Return the rows of a table that any data folder may have, a person's own folder first;
@@ -64,7 +64,7 @@ def rows_of(
     return found
 
 
-def plain(name: str) -> str:
+def hyphenated_name(name: str) -> str:
     """Return a name in small letters, its words joined by hyphens."""
     return re.sub(r"[\s_:\-]+", "-", MARKS.sub(" ", name.lower())).strip("-")
 
@@ -96,14 +96,14 @@ class Accelerators:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        rows = rows_of(catalogue, "accelerator_words.csv", ("word", "parts"))
+        rows = read_pattern_table(catalogue, "accelerator_words.csv", ("word", "parts"))
         self.words = {
             row["word"]: frozenset(row["parts"].split()) or None for row in rows
         }  # that tell no part from another, and of which
         self.exact = {
             part: part for part, known in catalogue.parts.items() if "hbm_bandwidth" in known
         }
-        for row in rows_of(catalogue, "accelerators.csv", ("name", "part")):
+        for row in read_pattern_table(catalogue, "accelerators.csv", ("name", "part")):
             self.exact.setdefault(row["name"], row["part"])
         self.spelt: dict[str, list[tuple[float, str]]] = {}
         for name, part in self.exact.items():
@@ -198,12 +198,12 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     the table of names says.
     """
     name = name.strip()
-    if name in catalogue.models or is_stated(name):
+    if name in catalogue.models or is_stated_model(name):
         return name
-    level = MAKERS.sub("", plain(BRACKETS.sub(" ", OWNER.sub("", name))))
+    level = MAKERS.sub("", hyphenated_name(BRACKETS.sub(" ", OWNER.sub("", name))))
     if level in catalogue.models:
         return level
-    rows = rows_of(
+    rows = read_pattern_table(
         catalogue, "model_names.csv", ("pattern", "model"), re.IGNORECASE
     )  # an empty model: the name is of none here
     return next(
@@ -216,7 +216,7 @@ def named_model(catalogue: Catalogue, name: str) -> str:
     )
 
 
-def shapes_of(table: pd.DataFrame) -> list[dict[str, float]]:
+def stated_model_dimensions(table: pd.DataFrame) -> list[dict[str, float]]:
     """Return the figures every row states of its model."""
     stated = [name for name in SHAPE if name in table]
     rows = table[stated].to_numpy(float) if stated else np.empty((len(table), 0))
@@ -256,7 +256,7 @@ def read_models(catalogue: Catalogue, table: pd.DataFrame) -> tuple[Array, Array
     names = [str(name) for name in texts(table, "model")]
     asked = [
         (name, tuple(figures.items()))
-        for name, figures in zip(names, shapes_of(table), strict=True)
+        for name, figures in zip(names, stated_model_dimensions(table), strict=True)
     ]
     both = mapped(asked, lambda one: read_model(catalogue, one[0], dict(one[1]))).reshape(-1, 2)
     return both[:, 0], both[:, 1]
@@ -284,7 +284,9 @@ def read_aliases(path: Path, catalogue: Catalogue) -> dict[str, dict[str, str]]:
         if name in found[COLUMNS[key]]:
             raise DataError(f"{where}: the name {name!r} is given twice")
         found[COLUMNS[key]][name] = (
-            part_of(meant, catalogue, where) if key == "part" else model_of(meant, catalogue, where)
+            part_of(meant, catalogue, where)
+            if key == "part"
+            else model_id_for_alias(meant, catalogue, where)
         )
     return found
 
@@ -298,7 +300,7 @@ def part_of(meant: str, catalogue: Catalogue, where: str) -> str:
     return part
 
 
-def model_of(meant: str, catalogue: Catalogue, where: str) -> str:
+def model_id_for_alias(meant: str, catalogue: Catalogue, where: str) -> str:
     """Return the model an alias stands for: one of the catalogue, or stated figures."""
     model = named_model(catalogue, meant)
     if not model:

@@ -16,17 +16,17 @@ import pandas as pd
 from tco.chain.inputs import system_inputs
 from tco.chain.workloads import server_of
 from tco.foundation.errors import DataError
-from tco.foundation.trace import plain
+from tco.foundation.trace import untraced_value
 from tco.models.architecture import load_model
-from tco.performance.service.engine import Engine, engine_of
+from tco.performance.service.engine import Engine, engine_for_plan
 from tco.performance.service.ladder import first_tokens_of_ladder
 from tco.performance.serving.plans import DecodePlan, request_of
-from tco.studies.validation.inference import formats_of, software_of
-from tco.studies.validation.measured import column, first_stated, mapped, refused, texts
-from tco.studies.validation.naming import model_ids, rows_of
+from tco.studies.validation.inference import checkpoint_formats, parse_framework
+from tco.studies.validation.measured import first_stated, mapped, numeric_column, refused, texts
+from tco.studies.validation.naming import model_ids, read_pattern_table
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
-from tco.studies.validation.specifications import Specifications, written
+from tco.studies.validation.specifications import Specifications, command_line_text
 
 TARGETS = ("ttft_s_mean", "ttft_s_p90")
 POSITIVE = (
@@ -53,21 +53,23 @@ STATED = {  # settings of engines as rows write them
 Array = np.ndarray[Any, Any]
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_open_loop_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict the first token of every row of a file of services under load."""
     models = model_ids(chips.catalogue, table)
     target, names = first_stated(table, *TARGETS)
     dates = row_dates(chips.catalogue, table)
-    prefix, groups = column(table, "prefix_tokens"), column(table, "prefix_groups")
+    prefix, groups = numeric_column(table, "prefix_tokens"), numeric_column(table, "prefix_groups")
     routers = [stated_router(chips, str(text)) for text in texts(table, "routing")]
-    blank = [(~(column(table, name) > 0), f"unstated {name}") for name in POSITIVE]
-    requests = column(table, "offered_requests_per_s") * column(table, "stage_duration_s")
+    blank = [(~(numeric_column(table, name) > 0), f"unstated {name}") for name in POSITIVE]
+    requests = numeric_column(table, "offered_requests_per_s") * numeric_column(
+        table, "stage_duration_s"
+    )
     skip = refused(
         table,
         (chips.parts == "", "unknown-accelerator"),
         (models == "", "unknown-model"),
         *blank,
-        (too_many(table), "unsupported size: too many requests, prompts or servers"),
+        (unsimulable_rows(table), "unsupported size: too many requests, prompts or servers"),
         (~(prefix >= 0), "unstated prefix_tokens"),
         ((prefix > 0) & ~(groups > 0), "unstated prefix_groups"),
         (~mapped(texts(table, "arrivals"), drawn_at_random, bool), "unstated arrivals"),
@@ -103,13 +105,17 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     )
 
 
-def too_many(table: pd.DataFrame) -> Array:
+def unsimulable_rows(table: pd.DataFrame) -> Array:
     """Return which rows are too large to simulate, or have less than a whole server."""
-    requests = column(table, "offered_requests_per_s") * column(table, "stage_duration_s")
-    prompts = column(table, "prefix_groups", 0.0) * column(table, "prompts_per_group", 0.0)
-    servers = column(table, "servers")
+    requests = numeric_column(table, "offered_requests_per_s") * numeric_column(
+        table, "stage_duration_s"
+    )
+    prompts = numeric_column(table, "prefix_groups", 0.0) * numeric_column(
+        table, "prompts_per_group", 0.0
+    )
+    servers = numeric_column(table, "servers")
     large = (requests > MOST) | (prompts > MOST) | (servers > MOST)
-    return np.asarray(large | (servers < 1) | (column(table, "prefix_groups", 0.0) > MOST))
+    return np.asarray(large | (servers < 1) | (numeric_column(table, "prefix_groups", 0.0) > MOST))
 
 
 def drawn_at_random(arrivals: Any) -> bool:
@@ -120,7 +126,7 @@ def drawn_at_random(arrivals: Any) -> bool:
 def stated_router(chips: Specifications, routing: str) -> dict[str, float] | None:
     """Return the rules of the router that a row names; None where nothing is known of it."""
     columns = ("pattern", "sticky_share", "queue_limit_s", "source")
-    for row in rows_of(chips.catalogue, "serving_routers.csv", columns, re.IGNORECASE):
+    for row in read_pattern_table(chips.catalogue, "serving_routers.csv", columns, re.IGNORECASE):
         if row["pattern"].search(routing):
             return {name: float(row[name]) for name in ("sticky_share", "queue_limit_s")}
     return None
@@ -131,7 +137,7 @@ def ladders(table: pd.DataFrame, skip: Array) -> Iterator[list[int]]:
     found = dict[tuple[Any, ...], list[int]]()
     for row in np.flatnonzero(skip == "").tolist():
         words = [str(texts(table, name)[row]) for name in TEXTS]
-        numbers = [float(np.nan_to_num(column(table, name)[row])) for name in NUMBERS]
+        numbers = [float(np.nan_to_num(numeric_column(table, name)[row])) for name in NUMBERS]
         found.setdefault((*words, *numbers), []).append(row)
     yield from found.values()
 
@@ -146,7 +152,7 @@ def ladder_times(
 ) -> list[Array]:
     """Return times to first token of the stages of a ladder, in seconds."""
     row = rows[0]
-    number = {name: float(np.nan_to_num(column(table, name)[row])) for name in NUMBERS}
+    number = {name: float(np.nan_to_num(numeric_column(table, name)[row])) for name in NUMBERS}
     word = {name: str(texts(table, name)[row]) for name in TEXTS}
     prompt = number["prefix_tokens"] + number["question_tokens"]
     settings = stated_settings(chips, word["source_url"], word["notes"])
@@ -154,12 +160,15 @@ def ladder_times(
         chips,
         chips.parts[row],
         model,
-        software_of(chips.catalogue, word["engine"], date),
+        parse_framework(chips.catalogue, word["engine"], date),
         settings,
         number["tp"],
         (prompt, number["output_tokens"]),
     )
-    rates, seconds = column(table, "offered_requests_per_s"), column(table, "stage_duration_s")
+    rates, seconds = (
+        numeric_column(table, "offered_requests_per_s"),
+        numeric_column(table, "stage_duration_s"),
+    )
     stages = [(float(rates[place]), float(seconds[place])) for place in rows]
     runs = [first_tokens_of_ladder(engine, number | router, stages, seed) for seed in range(SEEDS)]
     return [np.concatenate(times) + start for times in zip(*runs, strict=True)]
@@ -169,7 +178,7 @@ def stated_settings(chips: Specifications, address: str, notes: str) -> dict[str
     """Return the settings of its engine that a row or its deployment's manifest states."""
     columns = ("pattern", "setting", "value", "source")
     settings = dict[str, float]()
-    for row in rows_of(chips.catalogue, "serving_settings.csv", columns):
+    for row in read_pattern_table(chips.catalogue, "serving_settings.csv", columns):
         if row["pattern"].search(address):
             settings[row["setting"]] = float(row["value"])
     for name, pattern in STATED.items():
@@ -192,7 +201,7 @@ def engine_for(
     catalogue = chips.catalogue
     model = load_model(catalogue, model_id)
     sparse = any(block.feed_forward.experts for block in model.blocks)
-    attention, experts, dense = formats_of(catalogue, model_id, "", sparse)
+    attention, experts, dense = checkpoint_formats(catalogue, model_id, "", sparse)
     eight_bits = chips.values.structure(f"parts.{chip}.peak_fp8") > 0
     engine, released = software
     asked = {
@@ -206,13 +215,13 @@ def engine_for(
         "operated_by": "server",
         "as_deployed": "0",
         "draft_tokens": "0",
-        "input_tokens": written(lengths[0]),
-        "output_tokens": written(lengths[1]),
+        "input_tokens": command_line_text(lengths[0]),
+        "output_tokens": command_line_text(lengths[1]),
     }
     inputs = {f"workload.{key}": text for key, text in asked.items()}
     inputs |= memory_settings(chips, chip, engine, settings)
     if "token_budget" in settings:
-        inputs[f"performance.{engine}.token_budget"] = written(settings["token_budget"])
+        inputs[f"performance.{engine}.token_budget"] = command_line_text(settings["token_budget"])
     given = chips.values.given.items()
     inputs |= {path: setting.text for path, setting in given}  # what `--set` says
     found = system_inputs(catalogue, chip, inputs, {})
@@ -222,8 +231,8 @@ def engine_for(
     plan = DecodePlan(tensor, tensor, 1.0, 1.0, 0.0, 1.0, experts_over)
     request = request_of(values)._replace(drafts=None)
     most = settings.get("most_sequences", np.inf)
-    made = engine_of(machine, served, request, plan, most)
-    return made, float(plain(machine.shared("first_token_start")))
+    made = engine_for_plan(machine, served, request, plan, most)
+    return made, float(untraced_value(machine.shared("first_token_start")))
 
 
 def memory_settings(
@@ -237,4 +246,6 @@ def memory_settings(
     capacity = chips.values.structure(f"parts.{chip}.hbm_capacity")
     reported = chips.values.unset(f"parts.{chip}.driver_memory") or capacity
     memory = settings.get("memory_taken", taken) * reported - activations
-    return {f"performance.{engine}.memory_reserve": written(max(1 - memory / capacity, 0.0))}
+    return {
+        f"performance.{engine}.memory_reserve": command_line_text(max(1 - memory / capacity, 0.0))
+    }

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.foundation.provenance import Period, days_of, period
-from tco.performance.software import month_of
+from tco.performance.software import parse_calendar_month
 from tco.studies.validation.measured import mapped, texts
 
 YEAR = re.compile(r"\b20\d\d\b")
@@ -35,7 +35,7 @@ def row_days(
 
     """
     for text in (printed.strip(), source_date(catalogue, source_id, source_url)):
-        if month_of(text) is not None:
+        if parse_calendar_month(text) is not None:
             return days_of(text)
         if years := YEAR.findall(text):
             latest = period(catalogue.practice("public", "approach").as_of).last

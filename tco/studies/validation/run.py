@@ -22,25 +22,27 @@ from tco.foundation.values import Values
 from tco.performance.serving.plans import tokens_of_drafts
 from tco.studies.validation import collectives, deployments, inference, kernels, open_loop, training
 from tco.studies.validation.measured import (
-    column,
     columns_known,
     mapped,
+    numeric_column,
     of_text,
     read_measured,
     refused,
     texts,
 )
 from tco.studies.validation.naming import read_models, renamed, unread_accelerators
-from tco.studies.validation.score import OFFLINE, Prediction, predicted, scorecard
+from tco.studies.validation.score import OFFLINE, Prediction, predict_by_accelerator, scorecard
 from tco.studies.validation.specifications import Specifications, command_line
 from tco.studies.validation.unstated import ranged
-from tco.studies.validation.wording import meaning
+from tco.studies.validation.wording import interpret_note
 
 Array = np.ndarray[Any, Any]
 POOLS = ("prefill_gpus", "prefill_workers", "decode_gpus", "decode_workers")
 
 
-def explained(table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue) -> Array:
+def detailed_skip_reasons(
+    table: pd.DataFrame, skip: Array, kind: str, catalogue: Catalogue
+) -> Array:
     """Return the reasons of a file of a kind, each with what its row lacks."""
     said = {"unknown-accelerator": unread_accelerators(catalogue, texts(table, "accelerator"))}
     if "model" in table:
@@ -68,7 +70,7 @@ def lacking(
     if set(POOLS) <= set(columns):
         apart = mapped(
             texts(table, "disaggregated"),
-            lambda text: meaning(catalogue, "answer", str(text)) == "yes",
+            lambda text: interpret_note(catalogue, "answer", str(text)) == "yes",
             bool,
         )
         blank |= {name: blank[name] & apart for name in POOLS}
@@ -80,7 +82,7 @@ def blanks(table: pd.DataFrame, name: str) -> Array:
     """Say of every row whether a column is blank or zero."""
     if of_text(name):
         return np.array([not str(text).strip() for text in texts(table, name)], dtype=bool)
-    return np.asarray(~(np.nan_to_num(column(table, name)) > 0))
+    return np.asarray(~(np.nan_to_num(numeric_column(table, name)) > 0))
 
 
 TARGET = "acceptance_length_tokens_per_step"
@@ -95,7 +97,7 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of lengths that steps of speculative decoding are accepted at: so
     many drafts, at the chances a workload states.
     """
-    drafts, target = column(table, "draft_tokens"), column(table, TARGET)
+    drafts, target = numeric_column(table, "draft_tokens"), numeric_column(table, TARGET)
     skip = refused(
         table,
         (~(drafts > 0), "unstated drafts"),
@@ -127,13 +129,13 @@ def accepted_lengths(table: pd.DataFrame, chips: Specifications) -> Prediction:
 
 
 PREDICTORS: dict[str, Callable[[pd.DataFrame, Specifications], Prediction]] = {
-    "kernels": kernels.predict,
-    "collectives": collectives.predict,
-    "inference": inference.predict,
-    "training": training.predict,
+    "kernels": kernels.predict_kernels,
+    "collectives": collectives.predict_collectives,
+    "inference": inference.predict_serving_runs,
+    "training": training.predict_training_runs,
     "acceptance": accepted_lengths,
-    "open-loop": open_loop.predict,
-    "deployments": deployments.predict,
+    "open-loop": open_loop.predict_open_loop_runs,
+    "deployments": deployments.predict_deployments,
 }
 
 
@@ -148,7 +150,7 @@ class Validation(NamedTuple):
     rows: pd.DataFrame
 
 
-def against(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
+def rescore_column(table: pd.DataFrame, made: Prediction, name: str) -> Prediction:
     """Return the predictions held against another column, where the model predicts that quantity."""
     if name not in set(made.target_name) | set(table.columns):
         raise unknown("column", name, table.columns, "--against")
@@ -175,7 +177,7 @@ def refuse_stated_settings(kind: str, settings: Mapping[str, str]) -> None:
             )
 
 
-def validate(
+def score_measurements(
     path: Path,
     catalogue: Catalogue,
     values: Values,
@@ -209,11 +211,15 @@ def validate(
         catalogue, values, texts(table, "accelerator"), settings=dict(settings or {})
     )
     made = ranged(
-        found, PREDICTORS[found], table, chips, predicted(PREDICTORS[found], table, chips)
+        found,
+        PREDICTORS[found],
+        table,
+        chips,
+        predict_by_accelerator(PREDICTORS[found], table, chips),
     )
     if column is not None:
-        made = against(table, made, column)
-    made.skip = explained(table, made.skip, found, catalogue)
+        made = rescore_column(table, made, column)
+    made.skip = detailed_skip_reasons(table, made.skip, found, catalogue)
     card = scorecard(stated, made)
     errors = np.where(np.isin(made.skip, ("", OFFLINE)), made.predicted / made.target - 1, np.nan)
     rows = pd.DataFrame(

@@ -186,7 +186,9 @@ NUMBERS = ("target", "predicted", "scale", "low", "high")
 Predictor = Callable[[pd.DataFrame, Specifications], Prediction]
 
 
-def predicted(predictor: Predictor, table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_by_accelerator(
+    predictor: Predictor, table: pd.DataFrame, chips: Specifications
+) -> Prediction:
     """Return the predictions of all rows; if the catalogue lacks something of an accelerator, its
     rows say so, and all lacking it is an error.
     """
@@ -203,7 +205,7 @@ def predicted(predictor: Predictor, table: pd.DataFrame, chips: Specifications) 
     faults = [one for _, one in made if isinstance(one, DataError)]
     if len(faults) == len(made):
         raise faults[0]
-    return joined(
+    return merge_predictions(
         [
             (rows, unsupported(one, int(rows.sum())) if isinstance(one, DataError) else one)
             for rows, one in made
@@ -229,7 +231,7 @@ def unsupported(error: DataError, count: int) -> Prediction:
     )
 
 
-def joined(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
+def merge_predictions(parts: list[tuple[np.ndarray[Any, Any], Prediction]]) -> Prediction:
     """Return predictions of parts of the rows as one, every row in its place."""
     columns: dict[str, np.ndarray[Any, Any]] = {}
     for name in (field.name for field in fields(Prediction)):

@@ -151,22 +151,22 @@ class RowValues(Readable):
         return float(found[0])
 
 
-def written(value: Any) -> str:
+def command_line_text(value: Any) -> str:
     """Return a value as the command line reads it: a text, a number at full precision, or a number
     with its unit.
     """
     if isinstance(value, tuple):
         number, unit = value
-        return f"{written(number)} {unit}".strip()
+        return f"{command_line_text(number)} {unit}".strip()
     if isinstance(value, str):
         return value
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def axes_text(axes: Mapping[str, Any]) -> str:
+def plan_axes_text(axes: Mapping[str, Any]) -> str:
     """Return the axes of a plan as `--plan` takes them: tp=8,ep=1."""
-    return ",".join(f"{name}={written(value)}" for name, value in axes.items())
+    return ",".join(f"{name}={command_line_text(value)}" for name, value in axes.items())
 
 
 def command_line(
@@ -178,7 +178,7 @@ def command_line(
     line = ["tco", *words]
     for name, value in options.items():
         if value is not None:
-            line += [f"--{name}"] if value is True else [f"--{name}", written(value)]
+            line += [f"--{name}"] if value is True else [f"--{name}", command_line_text(value)]
     for path, value in settings.items():
-        line += ["--set", f"{path}={written(value)}"]
+        line += ["--set", f"{path}={command_line_text(value)}"]
     return shlex.join(line)

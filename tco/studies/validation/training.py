@@ -25,12 +25,25 @@ from tco.models.architecture import load_model
 from tco.performance.chip.products import Traits, traits_of
 from tco.performance.chip.roofline import flops_per_token
 from tco.performance.layer.machine import Passes, passes_of, trainer
-from tco.performance.software import TRAINING, paths_of, unexplained
-from tco.performance.training.job import Job, Software, facts_of, held, software_of
-from tco.performance.training.jobs import FIELDS, Candidates, candidates, stacked, timed, token_rate
-from tco.performance.training.plans import Plan, fixed_axes, space
-from tco.performance.training.result import describe
-from tco.studies.validation.measured import column, refused, texts
+from tco.performance.software import TRAINING, unexplained, unexplained_time_paths
+from tco.performance.training.job import (
+    Software,
+    TrainingJob,
+    facts_of,
+    setting_or_software_default,
+    training_software,
+)
+from tco.performance.training.jobs import (
+    FIELDS,
+    Candidates,
+    candidate_step_times,
+    candidates,
+    concatenate_candidates,
+    token_rate,
+)
+from tco.performance.training.plans import TrainingPlan, fixed_axes, space
+from tco.performance.training.result import training_plan_document
+from tco.studies.validation.measured import numeric_column, refused, texts
 from tco.studies.validation.naming import read_models, unread_accelerators
 from tco.studies.validation.row_dates import row_dates
 from tco.studies.validation.score import Prediction
@@ -39,10 +52,10 @@ from tco.studies.validation.specifications import (
     FAMILY,
     RowValues,
     Specifications,
-    axes_text,
     command_line,
+    plan_axes_text,
 )
-from tco.studies.validation.training_rows import Reader, targets, usable_domain
+from tco.studies.validation.training_rows import Reader, training_targets, usable_domain
 
 Array = np.ndarray[Any, Any]
 WORKLOAD = "training"  # the workload of all commands
@@ -66,7 +79,7 @@ MORE_AXES = ("tp_overlap", "optimizer_offload", "order")
 UNTRAINED = "unsupported accelerator"  # of a family without parameters of training
 
 
-class Asked(NamedTuple):
+class TrainingRow(NamedTuple):
     """What a row asks."""
 
     row: int
@@ -91,17 +104,19 @@ class Asked(NamedTuple):
         return self.model, self.family, self.software, self.passes, self.traits
 
 
-class Question(NamedTuple):
+class TrainingQuery(NamedTuple):
     """A row with one batch, and the plans it leaves open."""
 
-    asked: Asked
+    asked: TrainingRow
     batch: int
     plans: list[Candidates]
 
 
-def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Array) -> Array:
+def training_skip_reasons(
+    table: pd.DataFrame, chips: Specifications, unknown: Array, target: Array
+) -> Array:
     """Return why rows are not asked; empty where they are."""
-    accelerators = column(table, "n_accelerators")
+    accelerators = numeric_column(table, "n_accelerators")
     return refused(
         table,
         (unknown != "", unknown),
@@ -122,10 +137,10 @@ def skips(table: pd.DataFrame, chips: Specifications, unknown: Array, target: Ar
 
 def questions(
     table: pd.DataFrame, chips: Specifications, models: Array, skip: Array
-) -> list[Question]:
+) -> list[TrainingQuery]:
     """Return what every row asks; `skip` takes the reason of those that leave no plan."""
     reader = Reader(table, chips.catalogue)
-    found: list[Question] = []
+    found: list[TrainingQuery] = []
     for row in np.flatnonzero(skip == "").tolist():
         try:
             asked, fixed, batches = question_of(reader, chips, models[row], row)
@@ -134,7 +149,7 @@ def questions(
             continue
         before = len(found)
         for batch in batches:
-            job = Job(
+            job = TrainingJob(
                 load_model(chips.catalogue, asked.model),
                 asked.software,
                 chips.values,
@@ -143,7 +158,7 @@ def questions(
                 asked.sequence,
             )
             if blocks := space(job, asked.domain, fixed_axes(fixed)):
-                found.append(Question(asked, batch, candidates(blocks)))
+                found.append(TrainingQuery(asked, batch, candidates(blocks)))
         if len(found) == before:
             skip[row] = no_plan(fixed, asked.chips, max(batches))
     return found
@@ -151,12 +166,12 @@ def questions(
 
 def question_of(
     reader: Reader, chips: Specifications, name: str, row: int
-) -> tuple[Asked, dict[str, str], tuple[int, ...]]:
+) -> tuple[TrainingRow, dict[str, str], tuple[int, ...]]:
     """Return what a row asks, the axes of its plan that it fixes, and the batches it leaves open."""
     part, family = str(chips.parts[row]), str(chips.families[row])
     said, model = reader.texts(row), load_model(chips.catalogue, name)
     facts = facts_of(model, said["workload.precision"])
-    software = software_of(chips.catalogue, said, family, part, facts)
+    software = training_software(chips.catalogue, said, family, part, facts)
     passes = passes_of(
         chips.values,
         part,
@@ -174,7 +189,7 @@ def question_of(
     fixed = reader.fixed(
         row, reader.cores(row, chips.values.structure(f"parts.{part}.cores")), devices
     )
-    asked = Asked(
+    asked = TrainingRow(
         *(
             row,
             name,
@@ -188,7 +203,11 @@ def question_of(
             domain,
             said,
         ),
-        gradient_size=float(held(chips.catalogue, "workload.gradient_size", said, family, facts)),
+        gradient_size=float(
+            setting_or_software_default(
+                chips.catalogue, "workload.gradient_size", said, family, facts
+            )
+        ),
         evaluated=reader.evaluated(row, name),
         full_attention=reader.full_attention(row),
         unstated=" ".join(reader.unstated(row, fixed)),
@@ -216,11 +235,11 @@ class Answers(NamedTuple):
     seconds: Array  # (..., rows)
     batch: Array
     slowest: Array  # time for a sequence of the slowest plan that fits
-    plan: list[Plan | None]
+    plan: list[TrainingPlan | None]
     need: Array  # bytes of the leanest plan, where none fits
 
 
-def answers(found: list[Question], chips: Specifications, count: int) -> Answers:
+def fastest_plan_per_row(found: list[TrainingQuery], chips: Specifications, count: int) -> Answers:
     """Return the quickest plan that fits of every row."""
     shape = (*chips.sets, count)
     made = Answers(
@@ -230,7 +249,7 @@ def answers(found: list[Question], chips: Specifications, count: int) -> Answers
         [None] * count,
         np.full(count, np.inf),
     )
-    groups: dict[tuple[Any, ...], list[tuple[Question, Candidates]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[TrainingQuery, Candidates]]] = {}
     for question in found:
         for plans in question.plans:
             groups.setdefault((*question.asked.structure, plans.schedule), []).append(
@@ -243,10 +262,13 @@ def answers(found: list[Question], chips: Specifications, count: int) -> Answers
 
 
 def ask(
-    members: list[tuple[Question, Candidates]], chips: Specifications, inputs: Inputs, made: Answers
+    members: list[tuple[TrainingQuery, Candidates]],
+    chips: Specifications,
+    inputs: Inputs,
+    made: Answers,
 ) -> None:
     """Ask rows of one structure and schedule, and keep the best plan of each."""
-    asked, plans = members[0][0].asked, stacked([one for _, one in members])
+    asked, plans = members[0][0].asked, concatenate_candidates([one for _, one in members])
     lengths = [len(one.plans) for _, one in members]
 
     def column_of(values: list[Any]) -> Array:
@@ -292,18 +314,19 @@ def ask(
         signalled=asked.traits.fed,
     )
     beyond = unexplained(
-        values, paths_of(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP)
+        values,
+        unexplained_time_paths(chips.catalogue, TRAINING, FAMILY, CHIPS, "", asked.model, CHIP),
     )
     machine = trainer(
         CHIP, FAMILY, values, asked.passes, links, asked.traits, asked.software.programs, beyond
     )
-    job = Job(
+    job = TrainingJob(
         load_model(chips.catalogue, asked.model),
         asked.software,
         values,
         column_of([question.asked.chips for question, _ in members]),
     )
-    result = timed(job, machine, plans)
+    result = candidate_step_times(job, machine, plans)
     each = np.where(result.fits, result.times, np.inf) / batch
     best, choice = each.min(axis=0), each.argmin(axis=0)
     worst = np.where(np.isfinite(each), each, 0.0).max(axis=0)
@@ -322,7 +345,7 @@ def ask(
         if not chips.sets:
             where = int(own[at])
             level, zero, hybrid = result.choices[int(choice[where])]
-            made.plan[row] = Plan(
+            made.plan[row] = TrainingPlan(
                 **dict(zip(FIELDS, plans.plans[where].tolist(), strict=True)),
                 schedule=plans.schedule,
                 recompute=level,
@@ -331,18 +354,18 @@ def ask(
             )
 
 
-def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
+def predict_training_runs(table: pd.DataFrame, chips: Specifications) -> Prediction:
     """Predict every row of a file of training runs."""
-    target, names = targets(table)
+    target, names = training_targets(table)
 
-    def read() -> tuple[list[Question], Array, Array]:
+    def read() -> tuple[list[TrainingQuery], Array, Array]:
         models, unknown = read_models(chips.catalogue, table)
-        skip = skips(table, chips, unknown, target)
+        skip = training_skip_reasons(table, chips, unknown, target)
         return questions(table, chips, models, skip), models, skip
 
     asked, _, skip = chips.once("training", read)
     skip = skip.copy()
-    made = answers(asked, chips, len(table))
+    made = fastest_plan_per_row(asked, chips, len(table))
     known = {question.asked.row: question.asked for question in asked}
     fits = np.isfinite(made.seconds).reshape(-1, len(table)).all(axis=0)
     for row in np.flatnonzero((skip == "") & ~fits):
@@ -356,7 +379,9 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
         one = known[row]
         batch, timed_step = made.batch[..., row], names[row] == "step_time_s"
         if not timed_step:
-            scale[row] = counted(one, chips, names[row], made.plan[row]) / one.chips
+            scale[row] = (
+                published_work_per_token(one, chips, names[row], made.plan[row]) / one.chips
+            )
         for answer, seconds in (
             (predicted, made.seconds),
             (slowest, made.slowest if one.unstated else made.seconds),
@@ -375,7 +400,9 @@ def predict(table: pd.DataFrame, chips: Specifications) -> Prediction:
     return Prediction(target, predicted, names, skip, command, key, scale, low, high, unstated)
 
 
-def counted(asked: Asked, chips: Specifications, name: str, plan: Plan | None) -> float:
+def published_work_per_token(
+    asked: TrainingRow, chips: Specifications, name: str, plan: TrainingPlan | None
+) -> float:
     """Return what a publisher counts for a token: one, or work as its own convention has it."""
     if name == "tokens_s_per_accelerator":
         return 1.0
@@ -393,7 +420,7 @@ def counted(asked: Asked, chips: Specifications, name: str, plan: Plan | None) -
     return flops * again / 1e12
 
 
-def asked_again(asked: Asked, batch: int, chips: Specifications) -> dict[str, Any]:
+def asked_again(asked: TrainingRow, batch: int, chips: Specifications) -> dict[str, Any]:
     """Return the inputs that ask for a row's job again, whatever its plan."""
     settings: dict[str, Any] = {
         "workload": WORKLOAD,
@@ -413,17 +440,19 @@ def asked_again(asked: Asked, batch: int, chips: Specifications) -> dict[str, An
     return settings
 
 
-def command_of(asked: Asked, batch: int, plan: Plan | None, chips: Specifications) -> str:
+def command_of(
+    asked: TrainingRow, batch: int, plan: TrainingPlan | None, chips: Specifications
+) -> str:
     """Return the command line that gives a row's answer again."""
     assert plan is not None
-    said = describe(plan, load_model(chips.catalogue, asked.model), batch)
+    said = training_plan_document(plan, load_model(chips.catalogue, asked.model), batch)
     axes = {name: said[name] for name in (*AXES, *MORE_AXES)}
     words = {
         name: ("yes" if value else "no") if isinstance(value, bool) else value
         for name, value in axes.items()
     }
     return command_line(
-        ["perf", asked.part], {"plan": axes_text(words)}, asked_again(asked, batch, chips)
+        ["perf", asked.part], {"plan": plan_axes_text(words)}, asked_again(asked, batch, chips)
     )
 
 
@@ -431,7 +460,7 @@ class Configured(NamedTuple):
     """A measured run as it was configured: its job, and the time of a step as predicted."""
 
     row: int
-    asked: Asked
+    asked: TrainingRow
     batch: int
     step: float  # seconds
 
@@ -439,9 +468,9 @@ class Configured(NamedTuple):
 def as_configured(table: pd.DataFrame, chips: Specifications) -> list[Configured]:
     """Return the runs of a file on the quickest plan that each row's words leave."""
     models, unknown = read_models(chips.catalogue, table)
-    skip = skips(table, chips, unknown, targets(table)[0])
+    skip = training_skip_reasons(table, chips, unknown, training_targets(table)[0])
     open_plans = questions(table, chips, models, skip)
-    quickest = answers(open_plans, chips, len(table))
+    quickest = fastest_plan_per_row(open_plans, chips, len(table))
     jobs = {question.asked.row: question.asked for question in open_plans}
     fitting = [row for row in jobs if skip[row] == "" and np.isfinite(quickest.seconds[row])]
     return [

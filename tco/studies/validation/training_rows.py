@@ -18,10 +18,10 @@ import pandas as pd
 
 from tco.catalog import Catalogue
 from tco.performance.training.job import engine_words
-from tco.studies.validation.measured import column, columns_known, first_stated, texts
-from tco.studies.validation.naming import rows_of
+from tco.studies.validation.measured import columns_known, first_stated, numeric_column, texts
+from tco.studies.validation.naming import read_pattern_table
 from tco.studies.validation.row_dates import row_dates
-from tco.studies.validation.wording import meaning, precisions
+from tco.studies.validation.wording import interpret_note, precisions
 
 Array = np.ndarray[Any, Any]
 SEQUENCE = 4096  # tokens, where unstated
@@ -43,7 +43,7 @@ OPEN = {
 WIDEST = 16
 
 
-def targets(table: pd.DataFrame) -> tuple[Array, Array]:
+def training_targets(table: pd.DataFrame) -> tuple[Array, Array]:
     """Return the measured value of every row and what it is: time of a step, else tokens per second
     and chip, else TFLOP/s.
 
@@ -51,11 +51,11 @@ def targets(table: pd.DataFrame) -> tuple[Array, Array]:
     """
     every = columns_known()["kinds"]["training"]["targets"]
     (rate, of), (any_, name) = first_stated(table, *every[1:]), first_stated(table, *every)
-    batchless = np.isnan(column(table, "global_batch_seqs")) & ~np.isnan(rate)
+    batchless = np.isnan(numeric_column(table, "global_batch_seqs")) & ~np.isnan(rate)
     return np.where(batchless, rate, any_), np.where(batchless, of, name)
 
 
-def formats_of(catalogue: Catalogue, precision: str) -> tuple[str, str]:
+def linear_layer_formats(catalogue: Catalogue, precision: str) -> tuple[str, str]:
     """Return the number formats of the linear layers forward and backward: as `int8/bf16` names
     them, else one for both.
     """
@@ -106,7 +106,7 @@ class Reader:
             "seq_len",
             "n_accelerators",
         )
-        self.numbers = {name: column(table, name) for name in counts}
+        self.numbers = {name: numeric_column(table, name) for name in counts}
         printed = ~np.isnan(self.numbers["vp"])
         self.prints = set(
             self.cells["source_id"][printed]
@@ -114,7 +114,7 @@ class Reader:
         self.engines = engine_words(catalogue)
         self.dates = row_dates(catalogue, table)
         columns = ("benchmark", "model", "evaluated", "every", "source", "note")
-        self.evaluations = rows_of(catalogue, "training/evaluations.csv", columns)
+        self.evaluations = read_pattern_table(catalogue, "training/evaluations.csv", columns)
 
     def count(self, name: str, row: int) -> int | None:
         """Return a whole number a row states."""
@@ -123,7 +123,7 @@ class Reader:
 
     def means(self, subject: str, column: str, row: int) -> str:
         """Return what a cell means of a subject; empty where it says nothing of it."""
-        return meaning(self.catalogue, subject, self.cells[column][row])
+        return interpret_note(self.catalogue, subject, self.cells[column][row])
 
     def engine(self, row: int) -> str:
         """Return the training engine that the words of a row name."""
@@ -135,7 +135,7 @@ class Reader:
 
     def texts(self, row: int) -> dict[str, str]:
         """Return the inputs of a row that are texts."""
-        forward, backward = formats_of(self.catalogue, self.cells["precision"][row])
+        forward, backward = linear_layer_formats(self.catalogue, self.cells["precision"][row])
         found = {"workload.precision": forward}
         if backward != forward:
             found["workload.backward_precision"] = backward
@@ -223,7 +223,7 @@ class Reader:
             }
         printed = re.search(r"pipeline schedule ([\w-]+)", self.cells["notes"][row])
         dual = "dualpipe" if re.search(r"dual.?pipe", self.cells["notes"][row].lower()) else ""
-        said = meaning(
+        said = interpret_note(
             self.catalogue,
             "schedule",
             self.cells["schedule"][row] or (printed[1] if printed else dual),

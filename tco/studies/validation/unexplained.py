@@ -31,7 +31,7 @@ from tco.catalog.catalogue import CONFIGURATION, RUN
 from tco.catalog.rows import attribute
 from tco.foundation.provenance import P95
 from tco.performance.chip.formats import families_of
-from tco.performance.software import OWNERS, SERVING, TRAINING, engines
+from tco.performance.software import OWNERS, SERVING, TRAINING, serving_engines
 from tco.studies.validation.measured import TIMES, texts
 from tco.studies.validation.score import Prediction
 from tco.studies.validation.specifications import Specifications
@@ -68,11 +68,11 @@ def level_of(catalogue: Catalogue, path: str) -> str:
     """Return the level of an input of unexplained time, by its owner."""
     owner = path.removeprefix("performance.").rpartition(".")[0]
     return catalogue.kind_of(owner) or (
-        "engine" if owner in engines(catalogue) else owner if owner in OWNERS else "family"
+        "engine" if owner in serving_engines(catalogue) else owner if owner in OWNERS else "family"
     )
 
 
-def ends(width: float) -> tuple[float, float]:
+def lognormal_interval(width: float) -> tuple[float, float]:
     """Return P5 and P95 of a share of time whose logarithm is as wide."""
     return math.expm1(-P95 * width), math.expm1(P95 * width)
 
@@ -102,7 +102,7 @@ def residuals(
     return found[made.skip == ""]
 
 
-def split(found: pd.DataFrame) -> Split:
+def fit_variance_components(found: pd.DataFrame) -> Split:
     """Return the variances of levels and owners that the residuals of some rows tell of."""
     low, high = np.quantile(found.residual, (0.1, 0.9))
     most = FAR * (high - low) / (2 * P90)
@@ -153,11 +153,11 @@ def unexplained_rows(
     """Yield the catalogue rows of what a fit leaves unexplained: P5 and P95 of the effect of every
     owner, and of one without rows.
     """
-    made, name = split(found), PARAMETERS[kind]
+    made, name = fit_variance_components(found), PARAMETERS[kind]
     known = {
         "family": sorted(set(families_of(catalogue).values())),
         "chip": ["chip", *sorted(made.owners["chip"])],
-        "engine": engines(catalogue) if kind == "inference" else [],
+        "engine": serving_engines(catalogue) if kind == "inference" else [],
         "model": ["model", *sorted(set(made.owners["model"]) & set(catalogue.models))],
         CONFIGURATION: [CONFIGURATION],
         RUN: [RUN],
@@ -174,7 +174,7 @@ def unexplained_rows(
                 and abs(width / made.width(level, level) - 1) < ALIKE
             ):
                 continue
-            low, high = (float(f"{end:.4g}") for end in ends(width))
+            low, high = (float(f"{end:.4g}") for end in lognormal_interval(width))
             counted = f"{len(own):,} rows in {own.configuration.nunique():,} configurations"
             note = f"what {counted} have in common" if len(own) else f"no rows of this {level}"
             if level not in SHARED:

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from tco.models.architecture import Architecture, load_model
-from tco.performance.software import month_of, served_by
+from tco.performance.software import parse_calendar_month, served_by
 from tco.performance.training.job import engine_words
-from tco.studies.validation.inference import software_of
+from tco.studies.validation.inference import parse_framework
 from tco.studies.validation.measured import of_text, texts
 from tco.studies.validation.naming import (
     SHAPE,
@@ -29,9 +29,9 @@ from tco.studies.validation.naming import (
     vocabulary_alone,
 )
 from tco.studies.validation.row_dates import row_days
-from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predicted
+from tco.studies.validation.score import OFFLINE, Prediction, Predictor, predict_by_accelerator
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.wording import meaning
+from tco.studies.validation.wording import interpret_note
 
 Array = np.ndarray[Any, Any]
 Cells = dict[str, Any]  # column -> what stands in it
@@ -46,7 +46,7 @@ PREDICTED = ("", OFFLINE)  # why rows that are predicted are not scored
 READ_ONLY = "SUSPECT: stands beside variants, and is not asked again"
 
 
-class Row(NamedTuple):
+class FilledRow(NamedTuple):
     """A row whose blanks are filled in."""
 
     cells: Mapping[str, Any]
@@ -77,7 +77,7 @@ class Row(NamedTuple):
         return any(block.feed_forward.experts for block in self.model.blocks)
 
 
-def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
+def formats_and_date(row: FilledRow, dated: bool) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what rows of any kind may leave open: number formats that the chip computes, and the
     first or last day of a year's software.
     """
@@ -94,12 +94,12 @@ def formats_and_date(row: Row, dated: bool) -> Iterator[tuple[str, list[Cells]]]
         yield "date", [{"date": day.isoformat()} for day in days]
 
 
-def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
+def serving(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what a serving row leaves open: groups of attention and experts, engine, software,
     formats, tokens predicted ahead.
     """
     catalogue = row.chips.catalogue
-    if row.sparse and meaning(catalogue, "answer", row.text("disaggregated")) == "yes":
+    if row.sparse and interpret_note(catalogue, "answer", row.text("disaggregated")) == "yes":
         for side in ("prefill", "decode"):
             chips, workers = row.cells.get(f"{side}_gpus"), row.cells.get(f"{side}_workers")
             for name in (f"{side}_dp", f"{side}_ep"):
@@ -110,10 +110,10 @@ def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
             yield "tp", [{"dp_attention": text, "pp": 1.0} for text in ("1", f"{chips:g}")]
         if row.blank("ep"):
             yield "ep", [{"ep": 1.0}, {"ep": chips}]
-    engine, date = software_of(
+    engine, date = parse_framework(
         catalogue,
         row.text("framework"),
-        row.text("date") if month_of(row.text("date")) is not None else "",
+        row.text("date") if parse_calendar_month(row.text("date")) is not None else "",
     )
     if engine == "family":
         yield (
@@ -125,7 +125,7 @@ def serving(row: Row) -> Iterator[tuple[str, list[Cells]]]:
         yield "spec_decoding", [{"spec_decoding": text} for text in ("none", "mtp")]
 
 
-def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
+def training(row: FilledRow) -> Iterator[tuple[str, list[Cells]]]:
     """Yield what a training row leaves open beside its plan: lengths, engine, software and formats."""
     catalogue, chips = row.chips.catalogue, row.cells["n_accelerators"]
     if row.blank("global_batch_seqs"):
@@ -147,13 +147,13 @@ def training(row: Row) -> Iterator[tuple[str, list[Cells]]]:
             "framework",
             [{"framework": name} for name in served_by(catalogue, row.family).get("training", ())],
         )
-    yield from formats_and_date(row, dated=month_of(row.text("date")) is not None)
+    yield from formats_and_date(row, dated=parse_calendar_month(row.text("date")) is not None)
     shape = {name: float(row.cells[name]) for name in SHAPE if not row.blank(name)}
     if not named_model(catalogue, row.text("model")) and vocabulary_alone(shape):
         yield "vocab", [{"vocab": size} for size in VOCABULARIES]
 
 
-OPEN: dict[str, Callable[[Row], Iterator[tuple[str, list[Cells]]]]] = {
+OPEN: dict[str, Callable[[FilledRow], Iterator[tuple[str, list[Cells]]]]] = {
     "inference": serving,
     "training": training,
 }
@@ -174,7 +174,7 @@ def ranged(
     models, cells = model_ids(chips.catalogue, table), table.to_dict("records")
     for place in np.flatnonzero(scored).tolist():
         own = {str(name): cell for name, cell in cells[place].items()}
-        row = Row(
+        row = FilledRow(
             own,
             chips,
             str(chips.parts[place]),
@@ -195,7 +195,7 @@ def ranged(
             [table.assign(value_kind=READ_ONLY), pd.DataFrame(rows)], ignore_index=True
         )
         asked = asked.assign(**{name: asked[name].fillna("") for name in filter(of_text, asked)})
-        again = predicted(
+        again = predict_by_accelerator(
             predictor,
             asked,
             Specifications(chips.catalogue, chips.values, texts(asked, "accelerator")),

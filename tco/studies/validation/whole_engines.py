@@ -11,7 +11,7 @@ import numpy as np
 
 from tco.models.architecture import Architecture
 from tco.performance.layer.machine import Machine
-from tco.performance.serving.plans import DecodePlan, ServingPlan, reading
+from tco.performance.serving.plans import DecodePlan, ServingPlan, as_prefill_plan
 from tco.performance.serving.search import offered_axes
 
 Array = np.ndarray[Any, Any]
@@ -27,7 +27,7 @@ class Engines(NamedTuple):
     def plan(self, chips: Array) -> ServingPlan:
         """Return the plans of runs on some chips, each all of its engines."""
         decode = DecodePlan(self.size, self.tensor, 1.0, 1.0, 0.0, 1.0, self.experts)
-        return ServingPlan(decode, reading(decode), chips / self.size)
+        return ServingPlan(decode, as_prefill_plan(decode), chips / self.size)
 
 
 def engines_inside_domain(machine: Machine, model: Architecture) -> Engines:

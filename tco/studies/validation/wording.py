@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from tco.catalog import Catalogue
-from tco.studies.validation.naming import rows_of
+from tco.studies.validation.naming import read_pattern_table
 
 COLUMNS = ("subject", "pattern", "means")
 ASIDE = re.compile(r"\(.*?\)")
@@ -22,20 +22,21 @@ def level_text(text: str) -> str:
     return re.sub(r"[\s_\-]+", " ", text.lower()).strip(" ,;.") or text.strip()
 
 
-def words_of(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
+def wording_patterns(catalogue: Catalogue, subject: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the patterns of a subject in order, each with what it means."""
     return [
         (row["pattern"], row["means"])
-        for row in rows_of(catalogue, "wording.csv", COLUMNS)
+        for row in read_pattern_table(catalogue, "wording.csv", COLUMNS)
         if row["subject"] == subject
     ]
 
 
-def meaning(catalogue: Catalogue, subject: str, text: str) -> str:
+def interpret_note(catalogue: Catalogue, subject: str, text: str) -> str:
     """Return what the first pattern that a text holds means; empty where it holds none."""
     level = level_text(text)
     return next(
-        (means for pattern, means in words_of(catalogue, subject) if pattern.search(level)), ""
+        (means for pattern, means in wording_patterns(catalogue, subject) if pattern.search(level)),
+        "",
     )
 
 
@@ -48,7 +49,7 @@ def precisions(catalogue: Catalogue, text: str) -> tuple[str, ...]:
         level = level_text(ASIDE.sub(" ", text)) or level_text(text)
         found: list[tuple[int, str]] = []
         taken: set[int] = set()
-        for pattern, means in words_of(catalogue, "precision"):
+        for pattern, means in wording_patterns(catalogue, "precision"):
             for match in pattern.finditer(level):
                 if not taken.intersection(range(*match.span())):
                     taken.update(range(*match.span()))

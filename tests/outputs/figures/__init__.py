@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from tests.outputs.room import width_of
+from tests.outputs.room import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -67,8 +67,8 @@ def boxes(svg: str) -> list[tuple[str, float, float, float, float]]:
     for one in marks(svg, tag="text"):
         if one.element.get("aria-hidden") is None:
             size, bold = one.at["font-size"], one.element.get("font-weight") == "bold"
-            wide = width_of(one.element.text or "", size, bold) + sum(
-                6 + width_of(tail.text or "", 11) for tail in one.element
+            wide = text_width(one.element.text or "", size, bold) + sum(
+                6 + text_width(tail.text or "", 11) for tail in one.element
             )
             left = (
                 one.at["x"]

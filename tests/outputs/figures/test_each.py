@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tco import frontier, sensitivity, uncertainty
-from tco.catalog.accuracy import table
+from tco.catalog.accuracy import accuracy_rows
 from tco.catalog.words import short_name
 from tco.outputs.figures.bom import bom_figure
 from tco.outputs.figures.cost import cost_figure
@@ -147,7 +147,7 @@ FIGURES = {
     "fabric": lambda width: fabric_figure(fabrics(), width),
     "bom": of_bill,
     "money": lambda width: money_figure(*money(), width),
-    "errors": lambda width: errors_figure(table(CATALOGUE, "chips"), width),
+    "errors": lambda width: errors_figure(accuracy_rows(CATALOGUE, "chips"), width),
 }
 
 
@@ -523,7 +523,7 @@ def test_the_histogram_counts_the_draws_and_is_cut_at_the_baseline():
 
 
 def test_the_errors_of_every_chip_are_drawn():
-    rows = table(CATALOGUE, "chips")
+    rows = accuracy_rows(CATALOGUE, "chips")
     medians = [one for one in tipped(svg_of("errors")) if one.look == "dot-1"]
     assert len(medians) == len(rows)
     values = [float(one.tip.rpartition("error ")[2].rstrip(" %")) for one in medians]

@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tco.outputs.figures import style
-from tco.outputs.figures.scales import Linear, Log, spread
-from tco.outputs.figures.svg import Drawing, Labels, box_of, fitted, place, wrapped
-from tests.outputs.room import width_of
+from tco.outputs.figures.scales import Linear, Log, separated_positions
+from tco.outputs.figures.svg import (
+    Drawing,
+    Labels,
+    box_of,
+    format_coordinate,
+    truncate_to_width,
+    wrapped,
+)
+from tests.outputs.room import text_width
 
 SHAPES = ("circle", "square", "diamond", "triangle")
 
@@ -79,7 +86,7 @@ def test_equal_ratios_are_equal_distances():
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
 def test_places_that_are_spread_lie_apart_in_their_order(places):
-    found = spread(places, 20, 0, 400)
+    found = separated_positions(places, 20, 0, 400)
     for (one, its), (other, next_one) in itertools.pairwise(
         sorted(zip(places, found, strict=True))
     ):
@@ -89,7 +96,7 @@ def test_places_that_are_spread_lie_apart_in_their_order(places):
 
 
 def test_a_place_that_has_room_stays():
-    assert spread([10, 100, 105], 20, 0, 200) == pytest.approx([10, 92.5, 112.5])
+    assert separated_positions([10, 100, 105], 20, 0, 200) == pytest.approx([10, 92.5, 112.5])
 
 
 # ---------------------------------------------------------------- words
@@ -110,7 +117,7 @@ def test_words_take_the_room_that_a_wide_font_gives_them(text, bold):
 
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal", size=100)
     wide, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
-    assert width_of(text, 100, bold) == pytest.approx(wide, rel=0.02)
+    assert text_width(text, 100, bold) == pytest.approx(wide, rel=0.02)
 
 
 @given(
@@ -118,8 +125,8 @@ def test_words_take_the_room_that_a_wide_font_gives_them(text, bold):
     st.floats(5, 300),
 )
 def test_what_is_fitted_fits(text, room):
-    found = fitted(text, room, 12)
-    assert width_of(found, 12) <= room
+    found = truncate_to_width(text, room, 12)
+    assert text_width(found, 12) <= room
     assert found in (text, "") or (found.endswith("…") and text.startswith(found[:-1]))
 
 
@@ -127,12 +134,12 @@ def test_what_is_fitted_fits(text, room):
 def test_lines_are_broken_between_words_and_lose_none(parts, room):
     text = " ".join(parts)
     lines = wrapped(text, room, 11)
-    assert all(width_of(line, 11) <= room for line in lines)
+    assert all(text_width(line, 11) <= room for line in lines)
     assert " ".join(lines).split() == text.split()
 
 
 def test_a_number_keeps_its_percent():
-    assert wrapped("utilisation 80 %", width_of("utilisation 80", 11) + 1, 11) == [
+    assert wrapped("utilisation 80 %", text_width("utilisation 80", 11) + 1, 11) == [
         "utilisation",
         "80\u00a0%",
     ]
@@ -232,9 +239,9 @@ def test_every_look_takes_the_colour_of_its_page():
 # ---------------------------------------------------------------- the drawing
 @given(st.floats(-1e5, 1e5))
 def test_a_place_is_short_and_exact_to_a_hundredth(value):
-    assert math.isclose(float(place(value)), value, abs_tol=0.0051)
-    assert "e" not in place(value)
-    assert place(-1e-9) == "0"
+    assert math.isclose(float(format_coordinate(value)), value, abs_tol=0.0051)
+    assert "e" not in format_coordinate(value)
+    assert format_coordinate(-1e-9) == "0"
 
 
 def test_words_that_are_markup_stay_words():

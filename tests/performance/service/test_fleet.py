@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tco.performance.service.fleet import (
-    Fleet,
     Search,
+    ServingFleet,
     chips_with_spares,
     domains_holding,
     quantile_error,
     under_way,
 )
-from tco.performance.service.simulation import serve
+from tco.performance.service.simulation import simulate_requests
 from tco.performance.service.traffic import load_traffic, promise_of
 from tests.performance.servers import server
 from tests.shipped import CATALOGUE
@@ -44,7 +44,7 @@ def test_an_engine_that_decodes_begins_as_it_goes_on(search):
     )
     engine = pool.build()
     asked = under_way(engine, rate, before, requests, 0)
-    served = serve(engine, asked, read=False)
+    served = simulate_requests(engine, asked, read=False)
     own, each = (
         slice(len(asked.arrived) - 40_000, None),
         (served.last - served.first) / served.answer,
@@ -132,7 +132,7 @@ def test_spare_chips_are_bought_too(search):
 def test_fewer_domains_are_cheaper_than_fewer_chips(search):
     pool = search.decoders[0]
     fleets = [
-        Fleet(pool._replace(chips=float(chips)), 1, None, 0, {}, 1.0, 0.0, 0.5, domains)
+        ServingFleet(pool._replace(chips=float(chips)), 1, None, 0, {}, 1.0, 0.0, 0.5, domains)
         for chips, domains in ((70, 1), (60, 2), (60, 1))
     ]
     one_domain, two_domains, fewest_chips = fleets

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tco.performance.service.engine import QUANTUM, SIZES, TOKENS, Engine, engine_of
-from tco.performance.service.simulation import Cache, Requests, serve
-from tco.performance.serving.plans import decoding
+from tco.performance.service.engine import QUANTUM, SIZES, TOKENS, Engine, engine_for_plan
+from tco.performance.service.simulation import Cache, Requests, simulate_requests
+from tco.performance.serving.plans import decode_plan_from_axes
 from tests.performance.servers import PrefillPlan, server
 
 COUNT = 60_000
@@ -45,7 +45,7 @@ def test_prompts_wait_as_pollaczek_and_khinchine_say(load):
     passes = np.random.default_rng(1).geometric(0.25, COUNT)
     service = passes * STEP
     rate = load / (4 * STEP)
-    served = serve(engine(), requests(poisson(rate), passes * BUDGET, np.ones(COUNT)))
+    served = simulate_requests(engine(), requests(poisson(rate), passes * BUDGET, np.ones(COUNT)))
     wait = rate * (2 - 0.25) / 0.25**2 * STEP**2 / (2 * (1 - load))
     assert (served.first - service).mean() == pytest.approx(wait, rel=0.06)
 
@@ -58,7 +58,7 @@ def test_answers_wait_as_erlang_says(servers, load):
     mean = 400
     answer = np.random.default_rng(2).geometric(1 / mean, COUNT).astype(float)
     rate = load * servers / (mean * STEP)
-    served = serve(
+    served = simulate_requests(
         engine(most=servers), requests(poisson(rate), np.ones(COUNT), answer), read=False
     )
     offered = load * servers
@@ -75,7 +75,7 @@ def test_slots_that_come_back_evenly_are_found_as_often_as_there_is_room():
     draws = np.random.default_rng(3)
     slot, tokens = draws.integers(0, 40, COUNT), np.full(COUNT, 100.0)
     asked = requests(np.arange(COUNT) * 1.0, tokens + 1, np.ones(COUNT), slot, tokens, tokens)
-    served = serve(engine(room=1000.0 + 2), asked)
+    served = simulate_requests(engine(room=1000.0 + 2), asked)
     assert (served.found[COUNT // 10 :] > 0).mean() == pytest.approx(10 / 40, rel=0.05)
 
 
@@ -103,7 +103,7 @@ def test_every_request_is_answered_in_order_of_its_tokens():
     asked = requests(
         poisson(20, 500), draws.integers(1, 5000, 500) * 1.0, draws.integers(1, 300, 500) * 1.0
     )
-    served = serve(engine(most=8, room=20_000.0), asked)
+    served = simulate_requests(engine(most=8, room=20_000.0), asked)
     assert (served.first > 0).all()
     assert (served.last >= served.first).all()
     assert (
@@ -115,8 +115,8 @@ def test_every_request_is_answered_in_order_of_its_tokens():
 def test_tables_say_what_the_step_model_says(name):
     """At a batch and a context between those that the tables were made of."""
     asked = server(name)
-    plan = decoding(PrefillPlan(8.0, 8.0), 1.0)
-    made = engine_of(asked.machine, asked.model, asked.request, plan)
+    plan = decode_plan_from_axes(PrefillPlan(8.0, 8.0), 1.0)
+    made = engine_for_plan(asked.machine, asked.model, asked.request, plan)
     prompt, answer = float(asked.request.prompt), float(asked.request.answer)
     for sequences in (1, 6, 48):
         step = asked.decode(plan._replace(sequences=float(sequences)))
@@ -134,8 +134,11 @@ def test_no_iteration_lies_beyond_the_tables():
     more sequences than the step model is asked at.
     """
     asked = server("gb200-nvl72")
-    made = engine_of(
-        asked.machine, asked.model, asked.request, decoding(PrefillPlan(8.0, 1.0, 8.0), 1.0)
+    made = engine_for_plan(
+        asked.machine,
+        asked.model,
+        asked.request,
+        decode_plan_from_axes(PrefillPlan(8.0, 1.0, 8.0), 1.0),
     )
     half, full = (made.pass_time(share * made.budget, 4000, 0, 0.0) for share in (0.5, 1.0))
     assert full > 1.5 * half

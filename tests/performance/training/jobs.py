@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tco.chain.workloads import job_on
 from tco.performance.layer.machine import Passes
 from tco.performance.training import schedule
-from tco.performance.training.job import Job
-from tco.performance.training.plans import Block, Plan, chips_in_use, space, whole_plan
-from tco.performance.training.search import search
+from tco.performance.training.job import TrainingJob
+from tco.performance.training.plans import PlanBlock, TrainingPlan, chips_in_use, space, whole_plan
+from tco.performance.training.search import search_training_plans
 from tco.performance.training.step import evaluate_plan
 from tests.chain import by_path, inputs_of
 from tests.performance.servers import Machine
@@ -18,17 +18,17 @@ __all__ = [
     "chips_in_use",
     "evaluate_plan",
     "schedule",
-    "search",
+    "search_training_plans",
     "space",
 ]  # what tests of several files ask for
 
 A100 = "train-gpt3-175b-a100x64"
-MEGATRON = Plan(
+MEGATRON = TrainingPlan(
     8, 1, 8, 1, 1, 0, 1, 3, "interleaved"
 )  # tensor 8, pipeline 8, three model parts a stage, micro-batches of one
 
 
-def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
+def asked(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine, Passes]:
     """Return a scenario's job, machine and formats; a setting's dots are written as double
     underscores.
     """
@@ -36,12 +36,12 @@ def asked(name: str = A100, **settings: str) -> tuple[Job, Machine, Passes]:
     return job_on(inputs, inputs.values())
 
 
-def job(name: str = A100, **settings: str) -> tuple[Job, Machine]:
+def job(name: str = A100, **settings: str) -> tuple[TrainingJob, Machine]:
     """Return a scenario's job and machine."""
     return asked(name, **settings)[:2]
 
 
-def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Machine]:
+def small(model: str, chips: int, batch: int, **settings: str) -> tuple[TrainingJob, Machine]:
     """Return a job of a few chips."""
     return job(
         workload__model=model,
@@ -51,7 +51,7 @@ def small(model: str, chips: int, batch: int, **settings: str) -> tuple[Job, Mac
     )
 
 
-def every_plan(blocks: list[Block]) -> Iterator[Plan]:
+def every_plan(blocks: list[PlanBlock]) -> Iterator[TrainingPlan]:
     """Yield the plans one by one, as plain numbers."""
     for block in blocks:
         for row in block.rows.tolist():

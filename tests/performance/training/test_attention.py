@@ -17,7 +17,7 @@ from tco.performance.training.job import (
     attention_of,
     known_words,
 )
-from tco.performance.training.work import CORE, Shape, work_of
+from tco.performance.training.work import CORE, MicroBatchShape, work_of
 from tests.performance.training.jobs import job
 from tests.shipped import CATALOGUE, DATA
 
@@ -58,7 +58,7 @@ def core_of(chip: str, kernel: str, tokens: int, **settings: str):
     }
     size |= {"workload__sequence_length": str(tokens), "workload__attention": kernel} | settings
     training_job, machine = job(chip, **size)
-    items = work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items
+    items = work_of(training_job, machine, MicroBatchShape(1, 1, 1, 1, 1, 0, 0)).items
     return next(item for item in items if item.name == CORE)
 
 
@@ -109,7 +109,7 @@ def test_a_window_keeps_a_kernel_from_its_rate():
     training_job, machine = job("gb200-gpu", **model, **size)
     cores = [
         item
-        for item in work_of(training_job, machine, Shape(1, 1, 1, 1, 1, 0, 0)).items
+        for item in work_of(training_job, machine, MicroBatchShape(1, 1, 1, 1, 1, 0, 0)).items
         if item.name == CORE
     ]
     rates = sorted(

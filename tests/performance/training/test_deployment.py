@@ -13,7 +13,7 @@ from tco.chain.structure import plain_plan, plan_from
 from tco.performance.training.deployment import long_run_efficiency
 from tco.performance.training.plans import fixed_axes
 from tests.cli import document
-from tests.performance.training.jobs import search, small
+from tests.performance.training.jobs import search_training_plans, small
 from tests.shipped import CATALOGUE
 
 LLAMA = {"workload": "llama-3.1-405b-training", "workload.precision": "bf16"}
@@ -124,8 +124,8 @@ def test_a_search_of_all_plans_chooses_and_one_with_an_axis_fixed_does_not():
     training_job, machine = small(
         "llama-3.1-8b", 8, 8, workload__attention="fused", workload__sequence_length="4096"
     )
-    assert search(training_job, machine).best.chosen == 1
-    assert search(training_job, machine, fixed_axes({"tp": "2"})).best.chosen == 0
+    assert search_training_plans(training_job, machine).best.chosen == 1
+    assert search_training_plans(training_job, machine, fixed_axes({"tp": "2"})).best.chosen == 0
 
 
 def test_the_plan_of_a_saved_result_is_stated_by_who_names_it(tmp_path):

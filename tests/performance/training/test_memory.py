@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tco.models.architecture import Attention, Block, FeedForward
-from tests.performance.training.jobs import MEGATRON, Plan, evaluate_plan, job
+from tco.models.architecture import Attention, FeedForward, LayerBlock
+from tests.performance.training.jobs import MEGATRON, TrainingPlan, evaluate_plan, job
 from tests.shipped import Architecture
 
 GIB = 2**30
@@ -26,7 +26,7 @@ SIZES = (
 
 
 def gpt(hidden, heads, layers):
-    block = Block(
+    block = LayerBlock(
         layers,
         Attention(heads, heads, hidden // heads, hidden // heads),
         FeedForward(4 * hidden, 2),
@@ -41,7 +41,7 @@ def test_activations_are_the_published_ones(size):
     found, machine = job(workload__global_batch=str(batch))
     found = replace(found, model=gpt(hidden, heads, layers), chips=8 * stages)
     schedule = "interleaved" if parts > 1 else "1f1b"
-    plan = Plan(8, 1, stages, 1, 1, 0, micro, parts, schedule, recompute, 0, parallel)
+    plan = TrainingPlan(8, 1, stages, 1, 1, 0, micro, parts, schedule, recompute, 0, parallel)
     held = float(evaluate_plan(found, machine, plan)[0].memory["activations"])
     if (
         recompute == "selective"
@@ -63,7 +63,7 @@ def test_activations_are_the_published_ones(size):
 
 def test_sharding_further_never_needs_more_state():
     found, machine = job()
-    plans = [Plan(8, 1, 2, 4, 1, 0, 1, 1, "1f1b", "none", zero) for zero in range(4)]
+    plans = [TrainingPlan(8, 1, 2, 4, 1, 0, 1, 1, "1f1b", "none", zero) for zero in range(4)]
     states = [
         sum(float(made.memory[name]) for name in ("weights", "gradients", "optimizer"))
         for made in (evaluate_plan(found, machine, p)[0] for p in plans)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tco import DataError, evaluate
-from tests.performance.training.jobs import A100, MEGATRON, asked, evaluate_plan, job, search
+from tests.performance.training.jobs import (
+    A100,
+    MEGATRON,
+    asked,
+    evaluate_plan,
+    job,
+    search_training_plans,
+)
 from tests.shipped import CATALOGUE
 
 TRN3, GB200 = "llama-3.1-405b-training-trn3-nl72x2", "llama-3.1-405b-training-gb200-nvl72"
@@ -22,7 +29,7 @@ def seconds(name, plan, **settings):
 
 @pytest.fixture(scope="module")
 def sharded():
-    return search(*job(TRN3)).best._replace(zero=3)
+    return search_training_plans(*job(TRN3)).best._replace(zero=3)
 
 
 def test_gradients_are_made_in_the_format_of_the_forward_pass_unless_stated():

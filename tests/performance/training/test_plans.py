@@ -14,7 +14,7 @@ from tests.performance.training.jobs import (
     chips_in_use,
     every_plan,
     job,
-    search,
+    search_training_plans,
     small,
     space,
 )
@@ -93,8 +93,8 @@ def test_a_job_may_take_fewer_chips_that_make_more_replicas():
     )
     assert chips_in_use(found, machine.links) == [20736, 18432]
     plans = (
-        search(found, machine).best,
-        search(found, machine, fixed_axes({"tp": "4", "cp": "4"})).best,
+        search_training_plans(found, machine).best,
+        search_training_plans(found, machine, fixed_axes({"tp": "4", "cp": "4"})).best,
     )
     assert [int(plan.tensor * plan.context * plan.pipeline * plan.data) for plan in plans] == [
         18432,

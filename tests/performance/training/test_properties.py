@@ -16,8 +16,8 @@ from tco.performance.training.schedule import slots
 from tco.performance.training.work import Item, Work
 from tests.performance.servers import Machine
 from tests.performance.training.jobs import (
-    Job,
-    Plan,
+    TrainingJob,
+    TrainingPlan,
     evaluate_plan,
     every_plan,
     job,
@@ -61,7 +61,7 @@ factors = st.floats(1, 16)
 
 
 @cache
-def made(name: str) -> tuple[Job, Machine, list[Plan]]:
+def made(name: str) -> tuple[TrainingJob, Machine, list[TrainingPlan]]:
     """A job, its machine, and plans from all over its space."""
     found, machine = JOBS[name]()
     blocks = space(found, machine.links.domain)
@@ -110,7 +110,7 @@ def items_of(work: Work) -> list[Item]:
     return [*work.items, *work.head, *work.across]
 
 
-def seconds(found: Job, machine: Machine, plan: Plan) -> float:
+def seconds(found: TrainingJob, machine: Machine, plan: TrainingPlan) -> float:
     return float(evaluate_plan(found, machine, plan)[0].time)
 
 

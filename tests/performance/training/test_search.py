@@ -11,7 +11,7 @@ from tests.performance.training.jobs import (
     every_plan,
     job,
     schedule,
-    search,
+    search_training_plans,
     small,
     space,
 )
@@ -53,7 +53,7 @@ def once_a_shape(function):
 @pytest.mark.parametrize("make", SMALL)
 def test_the_array_search_equals_a_loop(make, monkeypatch):
     found, machine = make()
-    quick = search(found, machine)
+    quick = search_training_plans(found, machine)
     for room, name in (
         (step, "work_of"),
         (schedule, "work_of"),
@@ -82,14 +82,14 @@ def test_the_array_search_equals_a_loop(make, monkeypatch):
 
 
 def test_the_small_spaces_hold_plans_that_fit_and_plans_that_do_not():
-    results = [search(*make.values[0]()) for make in SMALL]
+    results = [search_training_plans(*make.values[0]()) for make in SMALL]
     assert any(0 < found.feasible < found.plans for found in results)
 
 
 @pytest.fixture(scope="module")
 def whole():
     """What the search of the whole space finds."""
-    return search(*job())
+    return search_training_plans(*job())
 
 
 SIZE = {"workload__global_batch": "64"}
@@ -98,7 +98,7 @@ SIZE = {"workload__global_batch": "64"}
 @pytest.fixture(scope="module")
 def usual():
     """What the search finds on the chip as it is."""
-    return search(*job(**SIZE))
+    return search_training_plans(*job(**SIZE))
 
 
 FASTER = {
@@ -113,7 +113,10 @@ FASTER = {
 
 @pytest.mark.parametrize("path", FASTER)
 def test_more_hardware_is_never_slower(path, usual):
-    assert search(*job(**SIZE, **{path: FASTER[path]})).top[0].seconds <= usual.top[0].seconds
+    assert (
+        search_training_plans(*job(**SIZE, **{path: FASTER[path]})).top[0].seconds
+        <= usual.top[0].seconds
+    )
 
 
 def test_what_fits_is_counted_among_all(whole):
@@ -128,7 +131,7 @@ def test_what_fits_is_counted_among_all(whole):
 
 
 def test_the_same_search_twice_finds_the_same(whole):
-    other = search(*job())
+    other = search_training_plans(*job())
     assert (whole.best, whole.runner_up, whole.margin, whole.feasible) == (
         other.best,
         other.runner_up,
@@ -138,6 +141,8 @@ def test_the_same_search_twice_finds_the_same(whole):
 
 
 def test_what_is_kept_are_the_quickest_plans(whole):
-    every = search(*job(), kept=24).top
-    assert [one.plan for one in search(*job(), kept=12).top] == [one.plan for one in every[:12]]
+    every = search_training_plans(*job(), kept=24).top
+    assert [one.plan for one in search_training_plans(*job(), kept=12).top] == [
+        one.plan for one in every[:12]
+    ]
     assert every[0].plan == whole.best

@@ -8,9 +8,9 @@ import pytest
 from tco import evaluate
 from tco.performance.training.result import train
 from tests.cli import document
-from tests.fabric import Group, choose, reach
+from tests.fabric import RankGroup, fastest_algorithm_time, reach
 from tests.performance.servers import flops_per_token
-from tests.performance.training.jobs import A100, MEGATRON, Plan, asked, evaluate_plan, job
+from tests.performance.training.jobs import A100, MEGATRON, TrainingPlan, asked, evaluate_plan, job
 from tests.shipped import CATALOGUE
 
 TRAINING = [name for name in CATALOGUE.scenarios if "train" in name]
@@ -72,7 +72,7 @@ def test_the_lines_of_a_sparse_step_sum_to_it(model, schedule):
     size = {"workload__model": model, "cluster__chips": "64", "workload__global_batch": "64"}
     found, machine, formats = asked(**size, workload__attention="fused", workload__dropout="no")
     stages = next(p for p in (4, 8, 13) if found.model.layers % p == 0 or p == 4)
-    plan = Plan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
+    plan = TrainingPlan(2, 1, stages, 64 // 2 // stages, 8, 0, 1, 1, schedule, "full", 1, 1, 1, 0)
     result = train(found, machine, formats, plan)
     assert sum(
         line.time for line in result.report(0.0, many=False).phases["step"].lines
@@ -88,7 +88,7 @@ def lines_of(model: str, recompute: str = "none", **settings: str):
         "workload__attention": "fused",
     }
     found, machine, formats = asked(**size | settings)
-    result = train(found, machine, formats, Plan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute))
+    result = train(found, machine, formats, TrainingPlan(2, 1, 1, 4, 1, 0, 1, 1, "1f1b", recompute))
     return {line.name: line for line in result.report(0.0, many=False).phases["step"].lines}
 
 
@@ -200,9 +200,11 @@ def test_gradients_of_hybrid_sharding_are_averaged_across_domains_at_the_end():
     found, machine = job(
         workload__model="llama-3.1-8b", cluster__chips="16", workload__global_batch="16"
     )
-    plan = Plan(1, 1, 1, 16, 1, 0, 1, 1, "1f1b", zero=3, hybrid=1)
+    plan = TrainingPlan(1, 1, 1, 16, 1, 0, 1, 1, "1f1b", zero=3, hybrid=1)
     part = found.model.parameters / 8 * float(found.values["workload.gradient_size"])
-    once = float(choose(reach(machine.links, Group(2, 2, 1, 2)), "all-gather", part))
+    once = float(
+        fastest_algorithm_time(reach(machine.links, RankGroup(2, 2, 1, 2)), "all-gather", part)
+    )
     exposed = float(found.values["performance.training.data_exposed"])
     assert float(evaluate_plan(found, machine, plan)[0].parts["gradients"]) == pytest.approx(
         2 * exposed * once, rel=1e-9

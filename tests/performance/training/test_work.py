@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from tco.performance.training.result import describe
+from tco.performance.training.result import training_plan_document
 from tests.performance.servers import flops_per_token
-from tests.performance.training.jobs import Plan, evaluate_plan, job
+from tests.performance.training.jobs import TrainingPlan, evaluate_plan, job
 
 DEEPSEEK = {"workload__model": "deepseek-v3", "cluster__chips": "8", "workload__global_batch": "8"}
 
@@ -47,7 +47,7 @@ def test_a_step_takes_the_work_of_its_tokens(model, tensor):
     closed = float(flops_per_token(found.model, float(found.sequence), training=True))
     repeated = (tensor - 1) * routed(found.model)
     assert products(
-        found, machine, Plan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")
+        found, machine, TrainingPlan(tensor, 1, 1, 8 // tensor, 1, 0, 1, 1, "1f1b")
     ) == pytest.approx(closed + repeated, rel=5e-4)
 
 
@@ -57,7 +57,7 @@ def test_a_predicted_token_takes_one_more_layer_a_projection_and_a_head():
     """
     found, machine = job(**DEEPSEEK)
     model = found.model
-    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b")
+    plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b")
     bare = model._replace(prediction_layers=0)
     last = bare.blocks[-1]
     deeper = bare._replace(blocks=(*bare.blocks[:-1], last._replace(layers=last.layers + 1)))
@@ -76,7 +76,7 @@ def test_latents_are_kept_for_the_way_back():
     values, two bytes a number.
     """
     found, machine = job(**DEEPSEEK)
-    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
+    plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
 
     def held(width):
         blocks = tuple(
@@ -101,14 +101,14 @@ def test_stages_inside_one_server_hand_over_at_its_links_whatever_stands_between
     """
     found, machine = job(cluster__chips="8", workload__global_batch="64")
     beside, apart = (
-        evaluate_plan(found, machine, Plan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1]
+        evaluate_plan(found, machine, TrainingPlan(1, 1, 4, 2, 1, order, 1, 1, "1f1b"))[1]
         for order in (1, 0)
     )
     assert float(beside.transfer) > 0
     assert float(apart.transfer) == pytest.approx(float(beside.transfer), rel=1e-12)
     found, machine = job(cluster__chips="16", workload__global_batch="64")
     inside, across = (
-        evaluate_plan(found, machine, Plan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1]
+        evaluate_plan(found, machine, TrainingPlan(1, 1, 4, 4, 1, order, 1, 1, "1f1b"))[1]
         for order in (1, 0)
     )
     assert float(across.transfer) > float(inside.transfer), (
@@ -124,15 +124,17 @@ def test_a_stage_holds_its_share_of_the_layers():
     layers = found.model.layers
     seen = set()
     for pipeline, interleave in ((1, 1), (4, 1), (4, 3), (8, 2), (8, 3), (5, 2)):
-        held = describe(
-            Plan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"), found.model, 64
+        held = training_plan_document(
+            TrainingPlan(1, 1, pipeline, 1, 1, 0, 1, interleave, "interleaved"), found.model, 64
         )["layers_per_stage"]
         assert held % interleave == 0
         assert layers <= held * pipeline < layers + pipeline * interleave
         seen.add(held)
     assert len(seen) > 3
     assert (
-        describe(Plan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)["micro_batches"]
+        training_plan_document(TrainingPlan(1, 1, 1, 4, 1, 0, 2, 1, "1f1b"), found.model, 64)[
+            "micro_batches"
+        ]
         == 64 / 4 / 2
     )
 
@@ -142,7 +144,7 @@ def test_experts_keep_what_their_tokens_pass():
     the activation, two bytes each.
     """
     found, machine = job(**DEEPSEEK)
-    plan = Plan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
+    plan = TrainingPlan(1, 1, 1, 8, 1, 0, 1, 1, "1f1b", "none")
     sparse = [block for block in found.model.blocks if block.feed_forward.experts]
 
     def held(more):

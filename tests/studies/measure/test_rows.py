@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tco.studies.measure.sweeps import Collective, Kernel
+from tco.studies.measure.sweeps import Collective, MeasuredKernel
 from tests.cli import tco
 from tests.studies.measure import toy
 
@@ -68,10 +68,10 @@ def collective_cells(monkeypatch, tmp_path):
 
 # NVIDIA's aiconfigurator database of the H100 SXM (aic_db_h100_sxm): time in us, TFLOP/s, GB/s
 PUBLISHED = [
-    (Kernel("gemm", "bfloat16", m=8192, n=65536, k=8192), 12254.2, 717.801, 186.197),
-    (Kernel("gemm", "bfloat16", m=64, n=65536, k=8192), 403.579, 170.275, 2683.94),
+    (MeasuredKernel("gemm", "bfloat16", m=8192, n=65536, k=8192), 12254.2, 717.801, 186.197),
+    (MeasuredKernel("gemm", "bfloat16", m=64, n=65536, k=8192), 403.579, 170.275, 2683.94),
     (
-        Kernel(
+        MeasuredKernel(
             "attention_prefill",
             "bfloat16",
             batch=4,
@@ -86,7 +86,7 @@ PUBLISHED = [
         None,
     ),
     (
-        Kernel(
+        MeasuredKernel(
             "attention_decode",
             "bfloat16",
             batch=1,
@@ -130,7 +130,7 @@ def test_bandwidths_count_as_the_published_rows_count(collective_cells, op, time
 
 def test_a_stream_counts_every_pass(kernel_cells):
     add, copy = (
-        kernel_cells(Kernel(op, "bfloat16", m=1000, n=1000), 10.0)
+        kernel_cells(MeasuredKernel(op, "bfloat16", m=1000, n=1000), 10.0)
         for op in ("elementwise:add", "elementwise:copy")
     )
     assert (add["gb_s"], copy["gb_s"]) == (600.0, 400.0)
@@ -144,7 +144,7 @@ def test_a_stream_counts_every_pass(kernel_cells):
 
 
 def test_a_row_says_where_it_comes_from_and_how_it_was_taken(kernel_cells):
-    cells = kernel_cells(Kernel("gemm", "fp32", m=8, n=8, k=8), 100.0)
+    cells = kernel_cells(MeasuredKernel("gemm", "fp32", m=8, n=8, k=8), 100.0)
     assert [
         cells[name] for name in ("source_id", "accelerator", "kernel_source", "dtype", "value_kind")
     ] == [*("own-measurement", "H100 SXM", "PyTorch 2.9", "fp32", "measured")]
@@ -159,7 +159,7 @@ def test_a_row_says_where_it_comes_from_and_how_it_was_taken(kernel_cells):
 
 
 def test_the_format_of_the_cache_stands_with_attention(kernel_cells):
-    kernel = Kernel(
+    kernel = MeasuredKernel(
         "attention_decode",
         "bfloat16",
         batch=1,

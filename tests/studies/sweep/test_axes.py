@@ -13,7 +13,7 @@ from scipy.stats import norm, qmc
 
 from tco import DataError, sweep
 from tco.studies.sweep import cases
-from tco.studies.sweep.job import Layout
+from tco.studies.sweep.job import CaseLayout
 from tco.studies.sweep.study import Draw
 from tests.shipped import CATALOGUE
 from tests.studies.room import Dice, Range, job
@@ -102,7 +102,7 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
     before = job.ROWS
     job.ROWS = most
     try:
-        made = Layout(scenarios, tuple(outer), tuple(inner), draws, 4)
+        made = CaseLayout(scenarios, tuple(outer), tuple(inner), draws, 4)
         met = [
             (one.scenario, *one.places, case)
             for number in range(made.partitions)

@@ -15,10 +15,10 @@ import pytest
 
 from tco import evaluate
 from tco.studies.validation import back_test as study
-from tco.studies.validation.unexplained import residuals, split, unexplained_rows
+from tco.studies.validation.unexplained import fit_variance_components, residuals, unexplained_rows
 from tests.cli import document, tco
 from tests.shipped import CATALOGUE
-from tests.studies.room import range_of
+from tests.studies.room import belief_of
 from tests.studies.validation.today import chips_of, predicted, table_of
 
 HELD_BACK = ("tier B;", "tier C;")
@@ -58,7 +58,9 @@ def test_the_command_states_the_share_inside(some):
 
 def test_rows_are_counted_where_they_lie():
     draws = np.tile(np.linspace(0, 100, 101), (3, 1))
-    found = study.summed([study.held(np.array([50.0, 5.0, 95.0]), draws, draws / 2)])
+    found = study.coverage_statistics(
+        [study.range_coverage(np.array([50.0, 5.0, 95.0]), draws, draws / 2)]
+    )
     assert found == study.Tested(
         3,
         pytest.approx(1 / 3),
@@ -70,8 +72,8 @@ def test_rows_are_counted_where_they_lie():
 
 
 def test_a_range_moves_with_its_value():
-    one = range_of(CATALOGUE.practice("nvidia", "launch_time"))
-    other = study.moved(one, 3 * one.value)
+    one = belief_of(CATALOGUE.practice("nvidia", "launch_time"))
+    other = study.rescaled_range(one, 3 * one.value)
     assert (other.low, other.value, other.high) == pytest.approx(
         (3 * one.low, 3 * one.value, 3 * one.high)
     )
@@ -146,7 +148,7 @@ def test_variances_are_those_of_the_balanced_layout():
     a(n-1) and v_chip = SSB/an - v_k/n.
     """
     effects, runs = np.array([-0.3, -0.2, 0.1, 0.4]), np.array([-0.15, -0.05, 0.05, 0.15])
-    found = split(rows_of_chips(effects, runs))
+    found = fit_variance_components(rows_of_chips(effects, runs))
     inside = (runs**2).sum() / (len(runs) - 1)
     assert found.levels["configuration"] == pytest.approx(inside, rel=1e-3)
     assert found.levels["chip"] == pytest.approx((effects**2).mean() - inside / len(runs), rel=1e-3)
@@ -156,7 +158,8 @@ def test_variances_are_those_of_the_balanced_layout():
 
 def test_more_rows_tell_more_of_a_chip():
     few, many = (
-        split(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times))) for times in (1, 8)
+        fit_variance_components(rows_of_chips([-0.2, 0.2, 0.0], np.tile([-0.1, 0.1], times)))
+        for times in (1, 8)
     )
     assert many.width("chip", "chip 2") < few.width("chip", "chip 2") < few.width("chip", "chip 3")
 

@@ -20,7 +20,7 @@ from tco.studies.validation.deployed import (
     PUBLISHER_SPREAD,
     deployed_rows,
     family_effects,
-    fitted,
+    fit_mixed_model,
     gaps,
 )
 from tests.chain import plain_values
@@ -73,13 +73,13 @@ def test_what_systems_have_alone_is_as_wide_as_envelopes_lie_apart():
     )
     assert row["value"] == 1
     assert np.log(row["high"]) / P95 == pytest.approx(0.15, rel=0.15)
-    assert np.sqrt(fitted(runs(noise=0.05)).scatter) == pytest.approx(
+    assert np.sqrt(fit_mixed_model(runs(noise=0.05)).scatter) == pytest.approx(
         0.04, abs=0.01
     )  # the core of Student's t is narrower than a bell curve
 
 
 def test_an_engine_without_runs_is_as_wide_as_engines_lie_apart():
-    effects = fitted(runs())
+    effects = fit_mixed_model(runs())
     mean, deviation = effects.of(ENGINE, "nobody's")
     assert mean == 0
     assert deviation == pytest.approx(np.std(list(ENGINES.values())), rel=0.3)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from tco.studies.validation.envelopes import (
-    Curve,
     Envelope,
-    Run,
-    Sweep,
+    EnvelopeCandidates,
+    EnvelopeRun,
+    ParetoEnvelope,
+    envelope_order_accuracy,
+    envelope_statistics,
     envelopes_of,
     left_out,
     never_seen,
     off_at_random,
-    pairs,
-    summary,
-    unbeaten,
+    pareto_front,
 )
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
@@ -38,11 +38,11 @@ def gb200():
 
 def test_a_run_that_another_beats_in_both_is_not_on_the_envelope():
     speed, rate = np.array([10.0, 20, 30, 20, 5]), np.array([100.0, 80, 20, 79, 100])
-    assert unbeaten(speed, rate).tolist() == [True, True, True, False, False]
+    assert pareto_front(speed, rate).tolist() == [True, True, True, False, False]
 
 
 def test_a_configuration_run_many_times_counts_once(gb200):
-    found, table = Sweep(*gb200).configurations(ahead=False), gb200[0]
+    found, table = EnvelopeCandidates(*gb200).configurations(ahead=False), gb200[0]
     assert (
         30 <= len(found) <= 0.5 * (table["spec_decoding"] != "mtp").sum()
     )  # sweeps were run again day by day
@@ -50,15 +50,19 @@ def test_a_configuration_run_many_times_counts_once(gb200):
 
 
 def test_the_newest_run_of_a_configuration_counts(gb200):
-    sweep = Sweep(*gb200)
+    sweep = EnvelopeCandidates(*gb200)
     same = [name for name in sweep.runs if name not in ("speed", "rate", "row", "month", "date")]
     newest = sweep.runs.groupby(same, dropna=False)["month"].max()
     assert sorted(sweep.configurations(ahead=True)["month"].dropna()) == sorted(newest.dropna())
 
 
 def test_a_summary_counts_what_no_plan_reaches_as_nothing():
-    found = summary(
-        [Run(10, 100, 100, 10, 110), Run(20, 100, 80, 19, 85), Run(30, 100, 0, 0, None)]
+    found = envelope_statistics(
+        [
+            EnvelopeRun(10, 100, 100, 10, 110),
+            EnvelopeRun(20, 100, 80, 19, 85),
+            EnvelopeRun(30, 100, 0, 0, None),
+        ]
     )
     assert (found["n"], found["median"], found["below_0.9"], found["least"]) == (
         3,
@@ -74,7 +78,7 @@ def test_a_summary_counts_what_no_plan_reaches_as_nothing():
 
 
 def test_a_curve_is_a_line_in_logarithms_and_not_read_beyond_its_ends():
-    curve = Curve.of(np.array([40.0, 10, 20]), np.array([100.0, 400, 90]))
+    curve = ParetoEnvelope.of(np.array([40.0, 10, 20]), np.array([100.0, 400, 90]))
     assert (curve.speed.tolist(), curve.rate.tolist()) == ([10, 40], [400, 100])
     assert curve.rate_at(20) == pytest.approx(200)
     assert curve.speed_at(200) == pytest.approx(20)
@@ -83,13 +87,13 @@ def test_a_curve_is_a_line_in_logarithms_and_not_read_beyond_its_ends():
         pytest.approx(40),
     )  # a higher speed is quick enough
     assert (curve.rate_at(41), curve.speed_at(401)) == (0, 0)
-    nothing = Curve.of(np.array([]), np.array([]))
+    nothing = ParetoEnvelope.of(np.array([]), np.array([]))
     assert (nothing.rate_at(1), nothing.speed_at(1)) == (0, 0)
 
 
 def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
     table, catalogue, values = gb200
-    sweep = Sweep(table, catalogue, values)
+    sweep = EnvelopeCandidates(table, catalogue, values)
     found, own = left_out(catalogue, "gb200-gpu"), values["performance.nvidia.exchange_wait"]
     with never_seen(sweep.chips, "gb200-gpu"):
         assert (
@@ -99,7 +103,7 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
         )
     assert values["performance.nvidia.exchange_wait"] == own
     given = plain_values(performance__nvidia__exchange_wait="3 us")
-    with never_seen(Sweep(table, catalogue, given).chips, "gb200-gpu"):
+    with never_seen(EnvelopeCandidates(table, catalogue, given).chips, "gb200-gpu"):
         assert given["performance.nvidia.exchange_wait"] == pytest.approx(
             3e-6
         )  # what the user sets stays
@@ -107,7 +111,7 @@ def test_a_chip_is_predicted_by_the_refit_that_never_saw_it(gb200):
 
 def envelope(chip, measured, predicted):
     """Return an envelope of runs, each a speed and a rate, and what is predicted."""
-    runs = [Run(speed, made, 0, 0, None) for speed, made in measured]
+    runs = [EnvelopeRun(speed, made, 0, 0, None) for speed, made in measured]
     return Envelope(
         chip,
         "m",
@@ -116,14 +120,14 @@ def envelope(chip, measured, predicted):
         1,
         *np.array(measured, float).T,
         runs,
-        Curve.of(*np.array(predicted, float).T),
+        ParetoEnvelope.of(*np.array(predicted, float).T),
     )
 
 
 def test_two_chips_are_compared_at_the_speeds_both_span():
     one = envelope("one", [(10, 400), (40, 100)], [(40, 90), (10, 400)])
     other = envelope("other", [(20, 100), (80, 50)], [(80, 60), (20, 100)])
-    found = pairs([one, other], [one.alike, other.alike])  # at 20 and 40
+    found = envelope_order_accuracy([one, other], [one.alike, other.alike])  # at 20 and 40
     assert (found["pairs"], found["right"]) == (2, 1)
     errors = [
         abs(
@@ -135,13 +139,13 @@ def test_two_chips_are_compared_at_the_speeds_both_span():
         for s in (20, 40)
     ]
     assert found["ratio_error"] == pytest.approx(np.mean(errors))
-    assert pairs([one], [one.alike])["right"] is None
+    assert envelope_order_accuracy([one], [one.alike])["right"] is None
 
 
 def test_a_chip_without_the_speed_comes_second():
     one = envelope("one", [(10, 400), (40, 100)], [(10, 400), (15, 100)])
     other = envelope("other", [(20, 100), (80, 50)], [(20, 100), (80, 50)])
-    found = pairs([one, other], [one.alike, other.alike])
+    found = envelope_order_accuracy([one, other], [one.alike, other.alike])
     assert (found["right"], found["ratio_error"]) == (0, 1)  # the first makes more at both speeds
 
 
@@ -195,7 +199,7 @@ def test_gb200s_best_plans_reach_the_published_runs_of_the_headlines_workload(gb
     )
     (found,) = envelopes_of(eight, catalogue, plain_values(workload__as_deployed="1"))
     assert len(found.speed) >= 5
-    stands = summary(found.runs)  # over a run, as a benchmark measures it
+    stands = envelope_statistics(found.runs)  # over a run, as a benchmark measures it
     assert (
         stands["below_0.9"] <= 0.2
     )  # one run at 63 tokens/s, four fifths of which the best plan makes

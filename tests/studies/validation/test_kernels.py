@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tco.performance.chip.kernel_times import kernel
+from tco.performance.chip.kernel_times import kernel_timing
 from tests.chain import as_traced, plain_values, recording, system_of
 from tests.cli import document
 from tests.performance.servers import FORMATS, chip_on, computed_on, operands, product
@@ -86,11 +86,11 @@ def test_decode_attention_grows_no_faster_than_its_query_heads(chips, values, ch
     form = computed_on(values, chip, "bf16", "test")
     shape = {"batch": 512.0, "seq_kv": 8192.0, "kv_heads": 2.0, "head_dim": 128.0}
     times = [
-        float(kernel(on, "decode", form, shape | {"heads": heads}, BARE).time)
+        float(kernel_timing(on, "decode", form, shape | {"heads": heads}, BARE).time)
         for heads in (32.0, 64.0, 128.0, 256.0)
     ]
     assert all(one <= other <= 2 * one for one, other in pairwise(times))
-    slow = float(kernel(on, "decode", form, shape | {"heads": 128.0}, "tensorrt-llm").time)
+    slow = float(kernel_timing(on, "decode", form, shape | {"heads": 128.0}, "tensorrt-llm").time)
     assert slow > 5 * times[2]  # measured: TensorRT-LLM's tables of 64 queries a key head
 
 
@@ -202,7 +202,7 @@ def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, value
         one, other = (
             {"m": side, "n": columns, "k": inner, "groups": groups} for side in (rows, rows + more)
         )
-        found = kernel(chip, operation, how, one)
+        found = kernel_timing(chip, operation, how, one)
         assert found.time >= 2 * rows * columns * inner * many / chip.part(how.peak)
         assert (
             found.time
@@ -214,11 +214,11 @@ def test_no_product_beats_peak_and_memory_or_gets_quicker_with_rows(chips, value
             product(made, rows, columns, inner, groups).time + chip.practice("kernel_launch"),
             rel=1e-12,
         )
-        assert kernel(chip, operation, how, other).time >= found.time * (1 - 1e-12)
-        assert kernel(chip, operation, how, other, LAYER).time >= kernel(
+        assert kernel_timing(chip, operation, how, other).time >= found.time * (1 - 1e-12)
+        assert kernel_timing(chip, operation, how, other, LAYER).time >= kernel_timing(
             chip, operation, how, one, LAYER
         ).time * (1 - 1e-12)
-        assert kernel(chip, operation, how, one, LAYER).time >= found.time
+        assert kernel_timing(chip, operation, how, one, LAYER).time >= found.time
 
     holds()
 
@@ -250,14 +250,17 @@ def test_no_attention_beats_peak_and_memory(chips, values, name):
         for form in ("bf16", "fp8"):
             how = computed_on(values, name, form, "precision")
             bare, layer = (
-                kernel(chip, "prefill", how, shape, library).time for library in (BARE, LAYER)
+                kernel_timing(chip, "prefill", how, shape, library).time
+                for library in (BARE, LAYER)
             )
             assert bare >= 4 * batch * heads * length**2 * 128 * (1 - causal / 2) / chip.part(
                 how.peak
             )
             assert layer > bare
         bare, layer = (
-            kernel(chip, "decode", computed_on(values, name, "bf16", ""), shape, library).time
+            kernel_timing(
+                chip, "decode", computed_on(values, name, "bf16", ""), shape, library
+            ).time
             for library in (BARE, LAYER)
         )
         assert layer > bare >= 4 * batch * kv_heads * length * 128 / chip.part("hbm_bandwidth")
@@ -302,7 +305,7 @@ def test_every_reading_gives_the_same(name):
                 side: size if stretched is None or side == "by_row" else size * stretched
                 for side, size in shape.items()
             }
-            yield kernel(
+            yield kernel_timing(
                 chip, operation, computed_on(values, name, form, "precision"), sides, LAYER
             )
 

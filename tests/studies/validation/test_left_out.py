@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tco.studies.validation import fit as fitting
-from tco.studies.validation.back_test import order
+from tco.studies.validation.back_test import pair_order_accuracy
 from tco.studies.validation.calibrate import Refit, unseen
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
@@ -82,7 +82,7 @@ def test_every_left_out_figure_follows_from_its_refits(kind):
             "part"
         ]
     for row in (row for row in stated("orders") if row["kind"] == kind):
-        again = order(task.table, blind)
+        again = pair_order_accuracy(task.table, blind)
         assert [float(row[name]) for name in ("pairs", "right", "ratio_error")] == pytest.approx(
             [again[name] for name in ("pairs", "right", "ratio_error")], abs=2e-4
         )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tco.studies.validation.fit import side_by_side
+from tco.studies.validation.fit import batch_searches
 
 
 def newton(start, root, calls):
@@ -31,7 +31,7 @@ def test_searches_of_different_length_find_their_own_answers():
         return sets**2
 
     roots = [1.0, 2.0, 30.0, 400.0, 5e4]
-    found = side_by_side(ask, [newton(1.0, root, calls) for root in roots])
+    found = batch_searches(ask, [newton(1.0, root, calls) for root in roots])
     assert found == pytest.approx(roots, rel=1e-6)
     assert batches[0] == 2 * len(roots)  # all of them in one question
     assert batches[-1] == 2  # the longest ends alone
@@ -39,12 +39,12 @@ def test_searches_of_different_length_find_their_own_answers():
 
 
 def test_one_search_and_none():
-    assert side_by_side(lambda sets: sets**2, [newton(3.0, 7.0, [])]) == pytest.approx([7.0])
-    assert side_by_side(lambda sets: sets**2, []) == []
+    assert batch_searches(lambda sets: sets**2, [newton(3.0, 7.0, [])]) == pytest.approx([7.0])
+    assert batch_searches(lambda sets: sets**2, []) == []
 
 
 def test_a_search_that_never_asks_does_not_hold_up_the_others():
-    assert side_by_side(
+    assert batch_searches(
         lambda sets: sets**2, [lambda _: 0.0, newton(1.0, 2.0, [])]
     ) == pytest.approx([0.0, 2.0])
 
@@ -56,7 +56,7 @@ def test_what_goes_wrong_in_the_engine_is_raised():
         return sets**2
 
     with pytest.raises(ValueError, match="too far"):
-        side_by_side(ask, [newton(1.0, 2.0, []), newton(1.0, 100.0, [])])
+        batch_searches(ask, [newton(1.0, 2.0, []), newton(1.0, 100.0, [])])
 
 
 def test_what_goes_wrong_in_one_search_is_raised_and_the_others_end():
@@ -65,4 +65,4 @@ def test_what_goes_wrong_in_one_search_is_raised_and_the_others_end():
         raise RuntimeError("lost")
 
     with pytest.raises(RuntimeError, match="lost"):
-        side_by_side(lambda sets: sets**2, [broken, newton(1.0, 9.0, [])])
+        batch_searches(lambda sets: sets**2, [broken, newton(1.0, 9.0, [])])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tco import DataError
-from tco.studies.validation.training_rows import Reader, targets, usable_domain
+from tco.studies.validation.training_rows import Reader, training_targets, usable_domain
 from tests.cli import document
 from tests.shipped import CATALOGUE
 from tests.studies.validation.today import precisions, predicted, table_of
@@ -45,7 +45,7 @@ def test_the_step_comes_before_the_rates():
             "hw_tflops_per_accelerator": [1.0, 2.0, 3.0, 400.0, nan],
         }
     )
-    values, names = targets(table)
+    values, names = training_targets(table)
     assert values[:4].tolist() == [2.0, 20.0, 300.0, 400.0]
     assert np.isnan(values[4])
     assert list(names) == [

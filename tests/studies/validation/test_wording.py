@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.shipped import CATALOGUE
-from tests.studies.validation.today import meaning, precisions
+from tests.studies.validation.today import interpret_note, precisions
 
 ROOT = Path(__file__).parents[3]
 
@@ -58,8 +58,8 @@ def cells(kind, column):
 )
 def test_recomputation(text, recompute, parallel):
     assert (
-        meaning(CATALOGUE, "recomputation", text),
-        meaning(CATALOGUE, "sequence parallel", text),
+        interpret_note(CATALOGUE, "recomputation", text),
+        interpret_note(CATALOGUE, "sequence parallel", text),
     ) == (recompute, parallel)
 
 
@@ -99,7 +99,10 @@ def test_recomputation(text, recompute, parallel):
     ],
 )
 def test_sharding(text, sharded, offload):
-    assert (meaning(CATALOGUE, "sharding", text), meaning(CATALOGUE, "offload", text)) == (
+    assert (
+        interpret_note(CATALOGUE, "sharding", text),
+        interpret_note(CATALOGUE, "offload", text),
+    ) == (
         sharded,
         offload,
     )
@@ -162,17 +165,17 @@ def test_several_precisions_in_the_order_of_the_text(text, forms):
 
 @pytest.mark.parametrize("text", ["1", "1.0", "True", "true", "YES", "y", "on", "Enabled", " yes "])
 def test_yes(text):
-    assert meaning(CATALOGUE, "answer", text) == "yes"
+    assert interpret_note(CATALOGUE, "answer", text) == "yes"
 
 
 @pytest.mark.parametrize("text", ["0", "0.0", "False", "no", "N", "off", "None", "disabled", "-"])
 def test_no(text):
-    assert meaning(CATALOGUE, "answer", text) == "no"
+    assert interpret_note(CATALOGUE, "answer", text) == "no"
 
 
 @pytest.mark.parametrize("text", ["", "maybe", "4", "n/a"])
 def test_neither_yes_nor_no(text):
-    assert meaning(CATALOGUE, "answer", text) == ""
+    assert interpret_note(CATALOGUE, "answer", text) == ""
 
 
 @pytest.mark.parametrize(
@@ -199,17 +202,19 @@ def test_neither_yes_nor_no(text):
     ],
 )
 def test_kernels_and_schedules(subject, text, means):
-    assert meaning(CATALOGUE, subject, text) == means
+    assert interpret_note(CATALOGUE, subject, text) == means
 
 
 def test_every_text_of_the_given_files_is_read():
     assert [
         text
         for text in cells("training", "activation_recompute")
-        if not meaning(CATALOGUE, "recomputation", text)
+        if not interpret_note(CATALOGUE, "recomputation", text)
     ] == []
     assert [
-        text for text in cells("training", "sharding") if not meaning(CATALOGUE, "sharding", text)
+        text
+        for text in cells("training", "sharding")
+        if not interpret_note(CATALOGUE, "sharding", text)
     ] == []
     assert [
         text

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from tco.studies.validation.calibrate import KINDS, Task
 from tco.studies.validation.measured import read_measured, texts
-from tco.studies.validation.run import PREDICTORS, Validation, validate
+from tco.studies.validation.run import PREDICTORS, Validation, score_measurements
 from tco.studies.validation.score import scores
 from tco.studies.validation.specifications import Specifications
-from tco.studies.validation.wording import meaning, precisions
+from tco.studies.validation.wording import interpret_note, precisions
 from tests.chain import plain_values
 from tests.shipped import CATALOGUE
 
 __all__ = [  # what tests of several files ask for
     "KINDS",
     "Task",
-    "meaning",
+    "interpret_note",
     "precisions",
     "scores",
 ]
@@ -56,7 +56,7 @@ def predicted(kind: str, table: pd.DataFrame, chips: Specifications | None = Non
 
 def scored(file: Path, values=VALUES) -> Validation:
     """Return the predictions of every row of a file, with their errors."""
-    return validate(file, CATALOGUE, values)
+    return score_measurements(file, CATALOGUE, values)
 
 
 @cache
