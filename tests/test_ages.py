@@ -324,7 +324,7 @@ def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
         Inputs(catalogue, scenario, {"terms.date": date}, {}).values()
         for date in ("2025-12", "2026-Q3")
     )
-    then = here.at("2026-Q3")
+    then = here.on_date("2026-Q3")
     moved = [
         path
         for path in (
@@ -342,16 +342,18 @@ def test_prices_at_another_date_are_those_of_a_scenario_there(catalogue):
         "site.electricity_price",
     ):
         assert then[path] == there[path]
-    assert here.at("2026-Q3") is then
+    assert here.on_date("2026-Q3") is then
 
 
 def test_settings_hold_at_every_date_and_the_system_stays(catalogue):
     inputs = system_of("trn3-nl72x2", catalogue=catalogue, **{"parts.ddr5-dimm.price": "1 USD"})
     values = inputs.values()
-    assert values.at("2026-09")["parts.ddr5-dimm.price"] == values["parts.ddr5-dimm.price"] == 1
-    assert inputs.at("2026-09").system is inputs.system
+    assert (
+        values.on_date("2026-09")["parts.ddr5-dimm.price"] == values["parts.ddr5-dimm.price"] == 1
+    )
+    assert inputs.on_date("2026-09").system is inputs.system
     assert inputs.date == "2026-11"
     with pytest.raises(DataError, match="is no date"):
-        values.at("soon")
+        values.on_date("soon")
     with pytest.raises(DataError, match="have no dates"):
-        Values(inputs.resolve).at("2026-09")
+        Values(inputs.resolve).on_date("2026-09")

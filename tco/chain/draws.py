@@ -145,7 +145,7 @@ class Case:
         """How many draws there are."""
         return len(next(iter(self.drawn.values()))[0])
 
-    def at(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
+    def inputs_at_draw(self, draw: int, paths: Iterable[str]) -> dict[str, tuple[float, str]]:
         """Return some inputs as they are in one draw."""
         return {path: (float(self.drawn[path][0][draw]), self.drawn[path][1]) for path in paths}
 
@@ -153,7 +153,7 @@ class Case:
         """Return the inputs of a structure, some of those that are drawn set to one of their
         values.
         """
-        return self.programs.inputs(structure, self.at(0, paths))
+        return self.programs.inputs(structure, self.inputs_at_draw(0, paths))
 
     def refuse(self, inputs: Inputs, values: Values) -> None:
         """Refuse values that are out of bounds, or that no workload can be asked with."""
@@ -274,7 +274,7 @@ def resized(
     moved = {path for path, one in size.items() if one != held.readings[path]}
     if not moved:
         return {}
-    return case.at(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
+    return case.inputs_at_draw(draw, moved if moved <= case.drawn.keys() else case.drawn.keys())
 
 
 def decisions(inputs: Inputs, values: Values, held: Structure) -> dict[str, Array]:
@@ -328,7 +328,9 @@ def plans_of_missed(case: Case, group: StructureGroup, missed: Array) -> list[An
         return []
     some = missed[np.linspace(0, len(missed) - 1, min(len(missed), LOOKED_AT)).astype(int)]
     found = dict.fromkeys(
-        plan for draw in some for plan in plans_trained(case, case.at(draw, case.drawn), {})
+        plan
+        for draw in some
+        for plan in plans_trained(case, case.inputs_at_draw(draw, case.drawn), {})
     )
     return [plan for plan in found if plan not in group.plans]
 

@@ -94,7 +94,7 @@ class Scenario(NamedTuple):
     where: str
 
     @property
-    def own(self) -> bool:
+    def has_user_settings(self) -> bool:
         """Say whether its settings are a person's own: those of a file that is shipped are not."""
         return bool(self.settings) and not Path(self.where).resolve().is_relative_to(
             scenario_directory().resolve()
@@ -238,7 +238,7 @@ class Inputs:
             path: Given(text, self.system.source, "analyst", self.system.where, own=False)
             for path, text in self.system.settings.items()
         }
-        own, by = scenario.own, f"set by the scenario {scenario.name}"
+        own, by = scenario.has_user_settings, f"set by the scenario {scenario.name}"
         wanted |= {
             path: Given(text, by, "assumed", scenario.where, own=own)
             for path, text in scenario.settings.items()
@@ -267,7 +267,7 @@ class Inputs:
             path: Given(text, KEPT, "assumed", KEPT, own=False) for path, text in self.kept.items()
         }
         for path, given in wanted.items():
-            self.place(path, given)
+            self.apply_setting(path, given)
         self.shape = joint_array_shape(self.given)
         self.perspective = load_perspective(self.catalogue, self.text("terms.perspective"))
         for one in reversed(self.catalogue.with_base(FOLDER, self.perspective.id, "perspective")):
@@ -432,7 +432,7 @@ class Inputs:
             raise unknown("cooling", cooling, COOLINGS, "site.cooling")
         return cooling
 
-    def place(self, path: str, given: Given) -> None:
+    def apply_setting(self, path: str, given: Given) -> None:
         """Take in one setting: a text where the input is one, else a quantity for later."""
         if path in TEXTS or path == ALIAS:
             if given.keeps_back(path):
@@ -507,12 +507,12 @@ class Inputs:
             self.given,
             bounds,
             self.unit_of,
-            lambda date: self.at(date).values(read),
+            lambda date: self.on_date(date).values(read),
             follows,
             self.readings,
         )
 
-    def at(self, date: str) -> Inputs:
+    def on_date(self, date: str) -> Inputs:
         """Return the same inputs at another date: prices move, the system, its choices and whatever
         is set stay as they are.
         """

@@ -81,12 +81,12 @@ def recorded(program: Program, inputs: Inputs, plan: Any) -> tuple[dict[str, int
                 workload = train(job, reached, formats, plan)
                 beside = {
                     "step": workload.rates["step_s"],
-                    "held": workload.held,
+                    "held": workload.hbm_bytes_used,
                     "memory": reached.memory,
                 }
         metrics = run(inputs, values, None, workload).metrics
     named = {f"{METRIC}{name}": value for name, value in metrics.items()} | beside
-    found = {name: program.place(value) for name, value in named.items() if value is not None}
+    found = {name: program.step_index(value) for name, value in named.items() if value is not None}
     return found, (values.looked | values.derived_units.keys()) - values.inputs.keys()
 
 

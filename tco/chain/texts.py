@@ -167,19 +167,21 @@ def native(values: Readable, chip: str) -> dict[str, str]:
     """
     part = f"parts.{chip}"
 
-    def own(name: str) -> bool:
+    def is_native(name: str) -> bool:
         try:
-            return computed_on(values, chip, name, DENSE).own
+            return computed_on(values, chip, name, DENSE).is_native
         except DataError:  # the chip has none of its peaks
             return False
 
     def takes(name: str) -> bool:  # the blocks of a format as they are
         return values.structure(f"{part}.{FORMATS[name].takes or 'takes_mx'}") > 0
 
-    wide = next(name for name in ("fp8", "bf16") if name == "bf16" or own(name))
+    wide = next(name for name in ("fp8", "bf16") if name == "bf16" or is_native(name))
     quicker = values.structure(f"{part}.peak_fp4") > values.structure(f"{part}.peak_fp8")
     four = ("nvfp4", "mxfp4") if quicker else ()
-    narrow = next((name for name in (*four, "w4a8", "mxfp8") if own(name) and takes(name)), wide)
+    narrow = next(
+        (name for name in (*four, "w4a8", "mxfp8") if is_native(name) and takes(name)), wide
+    )
     return {DENSE: narrow, EXPERTS: narrow, ATTENTION: wide, "workload.cache_format": wide}
 
 

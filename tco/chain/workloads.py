@@ -213,7 +213,7 @@ def storage_and_compute_formats(inputs: Inputs, values: Readable) -> dict[str, s
         for name in texts
     }
     return {
-        name: one.stored if one.own else f"{one.stored} computed as {one.computed_as}"
+        name: one.stored if one.is_native else f"{one.stored} computed as {one.computed_as}"
         for name, one in made.items()
     }
 

@@ -250,7 +250,9 @@ def refuse_unserved(results: Sequence[Result], has_speeds: bool, has_racks: bool
             f"--speeds: {why_not}; leave --speeds out, or compare workloads that serve"
         )
     without_pools = [
-        result.scenario for result in results if getattr(result.serving, "alone", None) is None
+        result.scenario
+        for result in results
+        if getattr(result.serving, "standalone_engines", None) is None
     ]
     if has_racks and without_pools:
         raise UsageError(

@@ -165,7 +165,7 @@ def inputs(
     from tco.outputs.inputs import inputs_answer, result_and_money_inputs, search_inputs
     from tco.studies.chip_price import built_up
 
-    (asked,) = given.asked([scenario], priced=False)
+    (asked,) = given.evaluate_scenarios([scenario], priced=False)
     catalogue, result = asked.catalogue, asked.result
     price = built_up(asked)
     rows = search_inputs(

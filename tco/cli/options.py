@@ -269,10 +269,10 @@ class CommandRequest:
         """
         from tco.studies.evaluation import catalogue_of
 
-        asked = self.asked(names, **how)
+        asked = self.evaluate_scenarios(names, **how)
         return catalogue_of(asked, self.data), [one.result for one in asked]
 
-    def asked(self, names: Sequence[str] | None, **how: Any) -> list[Evaluation]:
+    def evaluate_scenarios(self, names: Sequence[str] | None, **how: Any) -> list[Evaluation]:
         """Return scenarios evaluated as the options say, each with what it was asked with."""
         from tco.studies.evaluation import HEADLINE, evaluate_each
 

@@ -46,7 +46,7 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
     """
     group = at.group
 
-    def alone() -> AlgorithmTiming:
+    def low_latency_timing() -> AlgorithmTiming:
         inside, outside = (group.per_domain - 1) / group.ranks, (group.domains - 1) / group.domains
         kept, left = (
             cost.scattered_bytes(tokens.count, tokens.active, tokens.bytes, share)
@@ -79,7 +79,7 @@ def expert_ways(operation: str, at: GroupLinks, tokens: Tokens) -> Ways:
             copying,
         )
 
-    found = {"low-latency": alone}
+    found = {"low-latency": low_latency_timing}
     if operation in at.links.library.kernels:
         found["normal, by DMA"] = partial(once, copied=False)
         if at.links.library.cores is not None:

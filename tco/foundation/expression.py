@@ -92,7 +92,7 @@ def evaluate_formula(
     text: str, scope: ExpressionScope, place: Callable[[int], str]
 ) -> DimensionedQuantity:
     """Return what a formula comes to; `place` says where one of its characters stands, for errors."""
-    return ExpressionEvaluator(text, scope, place).whole()
+    return ExpressionEvaluator(text, scope, place).formula_amount()
 
 
 def amount_in_unit(
@@ -116,7 +116,7 @@ class ExpressionEvaluator:
     def __init__(self, text: str, scope: ExpressionScope, place: Callable[[int], str]) -> None:
         self.text, self.scope, self.place = text, scope, place
 
-    def whole(self) -> DimensionedQuantity:
+    def formula_amount(self) -> DimensionedQuantity:
         """Return what the formula comes to."""
         if not self.text.isascii() or len(self.text) > LONGEST:
             raise DataError(
@@ -150,7 +150,7 @@ class ExpressionEvaluator:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return DimensionedQuantity(float(value))
             case ast.Name():
-                found: DimensionedQuantity = self.asked(
+                found: DimensionedQuantity = self.ask_scope(
                     node, lambda: self.scope.named(self.source(node))
                 )
                 return found
@@ -165,7 +165,7 @@ class ExpressionEvaluator:
             f"{self.source(node)!r} is no number, name, call, or sum, product or power of them",
         )
 
-    def asked(self, node: ast.expr, ask: Callable[[], Any]) -> Any:
+    def ask_scope(self, node: ast.expr, ask: Callable[[], Any]) -> Any:
         """Return what the scope answers; its errors are told with the place."""
         try:
             return ask()
@@ -262,7 +262,7 @@ class ExpressionEvaluator:
                     self.argument(parameter, one)
                     for one in (nodes if parameter.kind is Parameter.VAR_POSITIONAL else [nodes])
                 ]
-        result: DimensionedQuantity = self.asked(node, lambda: function(*names, **texts))
+        result: DimensionedQuantity = self.ask_scope(node, lambda: function(*names, **texts))
         return result
 
     def argument(self, parameter: Parameter, node: ast.expr) -> Any:
@@ -271,7 +271,7 @@ class ExpressionEvaluator:
         """
         if parameter.annotation == "str":
             name = self.source(node)
-            self.asked(node, lambda: self.scope.check(parameter.name, name))
+            self.ask_scope(node, lambda: self.scope.check(parameter.name, name))
             return name
         found = self.of(node)
         self.alike(

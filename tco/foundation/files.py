@@ -129,13 +129,13 @@ def place_in(where: str, cell: str) -> Callable[[int], str]:
     the row's file and last line.
     """
 
-    def place(offset: int) -> str:
+    def source_position(offset: int) -> str:
         path, _, last = where.rpartition(":")
         above = "".join(read_text(Path(path)).splitlines(keepends=True)[: int(last)])
         at = above.rfind(cell) + offset
         return f"{path}:{above.count(chr(10), 0, at) + 1}:{at - above.rfind(chr(10), 0, at)}"
 
-    return place
+    return source_position
 
 
 def read_toml(path: Path) -> dict[str, Any]:

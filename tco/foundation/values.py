@@ -257,7 +257,7 @@ class Values(Readable):
         with paused():
             return rule(self.number)
 
-    def at(self, date: str) -> Values:
+    def on_date(self, date: str) -> Values:
         """Return the same inputs at another date, in the same reading: for what is bought later
         than the rest.
         """

@@ -78,26 +78,29 @@ class Recipe(NamedTuple):
 @cache
 def recipe(formula: Formula) -> Recipe:
     """Return the operations of a formula."""
-    names = {name: place - len(formula.parameters) for place, name in enumerate(formula.parameters)}
+    names = {
+        name: lower_symbol - len(formula.parameters)
+        for lower_symbol, name in enumerate(formula.parameters)
+    }
     found: list[tuple[str, tuple[Any, ...]]] = []
     met: dict[int, int] = {}
 
-    def place(value: Any) -> Any:
+    def lower_symbol(value: Any) -> Any:
         if not isinstance(value, Symbol):
             return float(value)
         if value.operation == "name":
             return names[value.arguments[0]]
         if value.operation == "normal_cdf":
-            return place(normal_form(value.arguments[0]))
+            return lower_symbol(normal_form(value.arguments[0]))
         if id(value) not in met:
-            taken = tuple(place(one) for one in value.arguments)
+            taken = tuple(lower_symbol(one) for one in value.arguments)
             met[id(value)] = len(found)
             found.append((value.operation, taken))
             kept.append(value)  # an id is its own only while it lives
         return met[id(value)]
 
     kept: list[Symbol] = []
-    result = place(expression(formula))
+    result = lower_symbol(expression(formula))
     return Recipe(tuple(found), result)
 
 
@@ -261,7 +264,7 @@ class ArithmeticKernel:
                 return self.number(OPERATIONS[operation](*[numbers[one] for one in taken]), varies)
         if (same := self.simpler(operation, taken)) is not None:
             return same
-        if (apart := self.apart(operation, taken, varies)) is not None:
+        if (apart := self.reassociate(operation, taken, varies)) is not None:
             return apart
         if operation in EITHER_WAY and taken[0] > taken[1]:
             taken = taken[1], taken[0]
@@ -298,7 +301,7 @@ class ArithmeticKernel:
             return one
         return one if operation in ("max", "min") and one == other else None
 
-    def apart(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
+    def reassociate(self, operation: str, taken: tuple[int, ...], varies: int) -> int | None:
         """Return the place of a product, sum, least or greatest whose terms that vary less are
         taken by themselves; none where none does.
 

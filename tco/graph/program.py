@@ -87,7 +87,7 @@ class Program:
         self.values.append(Recorded(value, len(self.values)))
         return len(self.values) - 1
 
-    def place(self, value: Any) -> int:
+    def step_index(self, value: Any) -> int:
         """Return the place of a value: that of the step that gave it, or of a number of the
         structure.
         """

@@ -151,7 +151,7 @@ class ScheduleRunner:
         Whoever asks for fewer and fewer draws has them picked from those asked for before.
         """
         if draws is None or len(draws) == self.count:
-            return self.whole(own)
+            return self.evaluate_all_draws(own)
         if len(draws) > MOST * self.count:
             every = {
                 place: np.ones((*value.shape[:-1], self.count)) for place, value in own.items()
@@ -160,7 +160,7 @@ class ScheduleRunner:
                 every[place][..., draws] = value
             return [
                 one[..., draws] if one.ndim and one.shape[-1] == self.count else one
-                for one in self.whole(every)
+                for one in self.evaluate_all_draws(every)
             ]
         if self.few is None or self.few[0][draws].min(initial=0) < 0:
             places = np.full(self.count, -1)
@@ -170,7 +170,7 @@ class ScheduleRunner:
         places, run = self.few
         return run(places[draws], own)
 
-    def whole(self, own: Mapping[int, Array]) -> list[Any]:
+    def evaluate_all_draws(self, own: Mapping[int, Array]) -> list[Any]:
         """Return the results in all draws, computed piece by piece."""
         size = max(CELLS // max(self.rows, candidate_count(own.values())), 1)
         if self.count <= size * 1.5:

@@ -54,7 +54,9 @@ class Config:
         """
         return next((key for key in keys if self.has(key)), keys[0])
 
-    def whole(self, key: str, default: int | None = None, least: int = 1, most: int = 10**9) -> int:
+    def integer(
+        self, key: str, default: int | None = None, least: int = 1, most: int = 10**9
+    ) -> int:
         """Return a whole number; without a default the key must be given."""
         value = self.content.get(key)
         if value is None and default is not None:
@@ -65,7 +67,7 @@ class Config:
 
     def count(self, key: str, most: int, default: int = 0) -> int:
         """Return a whole number that may be zero, such as how many of `most` layers are dense."""
-        return self.whole(key, default, 0, most)
+        return self.integer(key, default, 0, most)
 
     def flag(self, key: str, default: bool = False) -> bool:
         """Return a truth value."""
@@ -123,12 +125,12 @@ class Config:
 
     def every_layer(self, key: str) -> Config:
         """Return the config; one whose experts are not on every layer is refused."""
-        self.whole(key, 1, most=1)
+        self.integer(key, 1, most=1)
         return self
 
     def layers(self, key: str = "num_hidden_layers") -> int:
         """Return the number of layers."""
-        return self.whole(key, most=10_000)
+        return self.integer(key, most=10_000)
 
     def layout(
         self, blocks: tuple[LayerBlock, ...], tied: bool = False, prediction: str = ""
@@ -136,14 +138,14 @@ class Config:
         """Return the layout of a config with the usual keys and one last norm; `prediction` is the
         key of layers that predict ahead.
         """
-        hidden = self.whole("hidden_size")
+        hidden = self.integer("hidden_size")
         context, ahead = (
-            self.whole("max_position_embeddings", 2048),
+            self.integer("max_position_embeddings", 2048),
             self.count(prediction, 100) if prediction else 0,
         )
         shared = self.flag("tie_word_embeddings", tied)
         return ParsedConfig(
-            hidden, self.whole("vocab_size"), context, blocks, shared, hidden, 0, ahead
+            hidden, self.integer("vocab_size"), context, blocks, shared, hidden, 0, ahead
         )
 
 

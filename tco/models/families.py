@@ -80,12 +80,12 @@ def after_gpt(
     logits_bias: bool = False,
 ) -> ParsedConfig:
     """Return equal layers with so many norms each, all with a bias, and one behind the last layer."""
-    width = c.whole(hidden)
+    width = c.integer(hidden)
     block = LayerBlock(c.layers(layers), attention, part, others=layer_norms(width, norms))
-    context = c.whole(
+    context = c.integer(
         c.either("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"), 2048
     )
-    vocabulary, shared = c.whole("vocab_size"), c.flag("tie_word_embeddings", tied)
+    vocabulary, shared = c.integer("vocab_size"), c.flag("tie_word_embeddings", tied)
     return ParsedConfig(
         width,
         vocabulary,
@@ -100,7 +100,7 @@ def ungated_feed_forward(c: Config, key: str, bias: bool = True, hidden: str = "
     """Return a feed-forward part without a gate; where the key of the model's width is given, four
     times as wide unless its own says otherwise.
     """
-    return FeedForward(c.whole(key, 4 * c.whole(hidden) if hidden else None), 2, bias=bias)
+    return FeedForward(c.integer(key, 4 * c.integer(hidden) if hidden else None), 2, bias=bias)
 
 
 def like_gpt2(
@@ -145,7 +145,7 @@ def read_gemma3(c: Config) -> ParsedConfig:
         c.where,
         c.inside,
     )
-    attentions = one_in(c, grouped_query(c, head_norm=True), c.whole("sliding_window_pattern", 6))
+    attentions = one_in(c, grouped_query(c, head_norm=True), c.integer("sliding_window_pattern", 6))
     return uneven(
         c, ((attention, dense(c)) for attention in attentions), 2 * two_norms(c), tied=True
     )
@@ -159,9 +159,9 @@ def read_gemma4(c: Config) -> ParsedConfig:
     layers, near, width = (
         c.layers(),
         grouped_query(c, head_norm=True),
-        c.whole("global_head_dim", 512),
+        c.integer("global_head_dim", 512),
     )
-    groups = c.whole("num_global_key_value_heads", near.kv_heads, most=near.heads)
+    groups = c.integer("num_global_key_value_heads", near.kv_heads, most=near.heads)
     far = near._replace(
         kv_heads=groups,
         qk_dim=width,
@@ -170,7 +170,7 @@ def read_gemma4(c: Config) -> ParsedConfig:
         value_of_key=c.flag("attention_k_eq_v"),
     )
     kinds = {
-        "sliding_attention": near._replace(window=c.whole("sliding_window")),
+        "sliding_attention": near._replace(window=c.integer("sliding_window")),
         "full_attention": far,
     }
     part, norms = dense(c), 4
@@ -182,21 +182,21 @@ def read_gemma4(c: Config) -> ParsedConfig:
                 c,
                 "moe_intermediate_size",
                 "num_experts",
-                c.whole("intermediate_size"),
+                c.integer("intermediate_size"),
                 "top_k_experts",
             )._replace(router_bias=True),
             8,
         )
     order = c.kinds("layer_types", layers, tuple(kinds))
     return uneven(
-        c, ((kinds[kind], part) for kind in order), norms * c.whole("hidden_size"), tied=True
+        c, ((kinds[kind], part) for kind in order), norms * c.integer("hidden_size"), tied=True
     )
 
 
 def read_gemma2(c: Config) -> ParsedConfig:
     """Windows on every other layer, four norms a layer, one embedding."""
     far, part = grouped_query(c), dense(c)
-    near = far._replace(window=c.whole("sliding_window", 4096))
+    near = far._replace(window=c.integer("sliding_window", 4096))
     return uneven(
         c,
         ((far if index % 2 else near, part) for index in range(c.layers())),
@@ -210,12 +210,12 @@ def read_llama4(c: Config) -> ParsedConfig:
     a shared one.
     """
     step, every, full = (
-        c.whole("interleave_moe_layer_step", 1),
-        c.whole("no_rope_layer_interval", 4),
+        c.integer("interleave_moe_layer_step", 1),
+        c.integer("no_rope_layer_interval", 4),
         grouped_query(c),
     )
-    chunked = full._replace(window=c.whole("attention_chunk_size"), chunked=True)
-    part, wide = local_experts(c, c.whole("intermediate_size")), dense(c, "intermediate_size_mlp")
+    chunked = full._replace(window=c.integer("attention_chunk_size"), chunked=True)
+    part, wide = local_experts(c, c.integer("intermediate_size")), dense(c, "intermediate_size_mlp")
     kinds = (
         (chunked if at % every else full, wide if at % step else part)
         for at in range(1, c.layers() + 1)
@@ -228,7 +228,7 @@ def read_bloom(c: Config) -> ParsedConfig:
     hidden, heads = c.either("hidden_size", "n_embed"), c.either("n_head", "num_attention_heads")
     attention, part = (
         multi_head(c, hidden, heads, bias=True),
-        FeedForward(4 * c.whole(hidden), 2, bias=True),
+        FeedForward(4 * c.integer(hidden), 2, bias=True),
     )
     made = after_gpt(
         c,
@@ -261,16 +261,16 @@ def read_minimax_m3(c: Config) -> ParsedConfig:
         c.section("sparse_attention_config"),
     )
     chosen = attention._replace(
-        top_tokens=sparse.whole("sparse_topk_blocks") * sparse.whole("sparse_block_size"),
-        index_heads=sparse.whole("sparse_num_index_heads"),
-        index_dim=sparse.whole("sparse_index_dim"),
+        top_tokens=sparse.integer("sparse_topk_blocks") * sparse.integer("sparse_block_size"),
+        index_heads=sparse.integer("sparse_num_index_heads"),
+        index_dim=sparse.integer("sparse_index_dim"),
         index_weighted=False,
     )
     attentions = [
         chosen if is_sparse else attention
         for is_sparse in sparse.kinds("sparse_attention_freq", layers, (0, 1))
     ]
-    shared = c.count("n_shared_experts", 1000) * c.whole("shared_intermediate_size")
+    shared = c.count("n_shared_experts", 1000) * c.integer("shared_intermediate_size")
     part, wide = (
         local_experts(c, shared)._replace(router_bias=c.flag("use_routing_bias")),
         dense(c, "dense_intermediate_size"),
@@ -284,7 +284,7 @@ def read_minimax_m3(c: Config) -> ParsedConfig:
 
 def read_phimoe(c: Config) -> ParsedConfig:
     """Norms with bias, and a bias on the logits."""
-    hidden = c.whole("hidden_size")
+    hidden = c.integer("hidden_size")
     made = even(c, grouped_query(c), local_experts(c), layer_norms(hidden, 2))
     return made._replace(
         others=layer_norms(hidden, 1) + (made.vocabulary if c.flag("lm_head_bias") else 0)
@@ -293,19 +293,19 @@ def read_phimoe(c: Config) -> ParsedConfig:
 
 def read_dbrx(c: Config) -> ParsedConfig:
     """As Mixtral, under other keys."""
-    hidden, heads, inner = c.whole("d_model"), c.whole("n_heads"), c.section("ffn_config")
-    head, experts = hidden // heads, inner.whole("moe_num_experts")
+    hidden, heads, inner = c.integer("d_model"), c.integer("n_heads"), c.section("ffn_config")
+    head, experts = hidden // heads, inner.integer("moe_num_experts")
     attention = Attention(
-        heads, c.section("attn_config").whole("kv_n_heads", most=heads), head, head
+        heads, c.section("attn_config").integer("kv_n_heads", most=heads), head, head
     )
     part = FeedForward(
-        inner.whole("ffn_hidden_size"), 3, experts, inner.whole("moe_top_k", most=experts)
+        inner.integer("ffn_hidden_size"), 3, experts, inner.integer("moe_top_k", most=experts)
     )
     block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * hidden)
     return ParsedConfig(
         hidden,
-        c.whole("vocab_size"),
-        c.whole("max_seq_len"),
+        c.integer("vocab_size"),
+        c.integer("max_seq_len"),
         (block,),
         c.flag("tie_word_embeddings"),
         hidden,
@@ -317,26 +317,26 @@ def read_chatglm(c: Config) -> ParsedConfig:
     and values.
     """
     c.without("add_bias_linear")
-    hidden, heads = c.whole("hidden_size"), c.whole("num_attention_heads")
-    if c.whole("kv_channels", hidden // heads) * heads != hidden:
+    hidden, heads = c.integer("hidden_size"), c.integer("num_attention_heads")
+    if c.integer("kv_channels", hidden // heads) * heads != hidden:
         raise c.wrong(
             "kv_channels", f"{hidden // heads}, so that {heads} heads are as wide as the model"
         )
     groups = (
-        c.whole("multi_query_group_num", most=heads) if c.flag("multi_query_attention") else heads
+        c.integer("multi_query_group_num", most=heads) if c.flag("multi_query_attention") else heads
     )
     attention = multi_head(c, groups=groups, bias=c.flag("add_qkv_bias"))._replace(out_bias=False)
     block = LayerBlock(
         c.layers("num_layers"),
         attention,
-        FeedForward(c.whole("ffn_hidden_size"), 3),
+        FeedForward(c.integer("ffn_hidden_size"), 3),
         others=two_norms(c),
     )
     ends = hidden if c.flag("post_layer_norm", True) else 0
     return ParsedConfig(
         hidden,
-        c.whole("padded_vocab_size"),
-        c.whole("seq_length"),
+        c.integer("padded_vocab_size"),
+        c.integer("seq_length"),
         (block,),
         c.flag("tie_word_embeddings"),
         ends,
@@ -352,19 +352,23 @@ def read_falcon(c: Config) -> ParsedConfig:
         c.flag("new_decoder_architecture"),
         c.flag("parallel_attn", True),
     )
-    heads = c.whole("num_attention_heads")
+    heads = c.integer("num_attention_heads")
     groups = (
-        c.whole("num_kv_heads", heads, most=heads) if grouped else int(c.flag("multi_query", True))
+        c.integer("num_kv_heads", heads, most=heads)
+        if grouped
+        else int(c.flag("multi_query", True))
     )
-    norms = c.whole("num_ln_in_parallel_attn", 2, most=2) if grouped else 1 if parallel else 2
+    norms = c.integer("num_ln_in_parallel_attn", 2, most=2) if grouped else 1 if parallel else 2
     part = ungated_feed_forward(c, "ffn_hidden_size", bias, hidden="hidden_size")
     return after_gpt(c, multi_head(c, groups=groups, bias=bias), part, norms, tied=True)
 
 
 def read_opt(c: Config) -> ParsedConfig:
     """Learned positions, two of them spare, and biases everywhere."""
-    hidden, bias = c.whole("hidden_size"), c.flag("enable_bias", True)
-    if c.whole("word_embed_proj_dim", hidden) != hidden or not c.flag("do_layer_norm_before", True):
+    hidden, bias = c.integer("hidden_size"), c.flag("enable_bias", True)
+    if c.integer("word_embed_proj_dim", hidden) != hidden or not c.flag(
+        "do_layer_norm_before", True
+    ):
         raise c.misfit(
             "word_embed_proj_dim unlike hidden_size, or do_layer_norm_before false: OPT's models "
             "with it are not read"
@@ -377,22 +381,22 @@ def read_opt(c: Config) -> ParsedConfig:
 
 def read_mpt(c: Config) -> ParsedConfig:
     """No learned positions and one embedding; without biases its norms have scales alone."""
-    hidden, heads, bias = c.whole("d_model"), c.whole("n_heads"), not c.flag("no_bias", True)
+    hidden, heads, bias = c.integer("d_model"), c.integer("n_heads"), not c.flag("no_bias", True)
     inner = (c.section("attn_config") if c.has("attn_config") else Config({}, c.where)).without(
         "qk_ln"
     )
     attention = multi_head(
-        c, "d_model", "n_heads", inner.whole("kv_n_heads", heads, most=heads), bias
+        c, "d_model", "n_heads", inner.integer("kv_n_heads", heads, most=heads), bias
     )
     part, scales = (
-        FeedForward(c.whole("expansion_ratio", 4) * hidden, 2, bias=bias),
+        FeedForward(c.integer("expansion_ratio", 4) * hidden, 2, bias=bias),
         hidden * (2 if bias else 1),
     )
     block = LayerBlock(c.layers("n_layers"), attention, part, others=2 * scales)
     made = ParsedConfig(
         hidden,
-        c.whole("vocab_size"),
-        c.whole("max_seq_len", 2048),
+        c.integer("vocab_size"),
+        c.integer("max_seq_len", 2048),
         (block,),
         c.flag("tie_word_embeddings", True),
         scales,
@@ -404,7 +408,7 @@ def read_arctic(c: Config) -> ParsedConfig:
     """Beside the experts a dense part as wide as the model, which every token passes as it would a
     shared expert.
     """
-    beside = c.whole("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
+    beside = c.integer("hidden_size") if c.flag("parallel_attn_mlp_res") else 0
     return even(
         c.every_layer("moe_layer_frequency"),
         grouped_query(c),
@@ -428,11 +432,11 @@ def read_ernie_moe(c: Config) -> ParsedConfig:
     """The first layers dense, shared experts, a bias that balances the experts, one embedding."""
     layers, width = (
         c.without("use_bias").every_layer("moe_layer_interval").layers(),
-        c.whole("moe_intermediate_size"),
+        c.integer("moe_intermediate_size"),
     )
     first, last = (
         c.count("moe_layer_start_index", layers, 1),
-        c.whole("moe_layer_end_index", layers - 1, -1, layers - 1) % layers,
+        c.integer("moe_layer_end_index", layers - 1, -1, layers - 1) % layers,
     )
     part = routed(
         c,
@@ -469,7 +473,7 @@ def read_hunyuan(c: Config) -> ParsedConfig:
                 raise c.wrong(key, f"one number for each of {layers} layers, all alike")
             same[key] = figure[0]
     each = Config(same, c.where, c.inside)
-    shared = each.count("num_shared_expert", 1000) * c.whole("intermediate_size")
+    shared = each.count("num_shared_expert", 1000) * c.integer("intermediate_size")
     part = routed(
         each,
         each.either("moe_intermediate_size", "intermediate_size"),
@@ -486,20 +490,23 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     # dense, after Llama: a gate, norms of scales alone, grouped-query attention
     **dict.fromkeys(("llama", "mistral", "phi3"), lambda c: even(c, wide_window(c), dense(c))),
     "baichuan": lambda c: even(c, multi_head(c), dense(c))._replace(
-        context=c.whole(c.either("max_position_embeddings", "model_max_length"), 4096)
+        context=c.integer(c.either("max_position_embeddings", "model_max_length"), 4096)
     ),
     "chatglm": read_chatglm,
     "cohere": lambda c: even(
         c,
         all_heads_norm(grouped_query(c), c.flag("use_qk_norm")),
         dense(c),
-        c.whole("hidden_size"),
+        c.integer("hidden_size"),
         tied=True,
     ),
     "cohere2": lambda c: uneven(
         c,
-        ((a, dense(c)) for a in one_in(c, grouped_query(c), c.whole("sliding_window_pattern", 4))),
-        c.whole("hidden_size"),
+        (
+            (a, dense(c))
+            for a in one_in(c, grouped_query(c), c.integer("sliding_window_pattern", 4))
+        ),
+        c.integer("hidden_size"),
         tied=True,
     ),
     "ernie4_5": lambda c: even(c.without("use_bias"), grouped_query(c), dense(c), tied=True),
@@ -531,7 +538,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
     "falcon": read_falcon,
     "gpt2": lambda c: with_positions(
         like_gpt2(c, multi_head(c, "n_embd", "n_head", bias=True))._replace(
-            context=c.whole("n_positions")
+            context=c.integer("n_positions")
         )
     ),
     "gpt_bigcode": lambda c: with_positions(
@@ -567,7 +574,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         all_heads_norm(
             grouped_query(c)._replace(in_bias=c.flag("use_qkv_bias")), c.flag("qk_layernorm")
         ),
-        FeedForward(c.whole("intermediate_size"), 3),
+        FeedForward(c.integer("intermediate_size"), 3),
         1 if c.flag("use_parallel_residual") else 2,
         tied=False,
     ),
@@ -609,7 +616,7 @@ READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type
         c.without("use_sliding_window", "mlp_only_layers").every_layer("decoder_sparse_step"),
         grouped_query(c, bias=c.flag("qkv_bias", True))._replace(out_bias=False),
         routed(
-            c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size")
+            c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
         )._replace(shared_gate=True),
     ),
     "qwen3_moe": lambda c: even(

@@ -17,16 +17,16 @@ def read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
     feed-forward part of all is experts or dense.
     """
     c.without("mlp_only_layers")
-    layers, every = c.layers(), c.whole("full_attention_interval", 4)
+    layers, every = c.layers(), c.integer("full_attention_interval", 4)
     attention = grouped_query(c, head_norm=True)._replace(gated=True)
-    heads, head = c.whole("linear_num_value_heads"), c.whole("linear_value_head_dim")
-    key_heads, key = c.whole("linear_num_key_heads", most=heads), c.whole("linear_key_head_dim")
+    heads, head = c.integer("linear_num_value_heads"), c.integer("linear_value_head_dim")
+    key_heads, key = c.integer("linear_num_key_heads", most=heads), c.integer("linear_key_head_dim")
     mixer = StateMixer(
         heads,
         head,
         key_heads,
         key,
-        c.whole("linear_conv_kernel_dim"),
+        c.integer("linear_conv_kernel_dim"),
         controls=2,
         scalars=2,
         norm=head,
@@ -48,7 +48,7 @@ def read_qwen35(c: Config, part: FeedForward) -> ParsedConfig:
 def gated_experts(c: Config) -> FeedForward:
     """Return the experts of Qwen 3.5, with a shared one that has a gate of its own."""
     return routed(
-        c, "moe_intermediate_size", "num_experts", c.whole("shared_expert_intermediate_size")
+        c, "moe_intermediate_size", "num_experts", c.integer("shared_expert_intermediate_size")
     )._replace(shared_gate=True)
 
 
@@ -60,7 +60,7 @@ def nemotron_order(c: Config) -> list[str]:
     if not c.has("layers_block_type"):
         return c.kinds("hybrid_override_pattern", c.layers(), tuple("M*E-"))
     listed = c.content["layers_block_type"]
-    length = c.whole(
+    length = c.integer(
         "num_hidden_layers", len(listed) if isinstance(listed, list) else None, most=10_000
     )
     return [words[word] for word in c.kinds("layers_block_type", length, tuple(words))]
@@ -70,12 +70,12 @@ def read_nemotron(c: Config) -> ParsedConfig:
     """Nemotron-H and Nemotron 3: a layer is a Mamba-2 mixer (M), attention (*), experts (E) or a
     dense feed-forward (-).
     """
-    hidden = c.whole("hidden_size")
+    hidden = c.integer("hidden_size")
     heads, head, groups, state = (
-        c.whole("mamba_num_heads"),
-        c.whole("mamba_head_dim"),
-        c.whole("n_groups"),
-        c.whole("ssm_state_size"),
+        c.integer("mamba_num_heads"),
+        c.integer("mamba_head_dim"),
+        c.integer("n_groups"),
+        c.integer("ssm_state_size"),
     )
     kinds = nemotron_order(c)
     mixer = StateMixer(
@@ -83,7 +83,7 @@ def read_nemotron(c: Config) -> ParsedConfig:
         head,
         groups,
         state,
-        c.whole("conv_kernel"),
+        c.integer("conv_kernel"),
         controls=1,
         scalars=3,
         norm=heads * head,
@@ -96,21 +96,21 @@ def read_nemotron(c: Config) -> ParsedConfig:
         "*": LayerBlock(1, grouped_query(c), others=hidden),
     }
     if "E" in kinds:
-        experts = c.whole("n_routed_experts")
+        experts = c.integer("n_routed_experts")
         shared = (
-            c.whole("moe_shared_expert_intermediate_size")
+            c.integer("moe_shared_expert_intermediate_size")
             if c.count("n_shared_experts", 1000)
             else 0
         )
         latent = c.count("moe_latent_size", hidden)
-        active = c.whole("num_experts_per_tok", most=experts)
+        active = c.integer("num_experts_per_tok", most=experts)
         part = FeedForward(
-            c.whole("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
+            c.integer("moe_intermediate_size"), 2, experts, active, shared, latent, router_bias=True
         )
         made["E"] = LayerBlock(1, feed_forward=part, others=hidden)
     if "-" in kinds:
         made["-"] = LayerBlock(
-            1, feed_forward=FeedForward(c.whole("intermediate_size"), 2), others=hidden
+            1, feed_forward=FeedForward(c.integer("intermediate_size"), 2), others=hidden
         )
     return c.layout(merge_equal_layers(made[kind] for kind in kinds))
 
@@ -124,18 +124,18 @@ def read_kimi_linear(c: Config) -> ParsedConfig:
     """
     layers, hidden, linear = (
         c.every_layer("moe_layer_freq").layers(),
-        c.whole("hidden_size"),
+        c.integer("hidden_size"),
         c.section("linear_attn_config"),
     )
     if not linear.flag("use_full_rank_gate"):
         raise linear.wrong("use_full_rank_gate", "true: a gate of low rank is not read")
-    heads, head = linear.whole("num_heads"), linear.whole("head_dim")
+    heads, head = linear.integer("num_heads"), linear.integer("head_dim")
     mixer = StateMixer(
         heads,
         head,
         heads,
         head,
-        linear.whole("short_conv_kernel_size"),
+        linear.integer("short_conv_kernel_size"),
         1,
         1,
         norm=head,
@@ -143,7 +143,7 @@ def read_kimi_linear(c: Config) -> ParsedConfig:
         decay_rank=head,
     )
     attention = latent_attention(c)._replace(gated=c.flag("mla_use_output_gate"))
-    width, shared = c.whole("moe_intermediate_size"), c.count("num_shared_experts", 1000)
+    width, shared = c.integer("moe_intermediate_size"), c.count("num_shared_experts", 1000)
     part = routed(
         c, "moe_intermediate_size", "num_experts", shared * width, "num_experts_per_token"
     )
@@ -175,18 +175,18 @@ def read_mamba2(c: Config) -> ParsedConfig:
     sequence may be of any length.
     """
     c.without("use_bias")
-    hidden, heads, head = c.whole("hidden_size"), c.whole("num_heads"), c.whole("head_dim")
-    if heads * head != c.whole("expand", 2) * hidden:
+    hidden, heads, head = c.integer("hidden_size"), c.integer("num_heads"), c.integer("head_dim")
+    if heads * head != c.integer("expand", 2) * hidden:
         raise c.wrong(
             "num_heads",
-            f"heads that are together {c.whole('expand', 2)} times as wide as the model",
+            f"heads that are together {c.integer('expand', 2)} times as wide as the model",
         )
     mixer = StateMixer(
         heads,
         head,
-        c.whole("n_groups"),
-        c.whole("state_size"),
-        c.whole("conv_kernel", 4),
+        c.integer("n_groups"),
+        c.integer("state_size"),
+        c.integer("conv_kernel", 4),
         1,
         3,
         norm=heads * head,
@@ -195,7 +195,7 @@ def read_mamba2(c: Config) -> ParsedConfig:
     block = LayerBlock(
         c.layers(), mixer=mixer._replace(conv_bias=c.flag("use_conv_bias", True)), others=hidden
     )
-    return c.layout((block,))._replace(context=c.whole("max_position_embeddings", UNBOUNDED))
+    return c.layout((block,))._replace(context=c.integer("max_position_embeddings", UNBOUNDED))
 
 
 READERS: dict[str, Callable[[Config], ParsedConfig]] = {  # by model_type

@@ -18,17 +18,17 @@ def latent_attention(c: Config, value: int | None = None) -> Attention:
     usual width of a value head.
     """
     rope, nope, heads = (
-        c.whole("qk_rope_head_dim"),
-        c.whole("qk_nope_head_dim"),
-        c.whole("num_attention_heads"),
+        c.integer("qk_rope_head_dim"),
+        c.integer("qk_nope_head_dim"),
+        c.integer("num_attention_heads"),
     )
     plain = Attention(
         heads,
         heads,
         nope + rope,
-        c.whole("v_head_dim", value),
+        c.integer("v_head_dim", value),
         c.count("q_lora_rank", 10**9),
-        c.whole("kv_lora_rank"),
+        c.integer("kv_lora_rank"),
         rope,
     )
     biased = plain._replace(in_bias=c.flag("attention_bias"), out_bias=c.flag("attention_bias"))
@@ -37,7 +37,11 @@ def latent_attention(c: Config, value: int | None = None) -> Attention:
 
 def indexed(c: Config, attention: Attention) -> Attention:
     """Return an attention whose queries reach the tokens an indexer scores highest."""
-    top, heads, width = c.whole("index_topk"), c.whole("index_n_heads"), c.whole("index_head_dim")
+    top, heads, width = (
+        c.integer("index_topk"),
+        c.integer("index_n_heads"),
+        c.integer("index_head_dim"),
+    )
     return attention._replace(top_tokens=top, index_heads=heads, index_dim=width)
 
 
@@ -66,7 +70,7 @@ def without_indexer(attention: Attention) -> Attention:
 
 def read_minicpm3(c: Config) -> ParsedConfig:
     """MiniCPM3: latent attention on dense layers, one embedding."""
-    value = c.whole("hidden_size") // c.whole("num_attention_heads")
+    value = c.integer("hidden_size") // c.integer("num_attention_heads")
     return c.layout(
         (LayerBlock(c.layers(), latent_attention(c, value), dense(c), others=two_norms(c)),),
         tied=True,
@@ -79,29 +83,29 @@ def read_deepseek4(c: Config) -> ParsedConfig:
     """
     layers, heads, width, hidden = (
         c.layers(),
-        c.whole("num_attention_heads"),
-        c.whole("head_dim"),
-        c.whole("hidden_size"),
+        c.integer("num_attention_heads"),
+        c.integer("head_dim"),
+        c.integer("hidden_size"),
     )
     plain = Attention(
         heads,
         1,
         width,
         width,
-        c.whole("q_lora_rank"),
-        window=c.whole("sliding_window"),
+        c.integer("q_lora_rank"),
+        window=c.integer("sliding_window"),
         shared_key_value=True,
         sinks=True,
     )
     window = plain._replace(
-        out_groups=c.whole("o_groups", most=heads), out_rank=c.whole("o_lora_rank")
+        out_groups=c.integer("o_groups", most=heads), out_rank=c.integer("o_lora_rank")
     )
     attentions = {
         0: window,
         4: indexed(c, window._replace(compression=4)),
         128: window._replace(compression=128),
     }
-    streams, expert = c.whole("hc_mult", most=1000), c.whole("moe_intermediate_size")
+    streams, expert = c.integer("hc_mult", most=1000), c.integer("moe_intermediate_size")
     mixing = (2 + streams) * streams * (
         streams * hidden + 1
     ) + 3  # weights that join the residual streams, before and after a part
@@ -129,10 +133,13 @@ def read_parametric(c: Config) -> ParsedConfig:
     attention = latent_attention(c) if c.has("kv_lora_rank") else grouped_query(c)
     layers, hidden, experts = (
         c.layers(),
-        c.whole("hidden_size"),
-        c.whole("n_routed_experts", most=10**6),
+        c.integer("hidden_size"),
+        c.integer("n_routed_experts", most=10**6),
     )
-    active, shared = c.whole("num_experts_per_tok", most=experts), c.count("n_shared_experts", 1000)
+    active, shared = (
+        c.integer("num_experts_per_tok", most=experts),
+        c.count("n_shared_experts", 1000),
+    )
 
     def layout(width: int) -> ParsedConfig:
         part = FeedForward(width, 3, experts, active, shared * width)
@@ -142,7 +149,7 @@ def read_parametric(c: Config) -> ParsedConfig:
         ends = made.hidden * made.vocabulary * (1 if made.tied else 2) + made.others
         return ends + sum(block.layers * block.parameters(hidden) for block in made.blocks)
 
-    target, smallest = c.whole("total_parameters", most=10**18), size(layout(0))
+    target, smallest = c.integer("total_parameters", most=10**18), size(layout(0))
     slope = size(layout(1)) - smallest
     width = round((target - smallest) / slope / WIDTH_STEP) * WIDTH_STEP
     if width < WIDTH_STEP:

@@ -216,7 +216,7 @@ class StateMixer(NamedTuple):
         return self.inner * self.state
 
     @property
-    def held(self) -> int:
+    def fixed_numbers_per_sequence(self) -> int:
         """Numbers kept per sequence and layer: the recurrent state and the convolution's last
         inputs.
         """
@@ -380,12 +380,14 @@ class Architecture(NamedTuple):
         )
 
     @property
-    def held(self) -> int:
+    def fixed_numbers_per_sequence(self) -> int:
         """Numbers a sequence holds at most whatever its length: states of mixers, and entries
         inside windows.
         """
         windows = sum(layers * a.window * a.cached for a, layers in self.attentions.items())
-        return windows + sum(layers * mixer.held for mixer, layers in self.mixers.items())
+        return windows + sum(
+            layers * mixer.fixed_numbers_per_sequence for mixer, layers in self.mixers.items()
+        )
 
 
 Side = tuple[Any, Any]  # inner and outer side of a product's weights

@@ -12,9 +12,9 @@ def grouped_query(c: Config, bias: bool = False, head_norm: bool = False) -> Att
     """Return grouped-query attention as Llama's config spells it; `head_norm` gives queries and
     keys a norm a head wide.
     """
-    heads = c.whole("num_attention_heads")
-    width = c.whole("head_dim", c.whole("hidden_size") // heads)
-    groups = c.whole("num_key_value_heads", heads, most=heads)
+    heads = c.integer("num_attention_heads")
+    width = c.integer("head_dim", c.integer("hidden_size") // heads)
+    groups = c.integer("num_key_value_heads", heads, most=heads)
     if heads % groups:
         raise c.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
     bias = c.flag("attention_bias", bias)
@@ -39,7 +39,7 @@ def multi_head(
     """Return attention whose heads divide the model's width, by the keys of both; without `groups`
     every head has keys and values of its own.
     """
-    width, number = c.whole(hidden), c.whole(heads)
+    width, number = c.integer(hidden), c.integer(heads)
     groups = groups or number
     if width % number or number % groups:
         raise c.misfit(
@@ -51,7 +51,7 @@ def multi_head(
 
 def dense(c: Config, key: str = "intermediate_size") -> FeedForward:
     """Return a gated dense feed-forward."""
-    return FeedForward(c.whole(key), 3, bias=c.flag("mlp_bias"))
+    return FeedForward(c.integer(key), 3, bias=c.flag("mlp_bias"))
 
 
 def routed(
@@ -60,13 +60,13 @@ def routed(
     """Return a gated mixture of experts: `width`, `experts` and `active` are keys, `shared` the
     width of the experts every token passes.
     """
-    number = c.whole(experts, most=10**6)
-    return FeedForward(c.whole(width), 3, number, c.whole(active, most=number), shared)
+    number = c.integer(experts, most=10**6)
+    return FeedForward(c.integer(width), 3, number, c.integer(active, most=number), shared)
 
 
 def two_norms(c: Config) -> int:
     """Return the weights of the two norms of an ordinary layer."""
-    return 2 * c.whole("hidden_size")
+    return 2 * c.integer("hidden_size")
 
 
 def layer_norms(hidden: int, number: int) -> int:
@@ -91,7 +91,7 @@ def one_in(c: Config, full: Attention, every: int) -> list[Attention]:
     """
     layers = c.layers()
     kinds = {
-        "sliding_attention": full._replace(window=c.whole("sliding_window")),
+        "sliding_attention": full._replace(window=c.integer("sliding_window")),
         "full_attention": full,
     }
     default = [
@@ -104,7 +104,7 @@ def dense_then_routed(c: Config, attention: Attention) -> tuple[LayerBlock, ...]
     """Return layers as DeepSeek orders them: the first ones dense, the others fine-grained experts
     with shared ones.
     """
-    layers, width = c.layers(), c.every_layer("moe_layer_freq").whole("moe_intermediate_size")
+    layers, width = c.layers(), c.every_layer("moe_layer_freq").integer("moe_intermediate_size")
     first, shared = (
         c.count("first_k_dense_replace", layers),
         c.count("n_shared_experts", 1000) * width,

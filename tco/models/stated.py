@@ -103,12 +103,16 @@ def stated_model(text: str) -> Architecture:
     instead.
     """
     c = Config(parse_model_figures(text), f"model {text!r}")
-    every_head = c.whole("kv_heads", c.whole("heads")) == c.whole("heads")
+    every_head = c.integer("kv_heads", c.integer("heads")) == c.integer("heads")
     plain = (
-        c.whole("ffn") == PLAIN_WIDTH * c.whole("hidden") and every_head and not c.has("experts")
+        c.integer("ffn") == PLAIN_WIDTH * c.integer("hidden")
+        and every_head
+        and not c.has("experts")
     )
     usual = PLAIN if plain else GATED
-    gates = (c.whole("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
+    gates = (
+        (c.integer("matrices", least=PLAIN, most=GATED),) if c.has("matrices") else (PLAIN, GATED)
+    )
     ties = (c.flag("tied"),) if c.has("tied") else (False, True)
     made = [shaped(c, text, gate, tied) for gate, tied in product(gates, ties)]
     target, rounding = billions(c) if c.has("params_b") else (0.0, math.inf)
@@ -142,19 +146,23 @@ def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
     """Return the model of the figures with so many matrices a feed-forward part and tied embeddings
     or not.
     """
-    layers, hidden, heads = c.whole("layers", most=10_000), c.whole("hidden"), c.whole("heads")
-    groups = c.whole("kv_heads", heads, most=heads)
+    layers, hidden, heads = (
+        c.integer("layers", most=10_000),
+        c.integer("hidden"),
+        c.integer("heads"),
+    )
+    groups = c.integer("kv_heads", heads, most=heads)
     if not c.has("head_dim") and hidden % heads:
         raise c.wrong("heads", f"a divisor of hidden, {hidden}, or head_dim beside it")
     if heads % groups:
         raise c.wrong("kv_heads", f"a divisor of the {heads} heads")
-    width = c.whole("head_dim", max(hidden // heads, 1))
-    feed_forward = FeedForward(c.whole("ffn"), matrices)
+    width = c.integer("head_dim", max(hidden // heads, 1))
+    feed_forward = FeedForward(c.integer("ffn"), matrices)
     if c.has("experts"):
-        experts = c.whole("experts", most=10**6)
+        experts = c.integer("experts", most=10**6)
         feed_forward = feed_forward._replace(
             experts=experts,
-            active=c.whole("active", most=experts),
+            active=c.integer("active", most=experts),
             shared_width=c.count("shared", 10**9),
         )
     block = LayerBlock(
@@ -163,9 +171,9 @@ def shaped(c: Config, text: str, matrices: int, tied: bool) -> Architecture:
     return Architecture(
         text,
         hidden,
-        c.whole("vocab"),
+        c.integer("vocab"),
         tied,
-        c.whole("context", UNLIMITED),
+        c.integer("context", UNLIMITED),
         (block,),
         "",
         others=hidden,

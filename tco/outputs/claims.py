@@ -26,14 +26,14 @@ AT = Record(
     Member("probability", float, lambda one: one[1]),
 )
 CLAIM = Record(
-    Record("id", "claim", "source", Member("claimed", float), "unit").within("claim"),
+    Record("id", "claim", "source", Member("claimed", float), "unit").read_via("claim"),
     Member("computed", float | None),
     *(Member(name, float | None, read) for name, read in DRAWN),
     *("verdict", "note"),
     Member("command", str | None, lambda found: found.claim.command or None),
     Member("against", str | None, lambda found: found.claim.against or None),
     Member("expected", str | None, lambda found: found.claim.verdict or None),
-    Record("article", "words").within("claim"),
+    Record("article", "words").read_via("claim"),
     Member(
         "by_speed", [AT], lambda found: found.judged.by_speed if found.judged else (), csv=False
     ),

@@ -99,7 +99,7 @@ class Compared(NamedTuple):
 
 MEASURED = Record(
     *(Member(name, int, unit=PURE) for name in ("validated_rows", "anchored_rows"))
-).within("standing")
+).read_via("standing")
 OF_RESULT = Record(
     *("scenario", "system", Member("chips", float, "metrics.chips")),
     Member("metrics", {str: float | None}),
@@ -147,7 +147,7 @@ OF_RESULT = Record(
     ),
 )
 HALLS = Member("hall", Maybe({str: float | None}), optional=True)
-ROW = Record(OF_RESULT.within("result"), HALLS, SURE)
+ROW = Record(OF_RESULT.read_via("result"), HALLS, SURE)
 RENT = Record(
     *("scenario", "against"),
     Member("tokens_per_s_per_user", float | None),
@@ -225,7 +225,7 @@ COMPARISON_ROW = (
             Member(name, float | None, f"metrics.{name}", unit=metric.unit or PURE)
             for name, metric in METRICS.items()
         ),
-        Record(*ASKED).within(asked_for),
+        Record(*ASKED).read_via(asked_for),
         Member(
             "hardware_sourced_share",
             float | None,
@@ -357,7 +357,7 @@ def comparison_answer(
         return [Table((), [], above=verdict_words(found, results)), table]
 
     rows: tuple[Record, Sequence[Any]] = (
-        Record(COMPARISON_ROW.within("result"), *RANGES),
+        Record(COMPARISON_ROW.read_via("result"), *RANGES),
         compared,
     )
     if asked.curve:

@@ -30,7 +30,7 @@ LINE = Record(
         Member("usd", float | None, unit="USD"),
         Member("usd_per_chip_hour", float, unit="USD/chip/h"),
         "kind",
-    ).within("0"),
+    ).read_via("0"),
     Member("directness", read=lambda one: directness_of(one[0], one[1].inputs)),
     Member("sources", [str], lambda one: list(one[0].sources)),
     Member("own", bool, "0.overlay", csv=False),
@@ -66,7 +66,7 @@ def kept_state(result: Result) -> dict[str, Any]:
 
 PRICE = Document(
     "price",
-    Record("scenario", "system").within("0"),
+    Record("scenario", "system").read_via("0"),
     Member("lines", [LINE], lambda found: cost_line_records(found[0])),
     Member("metrics", {str: float | None}, "0.metrics"),
     Member(
@@ -79,7 +79,7 @@ PRICE = Document(
     Member("directness", {str: float}, lambda found: found[0].shares.get("directness", {})),
     Member("bill_dates", {str: float}, lambda found: bill_dates(found[0])),
     Member("hall_cooling", str | None, "0.hall_cooling"),
-    WAITING.within("0"),
+    WAITING.read_via("0"),
     Member(
         "notes",
         [str],

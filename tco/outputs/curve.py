@@ -140,7 +140,7 @@ def tidy(context: Callable[[str], Mapping[str, Any]], asked: Sequence[str]) -> R
         for name, key in names.items()
     ]
     return Record(
-        POINT, *kept, *range_, *ends, Record(*asked).within(lambda one: context(one.scenario))
+        POINT, *kept, *range_, *ends, Record(*asked).read_via(lambda one: context(one.scenario))
     )
 
 

@@ -139,7 +139,7 @@ def drift_verdict(drift: Drift) -> str:
     return "" if drift.worse is None else "worse" if drift.worse else "better"
 
 
-MOVED = Record(Member("scenario", label="scenario"), MOVE.within("move"))
+MOVED = Record(Member("scenario", label="scenario"), MOVE.read_via("move"))
 DRIFT = Record(
     MOVED,
     Member("worse", bool | None),
@@ -213,7 +213,7 @@ DIFF = Document(
         Member("metric", optional=True),
         Member("steps", [STRIDE], optional=True),
         Member("residual", float, optional=True),
-    ).within("way"),
+    ).read_via("way"),
     Member("metrics", [MOVE]),
     Member("why", [CAUSE]),
 )

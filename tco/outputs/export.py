@@ -63,7 +63,7 @@ class ExportTable(NamedTuple):
 
 def of_scenario(record: Record) -> Record:
     """Return the record of something with the result it is of."""
-    scenario, *others = Record(*CONTEXT).within(lambda one: one[1].context).members
+    scenario, *others = Record(*CONTEXT).read_via(lambda one: one[1].context).members
     return Record(scenario, record, *others)
 
 
@@ -86,8 +86,8 @@ def tables_of(results: Sequence[Result], catalogue: Catalogue) -> dict[str, Expo
     sources = [source for name, source in sorted(catalogue.sources.items()) if name in named]
     return {
         "scenarios": export_table(COMPARISON_ROW, results),
-        "inputs": export_table(of_scenario(INPUT.within("0")), inputs),
-        "bill": export_table(of_scenario(BILL.within("0")), bill),
+        "inputs": export_table(of_scenario(INPUT.read_via("0")), inputs),
+        "bill": export_table(of_scenario(BILL.read_via("0")), bill),
         "cost": export_table(of_scenario(LINE), cost),
         "sources": export_table(record_of(Source), sources),
     }

@@ -52,7 +52,7 @@ NAMES = Record(
     Member("arrives", label="arrives"),
     Member("hall_cooling", str | None, label="hall"),
 )
-WAVE = Record(NAMES, ALL.within("own"), Member("so_far", ALL))
+WAVE = Record(NAMES, ALL.read_via("own"), Member("so_far", ALL))
 FLEET = Document(
     "fleet",
     Member("power_w", float | None, "power"),
@@ -61,10 +61,10 @@ FLEET = Document(
 )
 ROW = Record(  # of a CSV: a wave, with all up to it
     NAMES.only("date", "scenario"),
-    SUMS.within("own"),
+    SUMS.read_via("own"),
     *(
         field._replace(key=f"{field.key}_so_far", label=None)
-        for field in SUMS.within("so_far").members
+        for field in SUMS.read_via("so_far").members
     ),
     Member("arrives", label="arrives"),
     Member("hall_cooling", str | None, label="hall"),

@@ -46,8 +46,8 @@ def pool_scenario_names(frontier: Frontier) -> tuple[str, str]:
 
 Place = tuple[Frontier, int]  # a point of a frontier, and where it stands
 POOL = Record("scenario", "system")
-POOLS = Record(POOL.within("decode.result"), POOL.within("prefill.result", "prefill_"))
-OF_POINT = record_of(Point).within(lambda one: one[0].points[one[1]])
+POOLS = Record(POOL.read_via("decode.result"), POOL.read_via("prefill.result", "prefill_"))
+OF_POINT = record_of(Point).read_via(lambda one: one[0].points[one[1]])
 
 
 def band_of(one: Place) -> Band | None:
@@ -59,7 +59,7 @@ MET = Member(
     MEETS, float, lambda band: float(band.meets.mean()), optional=True
 )  # the share of the draws that reach the point's interactivity
 POINT = Record(
-    OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).within(band_of)
+    OF_POINT, Record(Member("range", {str: RANGE}, "ranges", optional=True), MET).read_via(band_of)
 )
 BANDS = Record(
     *(
@@ -71,9 +71,9 @@ BANDS = Record(
 )
 USED_HOUR = Record(Member("tco_usd_per_used_chip_hour", float | None))
 FRONTIER = Record(
-    POOLS.within("0"),
-    USED_HOUR.within("0.decode.result.metrics"),
-    USED_HOUR.within("0.prefill.result.metrics", "prefill_"),
+    POOLS.read_via("0"),
+    USED_HOUR.read_via("0.decode.result.metrics"),
+    USED_HOUR.read_via("0.prefill.result.metrics", "prefill_"),
     Member(
         "interactivity_tokens_per_s",
         float,
@@ -105,12 +105,12 @@ BEST, WORST = (
     6,
 )  # rows shown of the designs that none beats, and of those of a system that are beaten
 CONTEST = Record(
-    POOLS.within("frontier"),
+    POOLS.read_via("frontier"),
     *(Member(name, int, f"point.{name}") for name in PLAN),
     *(Member(axis, float, f"point.{axis}") for axis in AXES),
 )
 BEATER = Record(
-    CONTEST.within("by"),
+    CONTEST.read_via("by"),
     Member("change", {str: float}, "changes"),
     Member(CHANCE, float, "chance", optional=True),
 )
@@ -180,7 +180,7 @@ def point_row(drawn: bool) -> Record:
     """Return the record of a row of a CSV: a point with both pools, and its bands where some are
     drawn.
     """
-    return Record(POOLS.within("0"), OF_POINT, *([BANDS.within(band_of)] if drawn else []))
+    return Record(POOLS.read_via("0"), OF_POINT, *([BANDS.read_via(band_of)] if drawn else []))
 
 
 def against_own(frontier: Frontier, frontiers: Sequence[Frontier]) -> float | None:
@@ -373,11 +373,11 @@ def design_row(drawn: bool) -> Record:
     """
     by = [
         field
-        for field in CONTEST.within("by", "beaten_by_").members
+        for field in CONTEST.read_via("by", "beaten_by_").members
         if field.key.removeprefix("beaten_by_") not in AXES
     ]
     return Record(
-        point_row(drawn).within(lambda one: (one.frontier, one.place)),
+        point_row(drawn).read_via(lambda one: (one.frontier, one.place)),
         *by,
         *(Member(f"change_of_{axis}", float | None, f"changes.{axis}") for axis in AXES),
         *([Member(CHANCE, float | None, "chance")] if drawn else []),

@@ -19,7 +19,7 @@ def capex_of_kind(kind: str, one: Gigawatt) -> float:
     return dict(one.lines).get(kind, 0.0)
 
 
-LINE = Record("kind", Member("usd", float)).within(lambda one: {"kind": one[0], "usd": one[1]})
+LINE = Record("kind", Member("usd", float)).read_via(lambda one: {"kind": one[0], "usd": one[1]})
 SAID = Record(*("publisher", "source"), Member("low", float), Member("high", float), "note")
 TOTALS = Record(
     Member("system", read="asked.result.system"),

@@ -223,7 +223,7 @@ def network_part_count(network: Network, *words: str) -> int:
 
 NETWORK = Document(
     "network",
-    DESIGN.within("1"),
+    DESIGN.read_via("1"),
     Member("tiers", int, "0.tiers"),
     Member(
         "switches",
@@ -296,7 +296,7 @@ COLLECTIVE = Document(
     Member("size_bytes", float),
     Member("ranks", int),
     *("library", "algorithm_library"),
-    TIMED.within("candidates.0"),
+    TIMED.read_via("candidates.0"),
     Member("in_step_us", float),
     Member("half_rate_bytes", float, optional=True),
     Member("candidates", [TIMED]),
@@ -408,7 +408,7 @@ def kernel_facts(found: KernelAnswer) -> list[str]:
         for name, side in found.shape.items()
     )
     facts = [f"{found.operation} of {sides}; {found.form.stored}, library {found.library}"]
-    if not found.form.own:
+    if not found.form.is_native:
         facts.append(
             "computed as "
             f"{found.form.computed_as}{', unpacked by the vector units' if found.form.unpacked else ''}"

@@ -71,7 +71,7 @@ def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> lis
     """
     asked = " ".join(words).lower().split()
 
-    def told(path: str) -> str:
+    def search_text(path: str) -> str:
         group, _, rest = path.partition(".")
         part, _, name = rest.rpartition(".")
         known = input_attributes().get((group, name))
@@ -80,7 +80,7 @@ def search_inputs(rows: Sequence[Input], words: Sequence[str], chip: str) -> lis
             f"{'chip' if part == chip else ''}"
         ).lower()
 
-    found = [row for row in rows if all(word in told(row.path) for word in asked)]
+    found = [row for row in rows if all(word in search_text(row.path) for word in asked)]
     return sorted(found, key=lambda row: not all(word in row.path.lower() for word in asked))
 
 

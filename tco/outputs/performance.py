@@ -61,7 +61,7 @@ def pools_of(result: Result) -> Pools:
     serving = result.serving
     if not isinstance(serving, ServingResult) or serving.meeting is None:
         return Pools()
-    return Pools(float(serving.prefill_share), serving.alone)
+    return Pools(float(serving.prefill_share), serving.standalone_engines)
 
 
 def pool_words(result: Result) -> list[str]:
@@ -209,8 +209,8 @@ PERF = Document(
     Member("notes", [str]),
 )
 ROW = Record(  # of a CSV, where each row says of which answer it is
-    OPERATOR.within("0"),
-    Record("scenario", "system").within("1"),
+    OPERATOR.read_via("0"),
+    Record("scenario", "system").read_via("1"),
     Member("plan", read=lambda one: plan_option_text(one[1].report.plan)),
     *(Member(name, float | None, f"1.metrics.{name}") for name in REACHED),
 )

@@ -334,7 +334,7 @@ VALIDATED = Record(  # how a result stands against measurements
         Member("median_ape", float | None, "median"),
         Member("left_out_ape", float | None, "left_out"),
         *("path", "text"),
-    ).within("standing"),
+    ).read_via("standing"),
     "order",
 )
 SHARES = {str: {str: float}}  # of a price, or of terms: sourced, estimated, assumed

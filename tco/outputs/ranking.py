@@ -15,7 +15,7 @@ PLACE = Record(
     Member("median_usd_per_million_output_tokens", float | None, "median"),
     *("vendor", "cooling", Member("released", str | None), Member("reason", str | None)),
 )
-ROW = Record(OF_RESULT.within("result"), PLACE)
+ROW = Record(OF_RESULT.read_via("result"), PLACE)
 RANKING = Document(
     *("compare", "ranked_by", "baseline"),
     Member("inputs", dict),
@@ -46,7 +46,7 @@ def ranking_answer(found: Ranking) -> Answer:
         "rows": found.rows,
     }
     said["set"] = {path: text for result in results for path, text in set_of(result).items()}
-    row = Record(COMPARISON_ROW.within("result"), PLACE)
+    row = Record(COMPARISON_ROW.read_via("result"), PLACE)
     return RANKING.answer(found.catalogue, said, lambda: [ranking_table(found)], (row, found.rows))
 
 

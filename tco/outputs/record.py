@@ -102,12 +102,12 @@ class Record:
         named = {member.key: member for member in self.members}
         return Record(*(named[key] for key in keys))
 
-    def within(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
+    def read_via(self, read: Callable[[Any], Any] | str, prefix: str = "") -> Record:
         """Return the record as one of something that this is read from; where there is none of it
         its members have no value.
         """
 
-        def moved(member: Member) -> Member:
+        def member_via(member: Member) -> Member:
             show = (
                 (lambda one: member.text(read_from(one, read)))
                 if callable(member.show)
@@ -121,7 +121,7 @@ class Record:
                 show=show,
             )
 
-        return Record(*map(moved, self.members))
+        return Record(*map(member_via, self.members))
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -104,10 +104,10 @@ INDICES = Record(
     Member("total", float, optional=True),
     Member("first_order_error", float, "first_error", optional=True),
     Member("total_error", float, optional=True),
-).within(lambda one: one[0].drivers.get(one[1].given.path))
+).read_via(lambda one: one[0].drivers.get(one[1].given.path))
 PATH = Member("path", read="1.given.path")
 INPUT = Record(
-    PATH, GIVEN.within(lambda one: in_shown_unit(one[1].given)), SWING.within("1"), NARROWS
+    PATH, GIVEN.read_via(lambda one: in_shown_unit(one[1].given)), SWING.read_via("1"), NARROWS
 )  # of a study, and a swing of it
 ROW = Record(INPUT, Member("flips_with", read=partners), INDICES)
 WORTH = Record(

@@ -33,7 +33,7 @@ ONE = Record(
 )
 SERVICE = Document(
     "service",
-    ONE.within(lambda found: found["rows"][0]),
+    ONE.read_via(lambda found: found["rows"][0]),
     Member("rows", [ONE]),
     Member("notes", [str]),
 )

@@ -195,7 +195,7 @@ SHELVES = {
             Member("id", read="name"),
             "title",
             "system",
-            Record("site", "terms", "workload", "cluster").within("documents"),
+            Record("site", "terms", "workload", "cluster").read_via("documents"),
         ),
     ),
     "sources": Shelf(lambda catalogue: catalogue.sources.values(), SOURCES),
@@ -422,7 +422,7 @@ SYSTEM = Document(
             Member("racks", float),
         ),
         *(Member("tree", [LEAF], "leaves"), Member("fabric", dict), "note"),
-    ).within("0"),
+    ).read_via("0"),
     Member("figures", FIGURES, "1"),
     Member("notes", [str], lambda found: [*found[2], *found[1].notes]),
 )
@@ -510,7 +510,7 @@ SIZES = Record(
     ),
     *(Member(name, int) for name in ("layers", "hidden", "vocabulary", "context")),
     Member("cached_per_token", float, "cached"),  # numbers, not bytes
-    Member("held_per_sequence", float, "held"),
+    Member("held_per_sequence", float, "fixed_numbers_per_sequence"),
     "source",
     "note",
 )
@@ -541,7 +541,7 @@ def model_answer(catalogue: Catalogue, name: str) -> Answer:
 
 
 # ---------------------------------------------------------------- sources
-SOURCE = Document("sources-show", SOURCES.within("0"), Member("values", [str], "1"))
+SOURCE = Document("sources-show", SOURCES.read_via("0"), Member("values", [str], "1"))
 USED = Record(Member("what", read="0", label="what"), Member("which", read="1", label="which"))
 
 

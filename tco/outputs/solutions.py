@@ -89,7 +89,7 @@ def solution_answer(catalogue: Catalogue, found: Solution) -> Answer:
         lambda: [solution_table(found)],
         (ROW, ordered),
         found.notes,
-        of=found.own.context | {"input": found.path, "metric_name": found.metric},
+        of=found.base_case_result.context | {"input": found.path, "metric_name": found.metric},
     )
 
 

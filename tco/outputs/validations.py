@@ -50,10 +50,10 @@ VALIDATION = Document(
     "validate",
     "file",
     "kind",
-    CARD.within("card"),
+    CARD.read_via("card"),
     Member("rows", [dict], optional=True),
 )
-ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.within("2"))
+ROW = Record(Member("group", read="0"), Member("member", read="1"), SCORE.read_via("2"))
 
 
 def validation_answer(
@@ -204,7 +204,7 @@ MEMBERS = Record(  # a run in the document
     Member("best", float | None),
     *(Member(name, float) for name in ("ratio", "ratio_alike", "speed_ratio")),
 )
-RUN_ROW = Record(NAMED.within("0"), RUN.within("1"))
+RUN_ROW = Record(NAMED.read_via("0"), RUN.read_via("1"))
 ENVELOPES = Document("validate", "file", Member("summary", dict), Member("envelopes", [dict]))
 
 
@@ -304,7 +304,7 @@ TESTED = Record(
         share_member("above", "above", "above"),
         WIDTH,
         share_member("inside_by_parameters_alone", "alone", "by parameters alone"),
-    ).within("1"),
+    ).read_via("1"),
 )
 BACK_TEST = Document(
     "validate",
@@ -349,7 +349,7 @@ def back_test_answer(catalogue: Catalogue, path: Path, settings: dict[str, str])
 # ---------------------------------------------------------------- pairs of chips against the ranges
 # of their ratio
 PAIRS = Record(Member("n", int, "rows", "pairs", "{:,}"), INSIDE, WIDTH)
-OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.within("1"))
+OF_CHIP = Record(Member("chip", read="0", label="one of them"), PAIRS.read_via("1"))
 RATIOS = Document(
     "validate",
     "file",

@@ -297,7 +297,7 @@ def drifts(
     before, after = with_baseline_ratios(old), with_baseline_ratios(new)
     ways: dict[str, list[Waypoint]] = {}
 
-    def way(name: str) -> list[Waypoint]:
+    def waypoints_of(name: str) -> list[Waypoint]:
         if name not in ways:
             ways[name] = points(old[name], state_of(results[name]), catalogue_of(name))
         return ways[name]
@@ -313,10 +313,14 @@ def drifts(
                 start = before[name]["metrics"]
                 cost = priced_by(start) if move.metric in AGAINST_BASELINE else None
                 walked = (
-                    way(name)
+                    waypoints_of(name)
                     if cost is None
                     else ratio_drift_steps(
-                        way(name), way(base), (start, before[base]["metrics"]), cost, move.metric
+                        waypoints_of(name),
+                        waypoints_of(base),
+                        (start, before[base]["metrics"]),
+                        cost,
+                        move.metric,
                     )
                 )
                 move = move._replace(

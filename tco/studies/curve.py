@@ -88,9 +88,11 @@ class CurveSamples(NamedTuple):
         """The speed its workload asks for."""
         return speed_of(self.result)
 
-    def seen(self, draws: Draws, speed: float | None, metric: str) -> Array:
+    def metric_at_speed(self, draws: Draws, speed: float | None, metric: str) -> Array:
         """Return a metric of some draws at a speed; none is that of the workload."""
-        found: Array = self.on_racks(valued(self.at(draws, speed), metric), speed, metric)
+        found: Array = self.on_racks(
+            valued(self.draws_at_speed(draws, speed), metric), speed, metric
+        )
         return found
 
     def on_racks(self, value: Any, speed: float | None, metric: str) -> Any:
@@ -101,7 +103,7 @@ class CurveSamples(NamedTuple):
         factor = self.dearer.get(at, 1.0) if at is not None and metric == COST else 1.0
         return value if value is None or factor == 1 else value * factor
 
-    def at(self, draws: Draws, speed: float | None) -> Draws:
+    def draws_at_speed(self, draws: Draws, speed: float | None) -> Draws:
         """Return some draws at a speed."""
         return draws if speed is None or speed == speed_of(self.result) else draws.at[speed]
 
@@ -111,7 +113,7 @@ class CurveSamples(NamedTuple):
             return ended(self.on_racks(self.result.metrics[metric], speed, metric))
         if self.made is None:
             return None
-        return ended(self.seen(self.made.alone, speed, metric)[0])
+        return ended(self.metric_at_speed(self.made.alone, speed, metric)[0])
 
 
 def confidence_in(
@@ -210,7 +212,9 @@ def priced_alone(side: CurveSamples, speed: float | None, metric: str) -> Priced
     """Return what the work costs a rack with each input moved alone."""
     ranges = side.response.ranges if side.response is not None else {}
     alone = (
-        side.seen(side.made.alone, speed, metric) if side.made is not None else np.array([np.nan])
+        side.metric_at_speed(side.made.alone, speed, metric)
+        if side.made is not None
+        else np.array([np.nan])
     )
     ends = {
         path: (float(low), float(high))
@@ -280,7 +284,9 @@ def sample_scenario(
         found = (
             None
             if speed is None
-            else response.at({SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others)
+            else response.evaluate_at(
+                {SPEED: (np.array([speed]), result.inputs[SPEED].unit)}, speeds=others
+            )
         )
         return CurveSamples(result, own, response, None if found is None else Sampled(found, found))
     ends = [{REACH: end} for end in ENDS.values()] if REACH in response.ranges else []
@@ -328,8 +334,8 @@ def costs_by_speed(
         if not ranges or own.made is None:
             yield found
             continue
-        reached = own.at(own.made.drawn, speed).meets
-        middle = draw_statistics(COST, own.seen(own.made.drawn, speed, COST))
+        reached = own.draws_at_speed(own.made.drawn, speed).meets
+        middle = draw_statistics(COST, own.metric_at_speed(own.made.drawn, speed, COST))
         found = found._replace(
             meets=share(reached),
             median_usd_per_million_output_tokens=None if middle is None else middle["p50"],
@@ -338,7 +344,8 @@ def costs_by_speed(
             yield found
             continue
         many = ratios(
-            base.seen(base.made.drawn, speed, COST), own.seen(own.made.drawn, speed, COST)
+            base.metric_at_speed(base.made.drawn, speed, COST),
+            own.metric_at_speed(own.made.drawn, speed, COST),
         )
         better = many > 1
         yield found._replace(
@@ -380,7 +387,9 @@ def at_ends(
         return None
     found = {}
     for end, mine, theirs in zip(ENDS, own.made.fixed, base.made.fixed, strict=True):
-        many = ratios(base.seen(theirs, speed, COST), own.seen(mine, speed, COST))
+        many = ratios(
+            base.metric_at_speed(theirs, speed, COST), own.metric_at_speed(mine, speed, COST)
+        )
         found[end] = {
             "perf_per_tco_vs_baseline": ended(many[0]),
             "probability": share(many[1:] > 1),
@@ -396,7 +405,7 @@ def software_share(own: CurveSamples, base: CurveSamples, many: Array, dice: Dic
         **(base.response.ranges if base.response else {}),
         **(own.response.ranges if own.response else {}),
     }
-    return rank_share(many, [dice.places(ranges[REACH])]) if REACH in ranges else None
+    return rank_share(many, [dice.correlated_deviates(ranges[REACH])]) if REACH in ranges else None
 
 
 def contest(
@@ -425,12 +434,14 @@ def contest(
                 Costs(np.array([[side.point(speed, str(metric))] for side in rated], dtype=float))
             )
             continue
-        drawn = np.array([side.seen(side.made.drawn, speed, str(metric)) for side in rated])  # type: ignore[union-attr]
+        drawn = np.array(
+            [side.metric_at_speed(side.made.drawn, speed, str(metric)) for side in rated]
+        )  # type: ignore[union-attr]
         fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
         ends = {
             end: np.array(
                 [
-                    side.seen(one, speed, str(metric))[1:]
+                    side.metric_at_speed(one, speed, str(metric))[1:]
                     for side, one in zip(rated, many, strict=True)
                 ]
             )
@@ -494,7 +505,7 @@ def sureness(
     drivers: list[Driver] = []
     if alike and own is not base and (metric := rated_by([own.result, base.result])) is not None:
         ratio = Quantity(metric, own.response, base.response, dice, samples)
-        drivers = leading_drivers(ratio.ranges, ratio.ways(), ratio.together)
+        drivers = leading_drivers(ratio.ranges, ratio.one_at_a_time_values(), ratio.together)
     error = None if own is base else error_of_share(sample.better)
     return Sureness(
         ranges,

@@ -70,7 +70,7 @@ def drawn_side(evaluation: Evaluation, speeds: tuple[float, ...], dice: Dice) ->
         return side
     response = response_of(evaluation)
     others = [speed for speed in speeds if speed != side.own_speed]
-    draws = response.at(dice.settings(response.ranges), speeds=others)
+    draws = response.evaluate_at(dice.settings(response.ranges), speeds=others)
     return side._replace(response=response, made=Sampled(draws, draws))
 
 

@@ -103,7 +103,7 @@ def plan_of_point(plans: ServingPlan, place: int) -> ServingPlan:
 def at_speeds(response: Response, draws: Many, speeds: Array) -> Draws:
     """Evaluate the draws at some interactivities, one after the other."""
     every = {path: (np.tile(many, len(speeds)), unit) for path, (many, unit) in draws.items()}
-    return response.at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
+    return response.evaluate_at(every | {ASKED: (np.repeat(speeds, DRAWS), "token/s")})
 
 
 def bands_in(made: Draws) -> list[Band]:

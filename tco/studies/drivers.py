@@ -203,7 +203,7 @@ def flips_of(
             for row, (path, _) in enumerate(smooth)
         ]
     nearest = sorted(found, key=lambda one: -abs(one[1] - ranges[one[0]].home))
-    return {path: float(ranges[path].at(np.array(place))) for path, place in nearest}
+    return {path: float(ranges[path].quantile(np.array(place))) for path, place in nearest}
 
 
 def crossing_deviate(places: Array, ratios: Array) -> float:
@@ -269,8 +269,8 @@ def pairs_that_flip(
         Pair(
             pair,
             (
-                float(ranges[pair[0]].at(np.array(far[pair[0]]))),
-                float(ranges[pair[1]].at(np.array(far[pair[1]]))),
+                float(ranges[pair[0]].quantile(np.array(far[pair[0]]))),
+                float(ranges[pair[1]].quantile(np.array(far[pair[1]]))),
             ),
             float(ratio),
         )

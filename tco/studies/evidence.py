@@ -65,9 +65,11 @@ def regime_with_evidence(
     `costs` are those of every choice in every draw, by which a measurement is worth something to
     who chooses.
     """
-    places = {path: ratio.dice.places(one) for path, one in ratio.ranges.items()}
+    places = {path: ratio.dice.correlated_deviates(one) for path, one in ratio.ranges.items()}
     return regime._replace(
-        drivers=leading_drivers(ratio.ranges, ratio.ways(), ratio.together, DRIVERS),
+        drivers=leading_drivers(
+            ratio.ranges, ratio.one_at_a_time_values(), ratio.together, DRIVERS
+        ),
         measurements=measurements_of(ratio.drawn(), ratio.ranges, places, costs, catalogue),
     )
 

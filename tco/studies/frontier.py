@@ -116,7 +116,7 @@ def pool_of(
             path: text for path, text in serving.settings.items() if path.startswith("workload.")
         }
         where = (
-            serving.where if serving.own else scenario.where
+            serving.where if serving.has_user_settings else scenario.where
         )  # a person's own setting stays his own
         scenario = scenario._replace(
             documents=scenario.documents | {"workload": serving.documents["workload"]},
@@ -385,10 +385,10 @@ def frontier_points(
     """Return the points at some places of the grid."""
     values, separate = frontier.decode.values, frontier.separate
 
-    def at(quantity: Any) -> Array:
+    def at_grid_points(quantity: Any) -> Array:
         return np.broadcast_to(quantity, grid.cost.shape)[places]
 
-    plan, rate, share = grid.decode, at(grid.rate), at(grid.share)
+    plan, rate, share = grid.decode, at_grid_points(grid.rate), at_grid_points(grid.share)
     read = phases.input_rate(
         rate, values["workload.input_tokens"], values["workload.output_tokens"]
     )
@@ -397,23 +397,23 @@ def frontier_points(
         frontier.prefill.asked.metric("facility_power_w_per_chip"),
         share,
     )
-    speed = at(phases.tokens_per_user(grid.step.per_token))
+    speed = at_grid_points(phases.tokens_per_user(grid.step.per_token))
     quick = np.flatnonzero(speed >= values["workload.interactivity"])
     target = quick[-1] if quick.size else -1  # the slowest that is quick enough is the cheapest
     columns = (
         speed,
         rate,
         read,
-        at(grid.cost),
-        joined.usd_per_million(at(grid.hour), rate + read, 1.0),
+        at_grid_points(grid.cost),
+        joined.usd_per_million(at_grid_points(grid.hour), rate + read, 1.0),
         joined.tokens_per_megawatt(rate, power),
-        at(grid.step.per_token),
-        at(grid.first),
+        at_grid_points(grid.step.per_token),
+        at_grid_points(grid.first),
         share,
         apart.chips_per_chip(share),
-        at(grid.handed),
-        at(grid.cache),
-        at(grid.step.memory),
+        at_grid_points(grid.handed),
+        at_grid_points(grid.cache),
+        at_grid_points(grid.step.memory),
     )
     batch, before = plan.sequences * plan.chips / attention_chips(plan), grid.prefill
     counts = (
@@ -426,7 +426,7 @@ def frontier_points(
         *before[:4],
     )
     crossed = borders_crossed(plan, frontier.decode.machine.links)[places[1]]
-    whole = np.rint([at(count) for count in counts]).astype(int).T.tolist()
+    whole = np.rint([at_grid_points(count) for count in counts]).astype(int).T.tolist()
     found = []
     for position, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         *rates, handed, cache, memory = numbers

@@ -156,7 +156,7 @@ def on_grid(side: Evaluation, metric: str, x: MapAxis, y: MapAxis) -> Array:
         if axis.path in side.result.inputs
     }
     if moved:
-        found = valued(response_of(side).at(moved), metric)
+        found = valued(response_of(side).evaluate_at(moved), metric)
     else:
         value = side.result.metrics[metric]
         found = np.full(len(grid), np.nan if value is None else float(value))

@@ -88,7 +88,7 @@ def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
     known, or nothing at its medians.
     """
     response = response_of(asked, hold)
-    medians = {path: float(one.at(np.zeros(1))[0]) for path, one in response.ranges.items()}
+    medians = {path: float(one.quantile(np.zeros(1))[0]) for path, one in response.ranges.items()}
     moved = [
         path
         for path, one in response.ranges.items()
@@ -101,7 +101,11 @@ def base_case(asked: Evaluation, middle: float, hold: bool) -> BaseCase | None:
         values = np.full(2 + len(moved), response.ranges[path].value)
         values[[1, place]] = medians[path]
         many[path] = values, response.ranges[path].unit
-    costs = np.array([asked.result.metrics[COST]]) if not many else response.at(many).metrics[COST]
+    costs = (
+        np.array([asked.result.metrics[COST]])
+        if not many
+        else response.evaluate_at(many).metrics[COST]
+    )
     if costs is None or costs[0] is None or not np.all(np.isfinite(costs[:2].astype(float))):
         return None
     factors = costs / costs[0]

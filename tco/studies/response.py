@@ -67,7 +67,7 @@ class Response:
             dict(self.variant),
         )
 
-    def at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
+    def evaluate_at(self, values: Many, solve: bool = True, speeds: Sequence[float] = ()) -> Draws:
         """Evaluate it for many values of some inputs, all others as they are, and at other speeds;
         without `solve` the batch is held as well.
         """
@@ -84,7 +84,7 @@ class Response:
 
     def drawn(self, dice: Dice) -> Draws:
         """Evaluate it in the draws that some dice give."""
-        return self.at(dice.settings(self.ranges))
+        return self.evaluate_at(dice.settings(self.ranges))
 
     def sampled(
         self,
@@ -107,7 +107,7 @@ class Response:
             parts = [np.full(1 + few, values[path]) if path in values else own for values in fixed]
             many[path] = np.concatenate([drawn, alone[path], *parts]), unit
         ends = np.cumsum(sizes).tolist()
-        every = self.at(many, speeds=speeds)
+        every = self.evaluate_at(many, speeds=speeds)
         drawn_, alone_, *fixed_ = (
             every.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)
         )
@@ -238,7 +238,7 @@ class Quantity:
             self.samples[id(one)] = one.sampled(self.dice)
         return self.samples[id(one)]
 
-    def seen(self, draws: Draws) -> Array:
+    def metric_at_speed(self, draws: Draws) -> Array:
         """Return the metric of some draws at the speed."""
         return valued(draws if self.speed is None else draws.at[self.speed], self.metric)
 
@@ -255,15 +255,15 @@ class Quantity:
 
     def drawn(self) -> Array:
         """Return it in all draws."""
-        return self.over([self.seen(self.sampled(one).drawn) for one in self.sides])
+        return self.over([self.metric_at_speed(self.sampled(one).drawn) for one in self.sides])
 
-    def ways(self) -> dict[str, Array]:
+    def one_at_a_time_values(self) -> dict[str, Array]:
         """Return it at the low, the value and the high of each input; what one side does not rest
         on leaves that where it is.
         """
         found: dict[str, list[Array]] = {path: [] for path in self.ranges}
         for one in self.sides:
-            many = self.seen(self.sampled(one).alone)
+            many = self.metric_at_speed(self.sampled(one).alone)
             low, high = (
                 dict(zip(one.ranges, many[1::2], strict=True)),
                 dict(zip(one.ranges, many[2::2], strict=True)),
@@ -278,15 +278,18 @@ class Quantity:
         for one in self.sides:
             alone = self.sampled(one).alone
             if places.keys().isdisjoint(one.ranges):
-                found.append(np.full(count, self.seen(alone)[0]))
+                found.append(np.full(count, self.metric_at_speed(alone)[0]))
                 continue
             # every input is given, those that stay too: what was found of all of them in the draws
             # holds here
             every = {
-                path: (of.at(places[path]) if path in places else np.full(count, of.value), of.unit)
+                path: (
+                    of.quantile(places[path]) if path in places else np.full(count, of.value),
+                    of.unit,
+                )
                 for path, of in one.ranges.items()
             }
-            found.append(self.seen(one.at(every, speeds=tuple(alone.at))))
+            found.append(self.metric_at_speed(one.evaluate_at(every, speeds=tuple(alone.at))))
         return self.over(found)
 
 

@@ -204,7 +204,7 @@ def sensitivity(
     quantity = Quantity(
         read, own, other[0] if other else None, Dice(sides[0].catalogue, seed, 0, DRAWS)
     )
-    ways = quantity.ways()
+    ways = quantity.one_at_a_time_values()
     if not any(np.isfinite(way).any() for way in ways.values()):
         sides[0].metric(read)  # says why
     flips, pairs, ratio = {}, None, metric in AGAINST_BASELINE
@@ -243,7 +243,8 @@ def variance_shares(quantity: Quantity) -> dict[str, float]:
     found = quantity.drawn()
     known = found if quantity.baseline is None else np.where(found > 0, found, np.nan)
     return first_order(
-        known, {path: quantity.dice.places(one) for path, one in quantity.ranges.items()}
+        known,
+        {path: quantity.dice.correlated_deviates(one) for path, one in quantity.ranges.items()},
     )
 
 
@@ -297,7 +298,7 @@ def sobol_indices_by_input(
                 if one.path in side.result.inputs
             }
             found.append(
-                np.asarray(response.at(known, solve=False).metrics[quantity.metric])
+                np.asarray(response.evaluate_at(known, solve=False).metrics[quantity.metric])
                 if known
                 else np.full(count, side.metric(quantity.metric))
             )
@@ -315,4 +316,4 @@ def input_quantiles(given: Input, places: Array) -> Array:
     """
     from scipy.special import ndtri
 
-    return belief_of(given).at(ndtri(places))
+    return belief_of(given).quantile(ndtri(places))

@@ -66,7 +66,7 @@ class Mover:
     metric: str
     found: dict[float, float] = field(default_factory=dict)
 
-    def at(self, value: float) -> float:
+    def metric_at(self, value: float) -> float:
         """Return the metric at a value of the input; where it has none `DataError` is raised."""
         if not self.moves:
             return self.side.metric(self.metric)
@@ -99,7 +99,7 @@ class Solution(Shown):
     notes: list[str] = field(default_factory=list)
 
     @property
-    def own(self) -> Result:
+    def base_case_result(self) -> Result:
         """Today's result."""
         return self.movers[0].side.result
 
@@ -116,14 +116,14 @@ class Solution(Shown):
         """Return the metric at a value of the input."""
         return ratio_or_own(
             [
-                mover.at(value)
+                mover.metric_at(value)
                 for mover in (self.movers if self.target is not None else self.movers[:1])
             ]
         )
 
     def target_at(self, value: float) -> float:
         """Return the target at a value of the input."""
-        return self.movers[1].at(value) if self.target is None else self.target
+        return self.movers[1].metric_at(value) if self.target is None else self.target
 
     def gap(self, value: float) -> float | None:
         """Return by how much the metric is above the target; none where either has no value."""
@@ -152,7 +152,7 @@ class Solution(Shown):
         ]
         return pd.DataFrame(
             sorted(rows, key=lambda row: row[0]), columns=[self.path, self.metric, "crossing"]
-        ).assign(**self.own.context)
+        ).assign(**self.base_case_result.context)
 
 
 def solve(

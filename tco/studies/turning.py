@@ -94,8 +94,8 @@ def turn_of(
     if (np.abs(slopes) * (span.high - span.low) <= SLIGHT * bases).all():
         return None
     places = span.home + np.linspace(-FAR * P95, FAR * P95, STEPS_LOOKED)
-    prices = span.at(places)
-    before = span.at(dice.places(span))
+    prices = span.quantile(places)
+    before = span.quantile(dice.correlated_deviates(span))
     means = mean_shares(drawn, bases, slopes, before, prices, span.value)
     row = [rack.name for rack in racks].index(pick)
     leads = means[:, row] - np.delete(means, row, axis=1).max(axis=1)
@@ -105,7 +105,7 @@ def turn_of(
     offset, beyond = found
     others = [rack.name for rack in racks if rack.name != pick]
     rival = others[int(np.delete(means[beyond], row).argmax())]
-    turns_at = float(span.at(np.array(span.home + offset)))
+    turns_at = float(span.quantile(np.array(span.home + offset)))
     other = [rack.name for rack in racks].index(rival)
     even = break_even(bases[[row, other]], slopes[[row, other]], span)
     return PriceTurn(

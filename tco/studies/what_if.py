@@ -192,7 +192,7 @@ def needed_and_usable_memory(inputs: Inputs, values: Values, held: Result) -> tu
     from tco.performance.training.result import train  # most scenarios serve
 
     job, reached, formats = job_on(inputs, values)
-    return float(train(job, reached, formats, held.plan).held), float(reached.memory)
+    return float(train(job, reached, formats, held.plan).hbm_bytes_used), float(reached.memory)
 
 
 def missed(values: Values, held: Result) -> Iterator[str]:

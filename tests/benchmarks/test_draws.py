@@ -68,7 +68,9 @@ def test_few_draws_as_a_comparison_asks_for_them(name, benchmark, catalogue):
     """
     ranges = beliefs_of(tco.evaluate(name, catalogue=catalogue))
     dice = Dice(catalogue, 0, 0, FEW)
-    thrown = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    thrown = settings_of(
+        ranges, {path: dice.correlated_deviates(one) for path, one in ranges.items()}
+    )
     benchmark.pedantic(
         tco.evaluate_draws, (name, thrown), {"catalogue": catalogue}, rounds=10, warmup_rounds=1
     )
@@ -87,7 +89,7 @@ def test_values_of_all_inputs(benchmark, catalogue):
     def throw():
         dice = Dice(catalogue, 0, 0, DRAWS)
         for one in ranges.values():
-            one.at(dice.places(one))
+            one.quantile(dice.correlated_deviates(one))
 
     benchmark.pedantic(throw, rounds=3, warmup_rounds=1)
     rate = DRAWS * len(ranges) / benchmark.stats.stats.min

@@ -29,7 +29,7 @@ def test_draws_of_all_prices(name, benchmark, catalogue):
     drawn = settings_of(
         ranges,
         {
-            path: dice.places(one)
+            path: dice.correlated_deviates(one)
             for path, one in ranges.items()
             if not path.startswith(OF_THE_WORK) and not one.steps
         },

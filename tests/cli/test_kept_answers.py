@@ -89,7 +89,7 @@ def test_line_that_is_wrong_in_itself_is_refused_before_answers_are_looked_up(
     def refuse(key, make):
         raise AssertionError(f"{key} was looked up")
 
-    monkeypatch.setattr("tco.foundation.kept.kept", refuse)
+    monkeypatch.setattr("tco.foundation.kept.disk_cached", refuse)
     assert {line: exit_code(line) for line in wrong} == dict.fromkeys(wrong, 2)
 
 

@@ -351,7 +351,12 @@ def test_what_a_share_will_be_worth_is_drawn(name):
         ends = [
             evaluate(
                 name,
-                {"shares.astera.price": (ranges["shares.astera.price"].at(place), "USD/share")},
+                {
+                    "shares.astera.price": (
+                        ranges["shares.astera.price"].quantile(place),
+                        "USD/share",
+                    )
+                },
             )
             for place in (-P95, P95)
         ]

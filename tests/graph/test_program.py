@@ -35,7 +35,7 @@ def leaves(program, values, units):
 
 def kernel_of(program, varying, **results):
     kernel = ArithmeticKernel(program, varying, {})
-    return kernel, {name: kernel.made[program.place(value)] for name, value in results.items()}
+    return kernel, {name: kernel.made[program.step_index(value)] for name, value in results.items()}
 
 
 @over({row.id: row for row in ROWS})

@@ -117,7 +117,7 @@ def test_state_of_a_mixer_has_a_fixed_size():
     nano = load_model(CATALOGUE, "nemotron-3-nano-30b-a3b")
     (mixer,) = nano.mixers
     assert mixer.state_numbers == 64 * 64 * 128
-    assert nano.held == 23 * (64 * 64 * 128 + 6144 * 3)
+    assert nano.fixed_numbers_per_sequence == 23 * (64 * 64 * 128 + 6144 * 3)
     assert nano.cached == 6 * 2 * 2 * 128
 
 

@@ -88,7 +88,7 @@ def test_what_a_chip_computes_a_format_as(chip, name):
     found = computed_on(values_of(), chip, name, "workload.precision")
     assert (found.computed_as, found.unpacked) == COMPUTED[chip][name]
     assert found.stored == name
-    assert found.own == (
+    assert found.is_native == (
         not found.unpacked and found.computed_as == FORMATS[name].peaks[0].removeprefix("peak_")
     )
 

@@ -57,7 +57,9 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
     result = found.decode.result
     ranges = {path: one for path, one in beliefs_of(result).items() if not one.steps}
     dice = Dice(CATALOGUE, SEED, 0, DRAWS)
-    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    drawn = settings_of(
+        ranges, {path: dice.correlated_deviates(one) for path, one in ranges.items()}
+    )
     still = settings_of(ranges, {path: np.full(2, one.home) for path, one in ranges.items()})
     for place in range(3):
         decode, prefill = (
@@ -91,7 +93,9 @@ def test_a_band_that_is_held_is_that_of_the_point_s_own_plan():
 def test_points_together_are_what_each_is_alone(place):
     found = banded(TRN3)
     ranges, dice = beliefs_of(found.decode.result), Dice(CATALOGUE, SEED, 0, DRAWS)
-    drawn = settings_of(ranges, {path: dice.places(one) for path, one in ranges.items()})
+    drawn = settings_of(
+        ranges, {path: dice.correlated_deviates(one) for path, one in ranges.items()}
+    )
     target = {ASKED: f"{found.points[place].tokens_per_s_per_user!r} token/s"}
     alone = tco.evaluate_draws(TRN3, drawn | target, catalogue=CATALOGUE)
     band = found.bands[place]

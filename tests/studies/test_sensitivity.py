@@ -239,8 +239,8 @@ def nested(name, metric, path, places=200, draws=60):
     (case,) = evaluate_each([name], None, {})
     one = drawable(case)
     dice = Dice(CATALOGUE, 31, 0, places * draws)
-    at = {other: dice.places(its) for other, its in one.ranges.items()}
-    made = one.at(settings_of(one.ranges, at))
+    at = {other: dice.correlated_deviates(its) for other, its in one.ranges.items()}
+    made = one.evaluate_at(settings_of(one.ranges, at))
     known = (
         np.where(made.meets, made.metrics[metric], np.nan)
         if metric in PERFORMANCE
@@ -360,7 +360,7 @@ def test_pairs_that_flip_are_those_of_all_pairs_at_all_places(name):
         path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, "a" if path == "g" else path)
         for path in "abcdefg"
     }
-    ways = law.ways()
+    ways = law.one_at_a_time_values()
     above = ways["a"][CENTRE] > 1
     alone = {
         path
@@ -390,12 +390,14 @@ def test_inputs_that_draw_alike_and_those_that_decide_what_exists_are_no_pair():
     ranges = {
         path: Range(path, 1.0, 2.0, 4.0, "", 0.0, 1e9, False, None, path) for path in "abcdefg"
     }
-    assert [one.paths for one in pairs_that_flip(ranges, law.ways(), law.together)] == [("a", "b")]
+    assert [
+        one.paths for one in pairs_that_flip(ranges, law.one_at_a_time_values(), law.together)
+    ] == [("a", "b")]
     assert not pairs_that_flip(
-        ranges | {"b": ranges["b"]._replace(leader="a")}, law.ways(), law.together
+        ranges | {"b": ranges["b"]._replace(leader="a")}, law.one_at_a_time_values(), law.together
     )
     assert not pairs_that_flip(
-        ranges | {"b": ranges["b"]._replace(steps=True)}, law.ways(), law.together
+        ranges | {"b": ranges["b"]._replace(steps=True)}, law.one_at_a_time_values(), law.together
     )
 
 

@@ -130,8 +130,8 @@ def flip(one, law):
     """Where a ratio that is a known function of one input passes one."""
     return flips_of(
         {"any": one},
-        {"any": law(one.at(three_point_deviates(one)))},
-        lambda places: law(one.at(places["any"])),
+        {"any": law(one.quantile(three_point_deviates(one)))},
+        lambda places: law(one.quantile(places["any"])),
     ).get("any")
 
 
@@ -142,7 +142,9 @@ def test_a_power_law_flips_where_it_is_one():
     assert flip(LINE, lambda x: x / 8) == pytest.approx(8, rel=1e-12)
     assert flip(LINE, lambda x: 2 / x) == pytest.approx(2, rel=1e-12)
     assert flip(LINE, lambda x: x / 20) is None
-    assert flip(LINE._replace(steps=True), lambda x: x / 8) == pytest.approx(LINE.at(np.array(P95)))
+    assert flip(LINE._replace(steps=True), lambda x: x / 8) == pytest.approx(
+        LINE.quantile(np.array(P95))
+    )
 
 
 def test_an_order_that_turns_where_one_misses_its_target_turns_there():
@@ -163,7 +165,7 @@ def test_an_input_is_looked_at_about_its_value_wherever_that_lies():
     share = Range("any", 0.2, 0.3, 0.9, "", 0.0, 1.0, False, None, "any", PERT)
     places = three_point_deviates(share)
     assert places[[0, -1]] == pytest.approx([-P95, P95])
-    assert share.at(places)[1] == pytest.approx(0.3, rel=1e-12)
+    assert share.quantile(places)[1] == pytest.approx(0.3, rel=1e-12)
     assert flip(share, lambda x: x / 0.5) == pytest.approx(0.5, rel=0.02)
 
 

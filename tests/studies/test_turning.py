@@ -27,7 +27,7 @@ def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(other):
     price is the rival's cost.
     """
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
-    prices = span.at(dice.places(span))
+    prices = span.quantile(dice.correlated_deviates(span))
     racks = [Priced("a", {PATH: span}, 100.0, {PATH: (50.0, 200.0)}), Priced("b", {}, other, {})]
     drawn = np.array([prices, np.full(512, other)])
     pick = "b" if other < 100 else "a"
@@ -40,7 +40,7 @@ def test_a_rack_that_costs_its_price_turns_where_that_is_the_rivals_cost(other):
 
 def test_a_price_that_both_pay_alike_turns_nothing():
     dice, span = Dice(CATALOGUE, 0, 0, 512), span_of(100.0, 50.0, 200.0)
-    prices = span.at(dice.places(span))
+    prices = span.quantile(dice.correlated_deviates(span))
     racks = [
         Priced(name, {PATH: span}, base, {PATH: (base / 2, base * 2)})
         for name, base in (("a", 100.0), ("b", 110.0))

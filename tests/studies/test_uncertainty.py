@@ -74,7 +74,7 @@ def test_no_input_with_a_range_is_left_undrawn(name):
     ranges, dice = beliefs_of(result), Dice(CATALOGUE, 1, 0, 2000)
     for path, given in result.inputs.items():
         if given.low is not None and given.low != given.high:
-            many = ranges[path].at(dice.places(ranges[path]))
+            many = ranges[path].quantile(dice.correlated_deviates(ranges[path]))
             assert many.std() > 0, path
             assert bounds(path)[0] <= many.min() <= many.max() <= bounds(path)[1], path
     assert len(ranges) > 100
@@ -103,7 +103,7 @@ def test_of_draws_low_and_high_are_the_5th_and_95th_percentile_and_the_value_is_
 
 
 def test_three_values_have_the_weights_of_the_extended_pearson_tukey_method():
-    many = one(1, 2, 3, steps=True).at(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
+    many = one(1, 2, 3, steps=True).quantile(Dice(CATALOGUE, 3, 0, MANY).throw("any"))
     values, counts = np.unique(many, return_counts=True)
     assert values.tolist() == [1, 2, 3]
     assert counts / MANY == pytest.approx([0.185, 0.63, 0.185], abs=0.004)
@@ -149,8 +149,8 @@ def test_a_draw_rests_on_seed_path_and_its_own_number_alone():
         part = Dice(CATALOGUE, 5, start, stop)
         for path in ("parts.ddr5-dimm.price", "terms.rate"):
             assert np.array_equal(
-                whole.places(one(1, 2, 3, path=path))[start:stop],
-                part.places(one(1, 2, 3, path=path)),
+                whole.correlated_deviates(one(1, 2, 3, path=path))[start:stop],
+                part.correlated_deviates(one(1, 2, 3, path=path)),
             )
 
 
@@ -300,12 +300,14 @@ def test_inputs_share_the_draws_of_what_they_follow_and_part_of_a_common_cause()
     followers = [path for path, own in ranges.items() if own.leader != path]
     assert "performance.amd.exchange_wait" in followers
     for path in followers:
-        assert np.array_equal(dice.places(ranges[path]), dice.throw(ranges[path].leader))
+        assert np.array_equal(
+            dice.correlated_deviates(ranges[path]), dice.throw(ranges[path].leader)
+        )
     loading = {
         path: loadings(CATALOGUE, path)["memory"]
         for path in ("parts.ddr5-dimm.price", "parts.nvme-8tb.price")
     }
-    dimm, flash = (dice.places(one(1, 2, 3, path=path)) for path in loading)
+    dimm, flash = (dice.correlated_deviates(one(1, 2, 3, path=path)) for path in loading)
     assert np.corrcoef(dimm, flash)[0, 1] == pytest.approx(
         np.prod(list(loading.values())), abs=0.01
     )
@@ -324,7 +326,7 @@ def test_what_both_share_cancels():
     )
     assert np.log(own / base).std() < 0.6 * np.log(own / apart).std()
     there = {"terms.availability": (np.array([0.9, 0.95, 0.99]), "")}
-    costs = [drawable(CASES[name]).at(there).metrics[COST] for name in (TRN3, GB200)]
+    costs = [drawable(CASES[name]).evaluate_at(there).metrics[COST] for name in (TRN3, GB200)]
     assert costs[0] / costs[1] == pytest.approx(costs[0][0] / costs[1][0], rel=1e-12)
     itself = tco.uncertainty(GB200, GB200, samples=500)
     assert share(itself.sample.better) == 0
@@ -452,7 +454,7 @@ def test_draws_that_miss_the_target_are_counted_and_have_no_price():
     assert np.array_equal(np.isfinite(found.sample.metrics[COST]), meets)
     assert np.isfinite(found.sample.metrics["tco_usd_per_chip_hour"]).all()
     assert found.sample.better is None
-    every = drawable(CASES[TRN3]).at({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
+    every = drawable(CASES[TRN3]).evaluate_at({"terms.rate": (np.full(2, 0.09), "")}).metrics[COST]
     assert every[0] == pytest.approx(
         CASES[TRN3].result.metrics[COST], rel=0.05
     )  # the plan's batch is solved, not taken from a grid
@@ -541,7 +543,8 @@ def test_inputs_of_two_causes_go_with_either_as_far_as_stated(monkeypatch):
     )
     dice = Dice(CATALOGUE, 8, 0, MANY)
     staff, building = (
-        dice.places(one(1, 2, 3, path=f"site.{name}")) for name in ("staff", "usd_per_mw")
+        dice.correlated_deviates(one(1, 2, 3, path=f"site.{name}"))
+        for name in ("staff", "usd_per_mw")
     )
     assert [
         np.corrcoef(staff, dice.throw(f"cause {name}"))[0, 1] for name in ("building", "wages")
@@ -568,7 +571,7 @@ def test_what_one_site_makes_dear_widens_the_range_of_its_cost():
         for name in ("usd_per_mw", "backup_usd_per_mw")
     ]
     a, b = (loadings(CATALOGUE, line.path)["building"] for line in lines)
-    together = sum(line.at(dice.places(line)) for line in lines)
+    together = sum(line.quantile(dice.correlated_deviates(line)) for line in lines)
     assert together.std() == pytest.approx(np.sqrt(2 + 2 * a * b) * 2 / P95, rel=0.01)
 
 

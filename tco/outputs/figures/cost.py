@@ -49,9 +49,9 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
     top = drawing.bottom + 6
     foot = top + ROW * len(results)
     for value in scale.ticks(max(int((scale.end - scale.start) / 60), 2)):
-        drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
+        drawing.line((scale.position_of(value), top), (scale.position_of(value), foot), "grid")
         drawing.text(
-            (scale.at(value), foot + 14),
+            (scale.position_of(value), foot + 14),
             tick_words(value),
             "muted",
             SMALL,
@@ -59,7 +59,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
         )
     for at, (result, name, net, one) in enumerate(zip(results, names, nets, sums, strict=True)):
         y = top + ROW * at + ROW - BAR - 6
-        drawing.line((scale.at(0), y - 3), (scale.at(0), y + BAR + 3), "axis")
+        drawing.line((scale.position_of(0), y - 3), (scale.position_of(0), y + BAR + 3), "axis")
         drawing.text(
             (drawing.left, y - 6),
             truncate_to_width(name, drawing.right - drawing.left, BODY, bold=True),
@@ -72,7 +72,7 @@ def cost_figure(results: Sequence[Result], width: float = WIDE) -> str:
             if net is None
             else f"{marked(result, 'tco_usd_per_chip_hour', significant(net, 3))} net"
         )
-        end = scale.at(sum(value for value in one.values() if value > 0))
+        end = scale.position_of(sum(value for value in one.values() if value > 0))
         drawing.text((end + 6, y + BAR / 2 + 4), said, bold=True, halo=True)
     drawing.bottom = foot + 22
     drawing.paragraphs([*premise_lines(results), ESTIMATED])
@@ -98,7 +98,7 @@ def stack(
     for asset, value in sums.items():
         start, end = (right, right + value) if value > 0 else (left + value, left)
         right, left = (end, left) if value > 0 else (right, start)
-        x, wide = scale.at(start), scale.at(end) - scale.at(start)
+        x, wide = scale.position_of(start), scale.position_of(end) - scale.position_of(start)
         share = f"{abs(value) / gross * 100:.0f} %"
         drawing.rectangle(
             x, y, wide, BAR, looks[asset], f"{asset}: {significant(value)} USD, {share}"

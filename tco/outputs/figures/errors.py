@@ -45,15 +45,15 @@ def errors_figure(rows: Sequence[Mapping[str, str]], width: float = WIDE) -> str
         drawing.bottom += BODY * 1.5
         for value in ticks:
             drawing.line(
-                (scale.at(value), drawing.bottom),
-                (scale.at(value), drawing.bottom + ROW * len(some)),
+                (scale.position_of(value), drawing.bottom),
+                (scale.position_of(value), drawing.bottom + ROW * len(some)),
                 "grid",
             )
         for row in sorted(some, key=lambda row: (-int(row["n"]), row["part"])):
             draw_chip(drawing, scale, row)
     for value in ticks:
         drawing.text(
-            (scale.at(value), drawing.bottom + 14),
+            (scale.position_of(value), drawing.bottom + 14),
             f"{tick_words(value)} %",
             "muted",
             SMALL,
@@ -87,9 +87,11 @@ def draw_chip(drawing: Drawing, scale: Linear, row: Mapping[str, str]) -> None:
     )
     tip = f"{row['part']}: {int(row['n']):,} rows, median error {median:.1f} %"
     if ninth is not None:
-        drawing.line((scale.at(0), y), (scale.at(ninth), y), "axis")
+        drawing.line((scale.position_of(0), y), (scale.position_of(ninth), y), "axis")
     if apart is not None:
-        drawing.mark((scale.at(apart), y), 4.5, APART, f"{tip}, {apart:.1f} % leave-one-chip-out")
+        drawing.mark(
+            (scale.position_of(apart), y), 4.5, APART, f"{tip}, {apart:.1f} % leave-one-chip-out"
+        )
     if median is not None:
-        drawing.mark((scale.at(median), y), 4, MEDIAN, tip)
+        drawing.mark((scale.position_of(median), y), 4, MEDIAN, tip)
     drawing.bottom += ROW

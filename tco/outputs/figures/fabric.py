@@ -63,9 +63,9 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[FabricScope]]], width: flo
     foot = top + ROW * len(rows)
     for scale, words, apart in ((left, "GB/s", 56), (right, "hops", 24)):
         for value in scale.ticks(min(max(int((scale.end - scale.start) / apart), 2), 6)):
-            drawing.line((scale.at(value), top), (scale.at(value), foot), "grid")
+            drawing.line((scale.position_of(value), top), (scale.position_of(value), foot), "grid")
             drawing.text(
-                (scale.at(value), foot + 14),
+                (scale.position_of(value), foot + 14),
                 tick_words(value),
                 "muted",
                 SMALL,
@@ -80,17 +80,17 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[FabricScope]]], width: flo
             halo=True,
         )
         _, injection, mean, worst, _, all_to_all = one
-        inner, level = left.at(all_to_all) - left.at(0), y + 20 + BAR / 2
+        inner, level = left.position_of(all_to_all) - left.position_of(0), y + 20 + BAR / 2
         drawing.rectangle(
-            left.at(0),
+            left.position_of(0),
             y + 20,
-            left.at(injection) - left.at(0),
+            left.position_of(injection) - left.position_of(0),
             BAR,
             INJECTION,
             f"{name}: injection {significant(injection)} GB/s",
         )
         drawing.rectangle(
-            left.at(0),
+            left.position_of(0),
             y + 20 + BAR / 4,
             inner,
             BAR / 2,
@@ -98,13 +98,21 @@ def fabric_figure(found: Sequence[tuple[str, Sequence[FabricScope]]], width: flo
             f"{name}: all-to-all {significant(all_to_all)} GB/s",
         )
         words = f"{significant(all_to_all, 3)} of {significant(injection, 3)}"
-        drawing.text((left.at(injection) + 4, y + 20 + BAR - 2), words, size=SMALL, halo=True)
-        drawing.line((right.at(mean), level), (right.at(worst), level), "axis")
+        drawing.text(
+            (left.position_of(injection) + 4, y + 20 + BAR - 2), words, size=SMALL, halo=True
+        )
+        drawing.line((right.position_of(mean), level), (right.position_of(worst), level), "axis")
         drawing.mark(
-            (right.at(worst), level), 5, "hollow", f"{name}: {significant(worst)} hops at worst"
+            (right.position_of(worst), level),
+            5,
+            "hollow",
+            f"{name}: {significant(worst)} hops at worst",
         )
         drawing.mark(
-            (right.at(mean), level), 4, "dot-2", f"{name}: {significant(mean, 3)} hops on average"
+            (right.position_of(mean), level),
+            4,
+            "dot-2",
+            f"{name}: {significant(mean, 3)} hops on average",
         )
     drawing.bottom = foot + 36
     return drawing.svg()

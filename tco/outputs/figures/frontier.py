@@ -153,7 +153,9 @@ def draw_plot(drawing: Drawing, curves: Sequence[CostCurve], against: str, named
         curve.frontier.decode.values["workload.interactivity"] for curve in curves
     ):
         if plot.x.low <= target <= plot.x.high:
-            drawing.line(plot.at(target, plot.y.low), plot.at(target, plot.y.high), "dashed")
+            drawing.line(
+                plot.point_of(target, plot.y.low), plot.point_of(target, plot.y.high), "dashed"
+            )
     labels = Labels(drawing, (plot.x.start, plot.y.end, plot.x.end, plot.y.start))
     for curve in curves:
         draw_curve(plot, labels, curve, against)
@@ -189,7 +191,8 @@ def point_words(curve: CostCurve, point: Point, against: str) -> str:
 def point_coordinates(plot: Plot, curve: CostCurve, against: str) -> list[tuple[float, float]]:
     """Return where the points of a frontier lie."""
     return [
-        plot.at(getattr(point, SPEED), getattr(point, against)) for point in curve.frontier.points
+        plot.point_of(getattr(point, SPEED), getattr(point, against))
+        for point in curve.frontier.points
     ]
 
 
@@ -215,7 +218,8 @@ def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
         "p90": plot.y.high,
     }  # an end among draws that miss the target lies beyond the plot
     low, high = (
-        plot.y.at(none[end] if (at := (curve.range or {})[end]) is None else at) for end in ENDS
+        plot.y.position_of(none[end] if (at := (curve.range or {})[end]) is None else at)
+        for end in ENDS
     )
     tip = (
         f"{curve.name}: P10 {curve_percentile_text(curve, 'p10')}, P90 {curve_percentile_text(curve, 'p90')} "
@@ -225,7 +229,7 @@ def draw_range(plot: Plot, curve: CostCurve, against: str, x: float) -> None:
     for end in (low, high):
         plot.drawing.line((x - CAP, end), (x + CAP, end), f"line-{curve.number}")
     plot.drawing.mark(
-        (x, plot.y.at(getattr(curve.frontier.chosen, against))),
+        (x, plot.y.position_of(getattr(curve.frontier.chosen, against))),
         CAP + 1.5,
         f"fill-{curve.number}",
         shape=curve.shape,

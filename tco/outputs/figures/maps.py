@@ -126,7 +126,7 @@ def scale_of(values: Sequence[float], start: float, end: float) -> Scale:
 
 def borders(values: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
     """Return where the cell of each value begins and ends: half way to its neighbours."""
-    places = [scale.at(value) for value in values]
+    places = [scale.position_of(value) for value in values]
     ends = [scale.start, *((one + other) / 2 for one, other in pairwise(places)), scale.end]
     return list(pairwise(ends))
 
@@ -187,7 +187,7 @@ def draw_today(plot: Plot, labels: Labels, field: Map) -> None:
         or not (plot.x.low <= x <= plot.x.high and plot.y.low <= y <= plot.y.high)
     ):
         return
-    at = plot.at(x, y)
+    at = plot.point_of(x, y)
     plot.drawing.mark(at, 7, "paper", "today", "diamond")
     plot.drawing.mark(at, 4.5, "ink", shape="diamond")
     labels.keep_clear(at, 9)

@@ -61,14 +61,17 @@ def money_figure(result: Result, money: Money, width: float = WIDE) -> str:
     for (year, below), usd in sorted(years.items()):
         middle = year - 0.5 if year > 0 else float(year)
         half = (BAR if year > 0 else PURCHASE) / 2
-        (left, base), (right, end) = plot.at(middle - half, 0), plot.at(middle + half, usd)
+        (left, base), (right, end) = (
+            plot.point_of(middle - half, 0),
+            plot.point_of(middle + half, usd),
+        )
         tip = (
             f"{'year ' + str(year) if year > 0 else 'purchase'}: {significant(usd, 3)} million USD"
         )
         drawing.rectangle(
             left, min(base, end), right - left, abs(end - base), IN if below else OUT, tip
         )
-    drawing.line(plot.at(plot.x.low, 0), plot.at(plot.x.high, 0), "axis")
+    drawing.line(plot.point_of(plot.x.low, 0), plot.point_of(plot.x.high, 0), "axis")
     drawing.path(staircase_points(plot, when, so_far), "rule")
     drawing.paragraphs(payment_summary_lines(result, money))
     return drawing.svg()
@@ -79,7 +82,7 @@ def staircase_points(plot: Plot, months: list[int], so_far: list[float]) -> list
     found: list[Point] = []
     before = 0.0
     for month, sum_of in zip(months, so_far, strict=True):
-        found += [plot.at(month / 12, before), plot.at(month / 12, sum_of)]
+        found += [plot.point_of(month / 12, before), plot.point_of(month / 12, sum_of)]
         before = sum_of
     return found
 

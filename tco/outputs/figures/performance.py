@@ -115,16 +115,16 @@ def roofline_figure(result: Result, width: float = WIDE) -> str:
         )
         tip += f"{dot.share * 100:.1f} % of the time, bound by {dot.bound}"
         drawing.mark(
-            plot.at(dot.intensity, dot.rate),
+            plot.point_of(dot.intensity, dot.rate),
             radius,
             f"dot-{series(phase)}",
             tip,
             SHAPES[phase % len(SHAPES)],
         )
-        labels.keep_clear(plot.at(dot.intensity, dot.rate), radius)
+        labels.keep_clear(plot.point_of(dot.intensity, dot.rate), radius)
     for dot, radius in sorted(zip(dots, radii, strict=True), key=lambda pair: -pair[0].share):
         if dot.share >= NAMED:
-            labels.name(plot.at(dot.intensity, dot.rate), radius, dot.name)
+            labels.name(plot.point_of(dot.intensity, dot.rate), radius, dot.name)
     drawing.paragraph(
         f"Roofs are dense peaks and the peak of HBM. {sentence(result.standing.text)}."
     )
@@ -137,15 +137,17 @@ def draw_roofs(plot: Plot, labels: Labels, roofs: dict[str, float], slope: float
     """
     drawing, highest = plot.drawing, max(roofs.values())
     foot = max(plot.x.low, plot.y.low / slope)
-    drawing.path([plot.at(foot, foot * slope), plot.at(highest / slope, highest)], "rule")
+    drawing.path(
+        [plot.point_of(foot, foot * slope), plot.point_of(highest / slope, highest)], "rule"
+    )
     for form, peak in roofs.items():
-        drawing.path([plot.at(peak / slope, peak), plot.at(plot.x.high, peak)], "rule")
+        drawing.path([plot.point_of(peak / slope, peak), plot.point_of(plot.x.high, peak)], "rule")
         labels.write(
-            (plot.x.end - 3, plot.y.at(peak) - 5),
+            (plot.x.end - 3, plot.y.position_of(peak) - 5),
             f"{form.upper()} {significant(peak, 3)}",
             anchor="end",
         )
-    x, y = plot.at(
+    x, y = plot.point_of(
         foot * (highest / slope / foot) ** 0.7, foot * slope * (highest / slope / foot) ** 0.7
     )
     labels.write((x - 8, y), f"HBM {significant(slope, 3)} TB/s", anchor="end")
@@ -209,14 +211,14 @@ def operators_figure(result: Result, width: float = WIDE) -> str:
                 else ""
             )
             drawing.rectangle(
-                scale.at(0),
+                scale.position_of(0),
                 y,
-                scale.at(share) - scale.at(0),
+                scale.position_of(share) - scale.position_of(0),
                 BAR,
                 f"fill-{series(BOUNDS.index(line.bound))}",
                 tip,
             )
-            where = scale.at(share) + 5, y + BAR - 3
+            where = scale.position_of(share) + 5, y + BAR - 3
             drawing.text(
                 where,
                 f"{share * 100:.1f} %",
@@ -225,7 +227,9 @@ def operators_figure(result: Result, width: float = WIDE) -> str:
             )
             drawing.bottom += ROW
         drawing.line(
-            (scale.at(0), drawing.bottom - ROW * len(some)), (scale.at(0), drawing.bottom), "axis"
+            (scale.position_of(0), drawing.bottom - ROW * len(some)),
+            (scale.position_of(0), drawing.bottom),
+            "axis",
         )
     drawing.bottom += 6
     drawing.paragraph(f"{sentence(result.standing.text)}.")

@@ -65,9 +65,9 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
     plot.axes(headed(label, unit), "% of the draws", above=32)
     for at, count in enumerate(counts.tolist()):
         start, end, height = (
-            plot.x.at(float(edges[at])),
-            plot.x.at(float(edges[at + 1])),
-            plot.y.at(count / len(kept) * 100),
+            plot.x.position_of(float(edges[at])),
+            plot.x.position_of(float(edges[at + 1])),
+            plot.y.position_of(count / len(kept) * 100),
         )
         look = WORSE if ratio and edges[at + 1] <= 1 + 1e-9 else BETTER
         tip = (
@@ -79,7 +79,9 @@ def range_figure(found: Uncertainty, width: float = WIDE) -> str:
         )
     draw_percentiles(plot, points)
     if ratio and plot.x.low < 1 < plot.x.high:
-        drawing.line((plot.x.at(1), plot.y.start), (plot.x.at(1), plot.y.end), "dashed")
+        drawing.line(
+            (plot.x.position_of(1), plot.y.start), (plot.x.position_of(1), plot.y.end), "dashed"
+        )
     drawing.paragraphs([workload_line([found.asked.result]), *premise_lines([found.asked.result])])
     drawing.paragraph(
         f"{len(found.sample.meets):,} draws of {len(found.drawn)} inputs within their ranges, seed "
@@ -106,7 +108,7 @@ def draw_percentiles(plot: Plot, points: dict[str, float]) -> None:
     """Draw where the percentiles lie, above the bars."""
     y = plot.y.end - 4
     inside = {
-        name: plot.x.at(value)
+        name: plot.x.position_of(value)
         for name, value in points.items()
         if plot.x.low <= value <= plot.x.high
     }

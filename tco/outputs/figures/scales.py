@@ -44,7 +44,7 @@ class Linear(NamedTuple):
             math.floor(low / step + NEAR) * step, math.ceil(high / step - NEAR) * step, start, end
         )
 
-    def at(self, value: float) -> float:
+    def position_of(self, value: float) -> float:
         """Return the place of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
@@ -69,7 +69,7 @@ class Log(NamedTuple):
         known = [value for value in values if value > 0] or [1.0]
         return cls(min(known) / ROOM, max(known) * ROOM, start, end)
 
-    def at(self, value: float) -> float:
+    def position_of(self, value: float) -> float:
         """Return the place of a value."""
         return self.start + math.log(value / self.low) / math.log(self.high / self.low) * (
             self.end - self.start
@@ -161,9 +161,9 @@ class Plot:
     x: Scale
     y: Scale
 
-    def at(self, x: float, y: float) -> Point:
+    def point_of(self, x: float, y: float) -> Point:
         """Return the place of a pair of values."""
-        return self.x.at(x), self.y.at(y)
+        return self.x.position_of(x), self.y.position_of(y)
 
     def axes(self, x_words: str, y_words: str, grid: bool = True, above: float = 9.0) -> None:
         """Draw grid, ticks and what is on either axis; the words of y stand `above` it, read
@@ -173,11 +173,11 @@ class Plot:
         base, top = self.y.start, self.y.end
         drawing.text((drawing.left, top - above), y_words, "muted", BODY)
         for value in self.y.ticks(max(int((base - top) / 36), 2)):
-            y = self.y.at(value)
+            y = self.y.position_of(value)
             drawing.line((left, y), (right if grid else left - 4, y), "grid" if grid else "axis")
             drawing.text((left - 5, y + 4), tick_words(value), "muted", SMALL, "end")
         for value in self.x.ticks(max(int((right - left) / TICK_ROOM), 2)):
-            x = self.x.at(value)
+            x = self.x.position_of(value)
             drawing.line((x, base), (x, base + 4), "axis")
             words = tick_words(value)
             half = text_width(words, SMALL) / 2

@@ -296,7 +296,7 @@ class Labels:
     ) -> bool:
         """Write words beside a point, if there is room; say whether there was."""
         wide = text_width(words, size, bold) + (MARK if mark else 0.0)
-        for anchor, start, base in self.places(at, radius + 4, size):
+        for anchor, start, base in self.label_positions(at, radius + 4, size):
             box = box_of((start, base), wide, size, anchor)
             if self.is_free(box):
                 self.taken.append(box)
@@ -323,7 +323,7 @@ class Labels:
         self.drawing.text(at, words, "ink", size, anchor, bold=bold, halo=True)
 
     @staticmethod
-    def places(at: Point, gap: float, size: float) -> Sequence[tuple[str, float, float]]:
+    def label_positions(at: Point, gap: float, size: float) -> Sequence[tuple[str, float, float]]:
         """Return where words may stand around a point: their anchor and where it lies, the best
         first.
         """

@@ -52,8 +52,10 @@ def tornado_figure(found: Sensitivity, width: float = WIDE) -> str:
     top = drawing.bottom + 4
     foot = top + ROW * len(shown)
     for tick in scale.ticks(max(int((scale.end - scale.start) / 62), 2)):
-        drawing.line((scale.at(tick), top), (scale.at(tick), foot), "grid")
-        drawing.text((scale.at(tick), foot + 15), tick_words(tick), "muted", SMALL, "middle")
+        drawing.line((scale.position_of(tick), top), (scale.position_of(tick), foot), "grid")
+        drawing.text(
+            (scale.position_of(tick), foot + 15), tick_words(tick), "muted", SMALL, "middle"
+        )
     for at, one in enumerate(shown):
         draw_swing(drawing, scale, top + ROW * at, one, middle)
     drawing.text(
@@ -87,7 +89,7 @@ def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: 
         ends, key=lambda part: -abs((centre if part[0] is None else part[0]) - centre)
     ):
         if end is not None and end != centre:
-            start, stop = sorted((scale.at(centre), scale.at(end)))
+            start, stop = sorted((scale.position_of(centre), scale.position_of(end)))
             drawing.rectangle(
                 start,
                 y,
@@ -96,7 +98,9 @@ def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: 
                 look,
                 f"{name} at its {side}: {tornado_end_label(end, meets)}",
             )
-    drawing.line((scale.at(centre), y - 2), (scale.at(centre), y + BAR + 2), "rule")
+    drawing.line(
+        (scale.position_of(centre), y - 2), (scale.position_of(centre), y + BAR + 2), "rule"
+    )
     for end, _, _, meets in ends:
         if end is not None and end != centre:
             right = end > centre
@@ -109,7 +113,7 @@ def draw_swing(drawing: Drawing, scale: Linear, top: float, one: Swing, centre: 
             ]
             if not others:  # both ends on one side: the farther is named
                 drawing.text(
-                    (scale.at(end) + (4 if right else -4), y + BAR - 2),
+                    (scale.position_of(end) + (4 if right else -4), y + BAR - 2),
                     tornado_end_label(end, meets),
                     "ink",
                     SMALL,

@@ -253,7 +253,7 @@ def record_extra_outputs(
             found[f"{METRIC}{GROSS}"] = gross_token_cost(
                 *(recording.values[names[f"{METRIC}{name}"]] for name in BEFORE_REBATES)
             )
-        return {name: recording.place(value) for name, value in found.items()}
+        return {name: recording.step_index(value) for name, value in found.items()}
 
 
 # ---------------------------------------------------------------- what the script is given

@@ -136,6 +136,6 @@ def power_of(book: Workbook, scenario: int, below: str, power: Any) -> str:
     mine = (
         row.nodes[scenario]
         for row in book.content.derived
-        if row.place == below and scenario in row.nodes and row.node.unit == "W"
+        if row.scope_path == below and scenario in row.nodes and row.node.unit == "W"
     )
     return next((node.id for node in mine if node.value == power), usual)

@@ -39,7 +39,7 @@ class SheetRow:
     nodes: dict[int, Node] = field(default_factory=dict)
 
     @property
-    def place(self) -> str:
+    def scope_path(self) -> str:
         """Where the quantity is made."""
         return self.node.id.rpartition("/")[0]
 
@@ -101,9 +101,9 @@ def content_of(results: Sequence[Result]) -> Content:
     found.inputs = sorted(leaves.values(), key=lambda leaf: (leaf.node.id, leaf.scenarios))
     places = {
         place: position
-        for position, place in enumerate(dict.fromkeys(row.place for row in rows.values()))
+        for position, place in enumerate(dict.fromkeys(row.scope_path for row in rows.values()))
     }
-    together = sorted(rows.values(), key=lambda row: places[row.place])
+    together = sorted(rows.values(), key=lambda row: places[row.scope_path])
     found.fixed = [row for row in together if row.node.is_leaf]
     found.derived = [row for row in together if not row.node.is_leaf]
     found.computed = {

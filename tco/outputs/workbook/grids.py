@@ -74,8 +74,10 @@ def write_grid(book: Workbook, sheet: str, top: int, rows: Sequence[SheetRow]) -
     place_before = ""
     for at, row in enumerate(rows, top + 1):
         node = row.node
-        book.text(sheet, at, 0, row.place, "strong" if row.place != place_before else "weak")
-        place_before = row.place
+        book.text(
+            sheet, at, 0, row.scope_path, "strong" if row.scope_path != place_before else "weak"
+        )
+        place_before = row.scope_path
         book.text(sheet, at, 1, row.name)
         book.text(sheet, at, 2, node.unit, "weak")
         numbers = number_format(node.unit, *(one.value for one in row.nodes.values()))

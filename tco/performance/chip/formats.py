@@ -145,7 +145,7 @@ class Computed(NamedTuple):
         return "tile_efficiency_fp4" if self.peak == FOUR[0] else "tile_efficiency"
 
     @property
-    def own(self) -> bool:
+    def is_native(self) -> bool:
         """Say whether the chip computes the format itself."""
         return not self.unpacked and self.peak == FORMATS[self.stored].peaks[0]
 

@@ -403,7 +403,7 @@ def model_format_notes(machine: Machine) -> list[str]:
     """Say where a chip computes another format than a part of the model is stored in."""
     parts: dict[Computed, list[str]] = {}
     for name, form in zip(("attention", "dense parts", "experts"), machine.formats, strict=True):
-        if not form.own:
+        if not form.is_native:
             parts.setdefault(form, []).append(name)
     found = []
     for form, names in parts.items():

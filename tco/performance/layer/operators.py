@@ -60,7 +60,7 @@ class Products(NamedTuple):
     found: Product  # a product in every entry of its fields
     first: int = 0  # entry
 
-    def each(self, name: str) -> Any:
+    def product_field(self, name: str) -> Any:
         """Return a field of all its products."""
         return getattr(self.found, name)[self.first : self.first + len(self.sides)]
 

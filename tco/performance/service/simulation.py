@@ -66,7 +66,7 @@ class Cache:
         self.idle: OrderedDict[int, float] = OrderedDict()
         self.used: dict[int, list[float]] = {}  # tokens, and requests that use them
 
-    def held(self, slot: int) -> float:
+    def cached_tokens(self, slot: int) -> float:
         """Return the tokens that are held of a slot."""
         return self.used[slot][0] if slot in self.used else self.idle.get(slot, 0.0)
 
@@ -243,9 +243,9 @@ class EngineRun:
         if self.reads:
             known = self.known[number]
             if known:
-                found = min(known, cache.held(slot))
+                found = min(known, cache.cached_tokens(slot))
             if question >= 0 and found >= known:
-                found += min(cache.held(question), self.prompt[number] - known)
+                found += min(cache.cached_tokens(question), self.prompt[number] - known)
         fresh = self.prompt[number] - found
         if self.decodes:
             foreseen = self.engine.foreseen * (self.remaining + self.answer[number])

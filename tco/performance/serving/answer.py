@@ -98,7 +98,7 @@ class ServingResult:
         }
 
     @property
-    def alone(self) -> WholeEngines | None:
+    def standalone_engines(self) -> WholeEngines | None:
         """The best whole engines of both pools on one world by itself; None where nothing was
         searched or no two find room.
         """

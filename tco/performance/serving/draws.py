@@ -525,7 +525,7 @@ def rates_under_load(block: DrawBlock, plans: ServingPlan, speeds: Speeds) -> Ar
 def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
     """Return some of the plans on each axis."""
 
-    def some(part: Any, axis: int) -> Any:
+    def select_rows(part: Any, axis: int) -> Any:
         chosen = rows[axis]
         return part._make(
             np.take(one, chosen, axis=axis) if np.ndim(one) and np.shape(one)[axis] > 1 else one
@@ -534,16 +534,16 @@ def of_rows(plans: ServingPlan, rows: Mapping[int, Array]) -> ServingPlan:
 
     if not rows:
         return plans
-    decode = some(plans.decode, DECODE)
+    decode = select_rows(plans.decode, DECODE)
     if PREFILL in rows:
-        return plans._replace(decode=decode, prefill=some(plans.prefill, PREFILL))
+        return plans._replace(decode=decode, prefill=select_rows(plans.prefill, PREFILL))
     engines, readers, flight = (
         np.take(column, rows[DECODE], axis=0) if np.ndim(column) else column
         for column in (plans.engines, plans.readers, plans.flight)
     )
     return plans._replace(
         decode=decode,
-        prefill=some(plans.prefill, DECODE),
+        prefill=select_rows(plans.prefill, DECODE),
         engines=engines,
         readers=readers,
         flight=flight,

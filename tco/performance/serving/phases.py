@@ -236,7 +236,7 @@ def cached_numbers(
         else:
             growing = growing + numbers
     return growing, kept + sum(
-        layers * mixer.held for mixer, layers in model.mixers.items()
+        layers * mixer.fixed_numbers_per_sequence for mixer, layers in model.mixers.items()
     ) / tensor_parallel
 
 

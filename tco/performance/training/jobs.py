@@ -120,17 +120,20 @@ def candidate_step_times(job: TrainingJob, machine: Machine, found: Candidates) 
         *(np.shape(one.time) for _, one, _ in made), np.shape(machine.memory)
     )
 
-    def every(values: Iterable[Any]) -> Array:
+    def stack_choices(values: Iterable[Any]) -> Array:
         return np.stack([np.broadcast_to(value, shape) for value in values])
 
     names = [(plan.recompute, plan.zero, plan.hybrid) for plan, _, _ in made]
-    possible = every(open_to(found, *name) for name in names)
-    times, held = every(one.time for _, one, _ in made), every(one.held for _, one, _ in made)
+    possible = stack_choices(open_to(found, *name) for name in names)
+    times, held = (
+        stack_choices(one.time for _, one, _ in made),
+        stack_choices(one.held for _, one, _ in made),
+    )
     return Timed(
         names,
         np.where(possible, times, np.inf),
         np.where(possible, held, np.inf),
-        possible & every(fits for _, _, fits in made),
+        possible & stack_choices(fits for _, _, fits in made),
     )
 
 

@@ -103,7 +103,7 @@ class TrainingResult:
         return "the step of a plan"
 
     @property
-    def held(self) -> Any:
+    def hbm_bytes_used(self) -> Any:
         """Memory of the fullest chip, until the report is made."""
         return None if self.details is None else self.details.made.held
 

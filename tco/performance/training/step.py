@@ -229,16 +229,16 @@ def beside_pipeline(
         return {}
     sizes, made = find()
 
-    def beside(each: list[Any]) -> Any:
+    def gather_traffic(each: list[Any]) -> Any:
         return hidden_traffic(total("gathers", each), pipe.micro_batches, times)
 
     gathers, shared = (
-        beside([one.time for one in made]),
+        gather_traffic([one.time for one in made]),
         np.minimum(sum(g.ranks - 1 for g in groups), 1),
     )
     in_use, waits = [gathers], []
     for tier in TIERS:
-        own = beside([one.holds[tier] for one in made])
+        own = gather_traffic([one.holds[tier] for one in made])
         in_use.append(total("links_in_use", [own, exposed_time(pipe.links[tier], 1, shared)]))
         waits.append(
             waiting_time(pipe.waits[tier], own, pipe.time, machine.kernels.part("traffic_classes"))

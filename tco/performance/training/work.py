@@ -501,7 +501,8 @@ def product_item(
             job.software.compiled and name in DOWN
         ):  # compilers see that no gradient needs what the way out gives
             again_of = (
-                total("again", own.each(field)[:-1]) for field in ("time", "flops", "bytes")
+                total("again", own.product_field(field)[:-1])
+                for field in ("time", "flops", "bytes")
             )
             partly = repeated(
                 machine.within_power(machine.operands[own.place].input_size, *again_of), layers

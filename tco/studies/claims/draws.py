@@ -91,7 +91,7 @@ class ClaimUnderDraws(Context):
                 if works and own is not None
                 else []
             )
-            return response.at(
+            return response.evaluate_at(
                 Dice(self.catalogue, SEED, 0, DRAWS).settings(response.ranges), speeds=speeds
             ), own
 

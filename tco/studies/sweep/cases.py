@@ -318,7 +318,10 @@ def on_structure(
         }
         thrown = settings_of(
             ranges,
-            {path: drawn.dice.places(one)[drawn.places[group]] for path, one in ranges.items()},
+            {
+                path: drawn.dice.correlated_deviates(one)[drawn.places[group]]
+                for path, one in ranges.items()
+            },
         )
         if (
             asked.plan == "held"

@@ -78,19 +78,19 @@ class CaseLayout(NamedTuple):
         return self.scenarios * prod(self.outer)
 
     @property
-    def within(self) -> int:
+    def cases_per_setting(self) -> int:
         """How many cases a setting has."""
         return prod(self.inner) * self.draws
 
     @property
     def cases(self) -> int:
         """How many cases there are."""
-        return self.settings * self.within
+        return self.settings * self.cases_per_setting
 
     @property
     def rows(self) -> int:
         """How many cases a partition holds at most."""
-        return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.within)
+        return min(ROWS, max(NUMBERS // self.columns, LEAST), SETTINGS * self.cases_per_setting)
 
     @property
     def partitions(self) -> int:
@@ -105,11 +105,14 @@ class CaseLayout(NamedTuple):
         """Yield the cases of a partition, setting by setting."""
         first = number * self.rows
         last = first + self.cases_in(number)
-        for setting in range(first // self.within, -(-last // self.within)):
+        for setting in range(first // self.cases_per_setting, -(-last // self.cases_per_setting)):
             scenario, *places = map(int, np.unravel_index(setting, (self.scenarios, *self.outer)))
-            begin = setting * self.within
+            begin = setting * self.cases_per_setting
             yield CaseSlice(
-                scenario, tuple(places), max(first - begin, 0), min(last - begin, self.within)
+                scenario,
+                tuple(places),
+                max(first - begin, 0),
+                min(last - begin, self.cases_per_setting),
             )
 
     def coordinates(self, cases: Array) -> tuple[list[Array], Array]:
@@ -270,7 +273,9 @@ def study_axes(study: Study, scenarios: list[StudyScenario]) -> list[SweepAxis]:
             ends = np.arange(axis.length) if axis.listed else np.array([0, axis.length - 1])
             unit = inputs.unit_of(path)
             values.override(
-                path, unit, Given("", many=convert(axis.at(ends), axis.unit, unit), where=where)
+                path,
+                unit,
+                Given("", many=convert(axis.numbers_at(ends), axis.unit, unit), where=where),
             )
         found.append(axis)
     return found
@@ -351,7 +356,9 @@ def evaluate_slice(job: SweepJob, some: CaseSlice) -> tuple[int, dict[str, Any]]
     fixed = tuple(
         (axis.path, axis.setting(place)) for axis, place in zip(job.outer, some.places, strict=True)
     )
-    axes = {axis.path: axis.at(place) for axis, place in zip(job.inner, places, strict=True)}
+    axes = {
+        axis.path: axis.numbers_at(place) for axis, place in zip(job.inner, places, strict=True)
+    }
     asked = job.scenarios[some.scenario]
     own = evaluate_cases(job, asked, fixed, axes, draws)
     other = None

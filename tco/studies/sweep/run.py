@@ -84,7 +84,7 @@ class Folder:
         """
         return self.remote is None and not os.path.exists(os.path.join(self.place, name))
 
-    def whole(self, name: str) -> bool:
+    def is_complete(self, name: str) -> bool:
         """Say whether a part of a local folder ends as Parquet does; one that was cut short is made
         again.
         """
@@ -194,7 +194,7 @@ def claim_output_folder(folder: Folder, job: SweepJob) -> tuple[set[int], set[st
     return {
         number
         for name in names
-        if (number := partition_number(name)) is not None and folder.whole(name)
+        if (number := partition_number(name)) is not None and folder.is_complete(name)
     }, kinds
 
 

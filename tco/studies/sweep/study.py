@@ -47,7 +47,7 @@ class SweepAxis(NamedTuple):
         """How many values there are."""
         return len(self.listed) or self.steps
 
-    def at(self, places: Array) -> Array:
+    def numbers_at(self, places: Array) -> Array:
         """Return the numbers at some places."""
         if self.listed:
             return np.asarray(self.listed, dtype=float)[places]
@@ -64,7 +64,7 @@ class SweepAxis(NamedTuple):
         return (
             self.listed[place]
             if self.unit is None
-            else (float(self.at(np.array([place]))[0]), self.unit)
+            else (float(self.numbers_at(np.array([place]))[0]), self.unit)
         )
 
 

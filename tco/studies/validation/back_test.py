@@ -256,7 +256,10 @@ def predict_held_out_chip(
 
 def places_in(ranges: Mapping[str, Range], dice: Dice) -> dict[str, Array]:
     """Return the values of some inputs in all draws, as columns."""
-    return {path: one.at(dice.places(one)).reshape(-1, 1) for path, one in ranges.items()}
+    return {
+        path: one.quantile(dice.correlated_deviates(one)).reshape(-1, 1)
+        for path, one in ranges.items()
+    }
 
 
 def rescaled_range(one: Range, value: float) -> Range:

@@ -204,13 +204,13 @@ class Task:
         self.chips = Specifications(catalogue, values, texts(self.table, "accelerator"))
         self.free = read_free(catalogue, name or kind)
         self.priors = np.log([p.prior for p in self.free.parameters])
-        self.place(np.exp(self.priors))
+        self.set_parameters(np.exp(self.priors))
         made = self.predict(self.table, self.chips)
         self.scored, self.target = np.asarray(made.skip == ""), made.target
         keys = [key for key in GROUPS if key in self.table]
         self.alike = self.table.groupby(keys, dropna=False).ngroup().to_numpy()
 
-    def place(self, sets: Array) -> None:
+    def set_parameters(self, sets: Array) -> None:
         """Set the parameters of a fit: `sets` has a row of values for each set of them, or is one
         set.
         """
@@ -224,7 +224,7 @@ class Task:
 
     def predicted(self, logs: Array) -> Array:
         """Return the predictions of all rows for each row of logarithms of parameters."""
-        self.place(np.exp(logs if len(logs) > 1 else logs[0]))
+        self.set_parameters(np.exp(logs if len(logs) > 1 else logs[0]))
         return np.broadcast_to(
             self.predict(self.table, self.chips).predicted, (len(logs), len(self.table))
         )
@@ -280,7 +280,7 @@ def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
     spreads, weights = np.array([p.spread for p in parameters]), task.weights(rows) / SCALE
 
     @lru_cache(maxsize=1)
-    def made(at: bytes) -> tuple[Array, Array]:
+    def residuals_and_slopes(at: bytes) -> tuple[Array, Array]:
         logs = np.frombuffer(at)
         predicted = ask(np.concatenate([logs[None], logs + STEP * np.eye(len(logs))]))[:, rows]
         errors = np.log(predicted / task.target[rows]) * weights
@@ -289,9 +289,9 @@ def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
 
     bounds = np.log([[p.minimum for p in parameters], [p.maximum for p in parameters]])
     return least_squares(
-        lambda logs: made(logs.tobytes())[0],
+        lambda logs: residuals_and_slopes(logs.tobytes())[0],
         np.clip(task.priors, *bounds),
-        jac=lambda logs: made(logs.tobytes())[1],
+        jac=lambda logs: residuals_and_slopes(logs.tobytes())[1],
         bounds=bounds,
         loss="cauchy",
         max_nfev=ROUNDS,
@@ -301,7 +301,7 @@ def minimise_fit_errors(task: Task, kept: Array, ask: Ask) -> Any:
 
 def fit_of(task: Task, found: Any, predicted: Array) -> Fit:
     """Return a fit from what its search found; the values of the chips carry it afterwards."""
-    task.place(np.exp(found.x))
+    task.set_parameters(np.exp(found.x))
     paths, values = [p.path for p in task.free.parameters], task.chips.values
     spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(found.jac.T @ found.jac)), 0))
     every = {path: float(values[path]) for path in (*paths, *(f.path for f in task.free.followers))}

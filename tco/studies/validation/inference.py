@@ -375,7 +375,7 @@ class ServingRows:
         """Return the inputs of a group that are texts."""
         eight = self.chips.values.structure(f"parts.{kind['chip']}.peak_fp8") > 0
         narrow = kind["experts"] in ("fp8", "nvfp4") or (
-            kind["experts"] == "w4a8" and self.own(kind)
+            kind["experts"] == "w4a8" and self.computes_experts_natively(kind)
         )
         cache = "fp8" if eight and narrow else "bf16"  # as published recipes have it
         return {
@@ -389,11 +389,11 @@ class ServingRows:
             "workload.software": "public",
         }
 
-    def own(self, kind: dict[str, Any]) -> bool:
+    def computes_experts_natively(self, kind: dict[str, Any]) -> bool:
         """Say whether the chip itself computes the format of a group's experts."""
         return computed_on(
             self.chips.values, kind["chip"], kind["experts"], "workload.expert_format"
-        ).own
+        ).is_native
 
     def numbers(self, kind: dict[str, Any], rows: Array, values: Any) -> dict[str, Any]:
         """Return the inputs of a group that are numbers; what a row that predicts ahead leaves

@@ -44,8 +44,8 @@ def test_a_linear_scale_spans_its_values_and_its_ticks_are_even_and_few(values, 
     if max(values) - min(values) < 1e-6 * max(1.0, *map(abs, values)):
         return
     scale = Linear.over(values, 10, 200)
-    assert scale.at(min(values)) == pytest.approx(10)
-    assert scale.at(max(values)) == pytest.approx(200)
+    assert scale.position_of(min(values)) == pytest.approx(10)
+    assert scale.position_of(max(values)) == pytest.approx(200)
     ticks = scale.ticks(most)
     assert len(ticks) <= most + 1
     slack = 1e-6 * (scale.high - scale.low)
@@ -66,17 +66,19 @@ def test_the_ends_of_a_rounded_scale_are_ticks(values, most):
 @given(st.lists(ABOVE_NOUGHT, min_size=1), st.integers(2, 10))
 def test_a_scale_of_ratios_holds_its_values_and_ticks_at_round_numbers(values, most):
     scale = Log.over(values, 300, 20)
-    assert all(20 <= scale.at(value) <= 300 for value in values)
+    assert all(20 <= scale.position_of(value) <= 300 for value in values)
     ticks = scale.ticks(most)
     assert len(ticks) <= most
     assert all(is_round(tick) and scale.holds(tick) for tick in ticks)
     for low, high in itertools.pairwise(ticks):
-        assert scale.at(low) > scale.at(high)  # it grows upwards
+        assert scale.position_of(low) > scale.position_of(high)  # it grows upwards
 
 
 def test_equal_ratios_are_equal_distances():
     scale = Log(1, 1000, 0, 300)
-    assert [scale.at(value) for value in (1, 10, 100, 1000)] == pytest.approx([0, 100, 200, 300])
+    assert [scale.position_of(value) for value in (1, 10, 100, 1000)] == pytest.approx(
+        [0, 100, 200, 300]
+    )
     assert scale.ticks(4) == [1, 10, 100, 1000]
     assert scale.ticks(10) == pytest.approx([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
     assert Log(210, 290, 0, 300).ticks(5) == pytest.approx(

@@ -112,8 +112,8 @@ def test_every_case_lies_in_one_partition(outer, inner, draws, scenarios, most):
         assert max((made.cases_in(number) for number in range(made.partitions)), default=0) <= most
     finally:
         job.ROWS = before
-    assert met == list(product(range(scenarios), *map(range, outer), range(made.within)))
-    places, drawn = made.coordinates(np.arange(made.within))
+    assert met == list(product(range(scenarios), *map(range, outer), range(made.cases_per_setting)))
+    places, drawn = made.coordinates(np.arange(made.cases_per_setting))
     assert list(zip(*places, drawn, strict=True)) == list(product(*map(range, inner), range(draws)))
 
 
@@ -133,14 +133,16 @@ RANGE = Range("parts.x.price", 1.0, 2.0, 3.0, "USD", 0.0, 10.0, False, None, "pa
 def test_draws_rest_on_their_number_alone(method):
     draw = Draw(1000, 7, method, None)
     names = ("a", "parts.x.price", "z")
-    whole = cases.dice_of(CATALOGUE, draw, names, 0, 1000).places(RANGE)
+    whole = cases.dice_of(CATALOGUE, draw, names, 0, 1000).correlated_deviates(RANGE)
     parts = [
-        cases.dice_of(CATALOGUE, draw, names, *ends).places(RANGE)
+        cases.dice_of(CATALOGUE, draw, names, *ends).correlated_deviates(RANGE)
         for ends in ((640, 1000), (0, 333), (333, 640))
     ]
     assert np.concatenate([parts[1], parts[2], parts[0]]).tolist() == whole.tolist()
     assert (
-        cases.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000).places(RANGE).tolist()
+        cases.dice_of(CATALOGUE, draw._replace(seed=8), names, 0, 1000)
+        .correlated_deviates(RANGE)
+        .tolist()
         != whole.tolist()
     )
 
