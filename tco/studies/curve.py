@@ -435,8 +435,11 @@ def contest(
             )
             continue
         drawn = np.array(
-            [side.metric_at_speed(side.made.drawn, speed, str(metric)) for side in rated]
-        )  # type: ignore[union-attr]
+            [
+                side.metric_at_speed(side.made.drawn, speed, str(metric))  # type: ignore[union-attr]
+                for side in rated
+            ]
+        )
         fixed = zip(ENDS, zip(*(side.made.fixed for side in rated), strict=True), strict=False)  # type: ignore[union-attr]
         ends = {
             end: np.array(

@@ -158,7 +158,7 @@ def test_a_recurrent_model_caches_no_tokens():
     whatever the length.
     """
     model = read("mamba-codestral-7b")
-    assert (model.cached, model.held) == (0, 64 * (8192 * 128 + 3 * 10240))
+    assert (model.cached, model.fixed_numbers_per_sequence) == (0, 64 * (8192 * 128 + 3 * 10240))
 
 
 def test_one_head_of_keys_and_values_is_a_small_cache():
